@@ -1,0 +1,23 @@
+import type { Driver } from './driver.ts';
+
+/** Everything that a host must know of one file share. */
+export interface DesiredFileShare {
+  id: string;
+  /** GiB. A driver grows a share to this size; it never shrinks one. */
+  sizeGib: number;
+  /** Whether root on a client becomes nobody. */
+  rootSquash: boolean;
+  /** Who may mount, and how; nobody when empty. The most specific network that contains a client decides. */
+  access: { network: string; mode: 'ro' | 'rw' }[];
+}
+
+export interface ObservedFileShare {
+  /** `host:/path`, what a client mounts. */
+  connectionPoint: string;
+  /** GiB, what the share now holds. */
+  sizeGib: number;
+  /** What this call changed, in words for the log; empty when everything was as desired. */
+  changed: string[];
+}
+
+export type FileShareDriver = Driver<DesiredFileShare, ObservedFileShare>;
