@@ -1,3 +1,8 @@
+import type { DriverStatus } from '../platform/driver-status.ts';
+
+export { DriverError } from '../errors/driver-error.ts';
+export type { DriverStatus };
+
 /**
  * What makes a resource real. A driver knows one host and one kind of thing; it never sees the database, a task or a
  * resource folder. Invariants that every driver keeps, and that contract.test.ts holds against each:
@@ -24,29 +29,4 @@ export interface Driver<Desired extends { id: string }, Observed> {
   list(): Promise<string[]>;
   /** Takes a thing without a row out of service but keeps its data aside, for an operator to look at. */
   quarantine(id: string): Promise<void>;
-}
-
-export interface DriverStatus {
-  driver: string;
-  real: boolean;
-  healthy: boolean;
-  /** One sentence for the operator: what it does here, or why it only pretends. */
-  detail: string;
-  /** The one line that would make it real (or whole); absent when it already is. */
-  remedy?: string;
-}
-
-/**
- * A failure of the real world. `message` is for the operator; `customerMessage` is the sentence that a task shows.
- * `retryable` tells the engine whether another try may help (a busy device) or not (no space left on the host).
- */
-export class DriverError extends Error {
-  readonly customerMessage: string;
-  readonly retryable: boolean;
-  constructor(message: string, options: { customerMessage: string; retryable: boolean; cause?: unknown }) {
-    super(message, { cause: options.cause });
-    this.name = 'DriverError';
-    this.customerMessage = options.customerMessage;
-    this.retryable = options.retryable;
-  }
 }

@@ -1,0 +1,43 @@
+/** Who asks: what a token says, once it has been checked. */
+export interface Actor {
+  /** The token's number; `user_id` of the tasks and resources it makes. */
+  tokenId: number;
+  clientId: number;
+  role: Role;
+  /** The projects that the token is limited to; null: all of the client's. */
+  projectIds: number[] | null;
+  /** Whether the client is the one that runs this Cloudyard. */
+  operator: boolean;
+}
+
+/** `reader` sees, `member` changes too, `admin` may also manage projects; an admin of the operator, every client. */
+export const roles = ['reader', 'member', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+export function atLeast(actor: Actor, role: Role): boolean {
+  return roles.indexOf(actor.role) >= roles.indexOf(role);
+}
+
+/** A request that was let in, as far as rules and rows need to know of it. */
+export interface RequestContext {
+  actor: Actor;
+  requestId: string;
+  /** Present when the client sent `Idempotency-Key`: the transaction that does the work claims it. */
+  idempotency?: IdempotencyClaim;
+}
+
+/** Where a request acts. Fields that the path does not name are 0 or empty; a route that needs them has them. */
+export interface Scope {
+  clientId: number;
+  projectId: number;
+  regionId: number;
+  regionName: string;
+}
+
+export interface IdempotencyClaim {
+  key: string;
+  /** Hex SHA-256 of method, path and body. */
+  fingerprint: string;
+  /** Set once the claim stands in a committed transaction. */
+  claimed: boolean;
+}

@@ -1,0 +1,89 @@
+/**
+ * Who may do what: one line an operation, and no route without a line (the app refuses to start, and the coverage test
+ * tries every route with no token, a bad one, one of another client and one that only reads).
+ */
+import type { Role } from './actor.ts';
+
+/**
+ * - `public`: no token.
+ * - `token`: any token; the service shows only what is the client's.
+ * - `project`: the path names a project of the token's client that the token may see, and perhaps a region.
+ * - `client`: the path names the token's client, or the token is an operator's admin.
+ * - `operator`: an admin token of the client that runs this Cloudyard.
+ */
+export type Reach = 'public' | 'token' | 'project' | 'client' | 'operator';
+
+export interface Rule {
+  reach: Reach;
+  role: Role;
+}
+
+const rule = (reach: Reach) => (role: Role) => ({ reach, role });
+const project = rule('project');
+const token = rule('token');
+const client = rule('client');
+const everyone: Rule = { reach: 'public', role: 'reader' };
+const operator: Rule = { reach: 'operator', role: 'admin' };
+
+export const policy = {
+  getHealth: everyone,
+  getReadiness: everyone,
+  getDriverHealth: everyone,
+  getMetrics: everyone,
+  getOpenApi: everyone,
+
+  listTasks: token('reader'),
+  listActiveTasks: project('reader'),
+  getTask: token('reader'),
+  acknowledgeTask: token('member'),
+  acknowledgeAllTasks: token('member'),
+  acknowledgeTasks: token('member'),
+
+  createProject: token('admin'),
+  listProjects: token('reader'),
+  getProject: project('reader'),
+  updateProject: project('admin'),
+  replaceProject: project('admin'),
+  deleteProject: project('admin'),
+
+  listRegions: token('reader'),
+  getRegion: token('reader'),
+
+  createNetwork: project('member'),
+  listNetworks: project('reader'),
+  getNetwork: project('reader'),
+  updateNetwork: project('member'),
+  deleteNetwork: project('member'),
+
+  createSubnet: project('member'),
+  listSubnets: project('reader'),
+  getSubnet: project('reader'),
+  updateSubnet: project('member'),
+  deleteSubnet: project('member'),
+
+  createFileShare: project('member'),
+  listFileShares: project('reader'),
+  getFileShare: project('reader'),
+  updateFileShare: project('member'),
+  updateFileShareV1: project('member'),
+  deleteFileShare: project('member'),
+  extendFileShare: project('member'),
+  createFileShareAccessRule: project('member'),
+  listFileShareAccessRules: project('reader'),
+  deleteFileShareAccessRule: project('member'),
+  checkFileShareLimits: project('reader'),
+  createFileShareMetadata: project('member'),
+  listFileShareMetadata: project('reader'),
+  replaceFileShareMetadata: project('member'),
+  getFileShareMetadataItem: project('reader'),
+  deleteFileShareMetadataItem: project('member'),
+
+  previewFileSharePrice: project('reader'),
+
+  listClientQuotas: token('reader'),
+  getGlobalQuotas: client('reader'),
+  getRegionalQuotas: client('reader'),
+  updateClientQuotas: operator,
+} as const satisfies Record<string, Rule>;
+
+export type Operation = keyof typeof policy;

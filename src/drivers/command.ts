@@ -1,0 +1,44 @@
+/**
+ * Runs one external command to its end. No shell: arguments reach the program as they are.
+ *
+ * How it fails: always with a DriverError that carries the command and what it wrote to stderr. A full host is terminal
+ * (another try does not help before an operator frees space); everything else may be tried again.
+ */
+import { execFile } from 'node:child_process';
+import { basename } from 'node:path';
+import { DriverError } from './driver.ts';
+
+export interface CommandOptions {
+  signal?: AbortSignal;
+  /** Seconds; 60 unless given. */
+  timeout?: number;
+}
+
+/** Resolves with what the command wrote to stdout. @throws DriverError */
+export function run(file: string, args: string[], { signal, timeout = 60 }: CommandOptions = {}): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // LC_ALL: messages are matched below, so they must not be translated.
+    const options = { timeout: timeout * 1000, maxBuffer: 16 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C' } };
+    execFile(file, args, { ...options, ...(signal && { signal }) }, (cause, stdout, stderr) => {
+      if (!cause) resolve(stdout);
+      else reject(hostError(`${basename(file)} ${args.join(' ')}: ${stderr.trim() || cause.message}`, cause));
+    });
+  });
+}
+
+/** Wraps a failure of the host (a command, a system call) so that the engine knows whether to try again. */
+export function hostError(message: string, cause: unknown): DriverError {
+  if (cause instanceof DriverError) return cause;
+  const full = isNoSpace(cause) || /no space left on device/i.test(message);
+  return new DriverError(message, {
+    customerMessage: full
+      ? 'The storage host has no space left. Ask the operator to add some, then try again.'
+      : 'The storage host could not do this just now.',
+    retryable: !full,
+    cause,
+  });
+}
+
+function isNoSpace(cause: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException | null)?.code ?? '');
+}

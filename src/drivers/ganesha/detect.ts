@@ -1,0 +1,106 @@
+/**
+ * What this host can do for file shares, decided before anything is started. `findGanesha` is pure over `HostFacts`.
+ *
+ * Capabilities are looked at instead of the uid: a container's root may lack what is needed. Measured with Ganesha 4.3:
+ * without CAP_DAC_READ_SEARCH its VFS plugin starts and exports, but every client gets NFS4ERR_PERM
+ * (open_by_handle_at), in a user namespace (`unshare -Ur`) as well; the other plugins of Debian need a cluster or keep
+ * files in memory. So without it there are no shares at all, while without CAP_SYS_ADMIN there is only no size limit.
+ */
+import { accessSync, constants, existsSync, readFileSync, readdirSync } from 'node:fs';
+
+export interface HostFacts {
+  /** The path of a program, or null. */
+  program(name: string): string | null;
+  vfsPlugin: string | null;
+  /** Effective capabilities, as in /proc/self/status. */
+  capabilities: bigint;
+  loopDevices: boolean;
+}
+
+export interface GaneshaPrograms {
+  ganesha: string;
+  rpcbind: string | null;
+}
+
+export interface GaneshaFinding {
+  /** Null when only the simulated driver can stand in. */
+  programs: GaneshaPrograms | null;
+  /** Whether a share's `size` holds: each is then a filesystem of its own. */
+  sizeEnforced: boolean;
+  detail: string;
+  remedy?: string;
+}
+
+export const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsprogs rpcbind';
+
+const CAPABILITY = { CHOWN: 0n, DAC_OVERRIDE: 1n, DAC_READ_SEARCH: 2n, SETGID: 6n, SETUID: 7n, SYS_ADMIN: 21n };
+const TO_SERVE: (keyof typeof CAPABILITY)[] = ['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'SETGID', 'SETUID'];
+const IMAGE_PROGRAMS = ['mkfs.xfs', 'xfs_growfs', 'mount', 'umount', 'losetup'];
+
+export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
+  const ganesha = host.program('ganesha.nfsd');
+  if (!ganesha) return absent('NFS-Ganesha is not installed', INSTALL_GANESHA);
+  if (!host.vfsPlugin) return absent("NFS-Ganesha's VFS plugin is not installed", 'apt-get install nfs-ganesha-vfs');
+  const lacking = TO_SERVE.filter((name) => !has(host, name));
+  if (lacking.length > 0) {
+    return absent(`NFS-Ganesha cannot serve files without CAP_${lacking.join(', CAP_')}`, 'run Cloudyard as root');
+  }
+  const programs = { ganesha, rpcbind: host.program('rpcbind') };
+  const served = 'NFS shares served by NFS-Ganesha';
+
+  const missing = IMAGE_PROGRAMS.filter((name) => !host.program(name));
+  if (missing.length > 0) {
+    const detail = `${served}; size is not enforced, because ${missing.join(', ')} cannot be found`;
+    return { programs, sizeEnforced: false, detail, remedy: 'apt-get install xfsprogs mount' };
+  }
+  if (!has(host, 'SYS_ADMIN') || !host.loopDevices) {
+    const detail = `${served}; size is not enforced, because this process may not mount loop devices`;
+    return { programs, sizeEnforced: false, detail, remedy: 'run Cloudyard as root, with loop devices' };
+  }
+  return { programs, sizeEnforced: true, detail: `${served}, each an XFS image of its size` };
+}
+
+function absent(detail: string, remedy: string): GaneshaFinding {
+  return { programs: null, sizeEnforced: false, detail, remedy };
+}
+
+function has(host: HostFacts, name: keyof typeof CAPABILITY): boolean {
+  return ((host.capabilities >> CAPABILITY[name]) & 1n) === 1n;
+}
+
+export function thisHost(): HostFacts {
+  // A service often has a PATH without sbin, and these programs live there.
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+  return {
+    program: (name) => folders.map((folder) => `${folder}/${name}`).find(isExecutable) ?? null,
+    vfsPlugin:
+      pluginFolders()
+        .map((folder) => `${folder}/libfsalvfs.so`)
+        .find(existsSync) ?? null,
+    capabilities: effectiveCapabilities(),
+    loopDevices: existsSync('/dev/loop-control'),
+  };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return path.startsWith('/');
+  } catch {
+    return false;
+  }
+}
+
+function pluginFolders(): string[] {
+  const multiarch = existsSync('/usr/lib') ? readdirSync('/usr/lib').map((name) => `/usr/lib/${name}/ganesha`) : [];
+  return ['/usr/lib/ganesha', '/usr/lib64/ganesha', ...multiarch];
+}
+
+function effectiveCapabilities(): bigint {
+  try {
+    const hex = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+    return hex ? BigInt(`0x${hex}`) : 0n;
+  } catch {
+    return 0n;
+  }
+}

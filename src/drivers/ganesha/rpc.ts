@@ -1,0 +1,38 @@
+/** The smallest question that can be put to an ONC RPC server: its NULL procedure. An answer means that it serves. */
+import { connect } from 'node:net';
+
+const CALL = 0;
+const RPC_VERSION = 2;
+const LAST_FRAGMENT = 0x8000_0000;
+
+export const PORTMAPPER = { program: 100_000, version: 2 };
+export const NFS4 = { program: 100_003, version: 4 };
+
+export function callNull(
+  address: { host: string; port: number },
+  { program, version }: { program: number; version: number },
+  timeoutMs = 2000,
+): Promise<void> {
+  const call = [1, CALL, RPC_VERSION, program, version, 0, 0, 0, 0, 0];
+  const message = Buffer.alloc(4 + call.length * 4);
+  message.writeUInt32BE(LAST_FRAGMENT + call.length * 4, 0);
+  call.forEach((word, index) => message.writeUInt32BE(word, 4 + index * 4));
+
+  return new Promise((resolve, reject) => {
+    const socket = connect(address, () => socket.write(message));
+    let answer = Buffer.alloc(0);
+    const finish = (err?: Error) => {
+      socket.destroy();
+      if (err) reject(err);
+      else resolve();
+    };
+    socket.setTimeout(timeoutMs, () => finish(new Error('no answer')));
+    socket.on('error', finish);
+    socket.on('close', () => finish(new Error('closed without an answer')));
+    socket.on('data', (data) => {
+      answer = Buffer.concat([answer, data]);
+      // Record mark, xid, REPLY, accepted, verifier (2 words), status: all but the first three are 0 in a good answer.
+      if (answer.length >= 28) finish(answer.readUInt32BE(24) === 0 ? undefined : new Error('refused'));
+    });
+  });
+}

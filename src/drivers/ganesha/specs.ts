@@ -1,0 +1,86 @@
+/**
+ * What this host was last asked for, one file a share. The spec is the truth that exports are rendered from after a
+ * restart: a share is exported exactly when it has one. It is written after the share's storage has the size that it
+ * names, so storage that is larger than its spec was caught in the middle of growing.
+ *
+ * Specs are read back as untrusted input: one that cannot be understood is left alone and logged, never exported.
+ */
+import { readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { DriverError } from '../driver.ts';
+import type { DesiredFileShare } from '../file-share.ts';
+import { parseNetwork } from './networks.ts';
+import { idsIn, type Layout, syncPath, writeDurably } from './layout.ts';
+
+export interface Spec extends DesiredFileShare {
+  /** Ganesha's number of the export, part of the file handles that clients hold: it never changes. */
+  exportId: number;
+}
+
+const LAST_EXPORT_ID = 65_535;
+
+export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string, Spec>> {
+  const specs = new Map<string, Spec>();
+  for (const id of (await idsIn(layout.specs, '.json')).sort()) {
+    try {
+      specs.set(id, parseSpec(id, await readFile(layout.spec(id), 'utf8')));
+    } catch (err) {
+      log.error({ fileShare: id, err }, 'file share spec cannot be read');
+    }
+  }
+  return specs;
+}
+
+export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
+  await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
+}
+
+/** Deletes it, or with `aside` keeps it in quarantine. */
+export async function dropSpec(layout: Layout, id: string, { aside }: { aside: boolean }): Promise<void> {
+  if (aside) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
+  else await rm(layout.spec(id), { force: true });
+  await syncPath(layout.specs);
+}
+
+function ignoreMissing(err: NodeJS.ErrnoException): void {
+  if (err.code !== 'ENOENT') throw err;
+}
+
+function parseSpec(id: string, text: string): Spec {
+  const spec = JSON.parse(text) as Spec;
+  const numbers = [spec.exportId, spec.sizeGib].every((n) => Number.isSafeInteger(n) && n > 0);
+  if (spec.id !== id || !numbers || spec.exportId > LAST_EXPORT_ID || typeof spec.rootSquash !== 'boolean') {
+    throw new Error('malformed spec');
+  }
+  for (const { network, mode } of spec.access) {
+    parseNetwork(network);
+    if (mode !== 'ro' && mode !== 'rw') throw new Error('malformed access rule');
+  }
+  return spec;
+}
+
+/**
+ * Goes round before it reuses a number: a client that still holds a handle of a removed share must get ESTALE, not
+ * another share. `taken` also holds the numbers of exports that Ganesha may not have dropped yet.
+ */
+export function exportIds(specs: Iterable<Spec>): { take(): number; release(exportId: number): void } {
+  const taken = new Set([...specs].map((spec) => spec.exportId));
+  let last = Math.max(0, ...taken);
+  return {
+    take() {
+      for (let step = 0; step < LAST_EXPORT_ID; step += 1) {
+        last = (last % LAST_EXPORT_ID) + 1;
+        if (!taken.has(last)) {
+          taken.add(last);
+          return last;
+        }
+      }
+      throw new DriverError(`all ${LAST_EXPORT_ID} export ids are taken`, {
+        customerMessage: 'This region has no room for more file shares.',
+        retryable: false,
+      });
+    },
+    release: (exportId) => void taken.delete(exportId),
+  };
+}

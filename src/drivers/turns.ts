@@ -1,0 +1,55 @@
+/**
+ * Three ways to take turns: at most so many at a time, one at a time for each key, and many callers sharing one run.
+ * A failure of one turn never reaches the next; only callers that shared a run share its failure.
+ */
+
+export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** At most `slots` pieces of work at a time, in the order of arrival. */
+export function limited(slots: number): Turn {
+  const waiting: (() => void)[] = [];
+  let free = slots;
+  return async (work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
+}
+
+/** Work of one key never overlaps; work of different keys does not wait. */
+export function oneAtATime(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (key, work) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(work, work);
+    const settled = mine
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(key) === settled) last.delete(key);
+      });
+    last.set(key, settled);
+    return mine;
+  };
+}
+
+/**
+ * Every caller gets a run that began after its call. A run takes along everybody who called while the one before it was
+ * going, so a thousand callers cost two runs.
+ */
+export function shared<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> | null = null;
+  let next: Promise<T> | null = null;
+  const begin = async (): Promise<T> => {
+    await running?.catch(() => undefined);
+    next = null;
+    const mine = run();
+    running = mine;
+    return mine;
+  };
+  return () => (next ??= begin());
+}

@@ -1,0 +1,103 @@
+/**
+ * The HTTP side: one Fastify app that authenticates, authorizes, validates, counts and logs every request, so that a
+ * route only says what it is. Resources bring routes; main/ brings what they need.
+ */
+import { randomUUID } from 'node:crypto';
+import swagger from '@fastify/swagger';
+import Fastify from 'fastify';
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyTypeProvider,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import type { Logger } from 'pino';
+import type { Static, TSchema } from 'typebox';
+import type { RequestContext, Scope } from '../authz/actor.ts';
+import { policy } from '../authz/policy.ts';
+import { authorization } from './authorization.ts';
+import type { AuthorizationDeps } from './authorization.ts';
+import { errorHandling } from './error-handling.ts';
+import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
+import type { IdempotencyDeps } from './idempotency-keys.ts';
+import { openApiDocument } from './openapi.ts';
+import { rateLimit } from './rate-limit.ts';
+import { requestTelemetry } from './telemetry.ts';
+import type { HttpMetrics } from './telemetry.ts';
+import { compileValidator } from './validation.ts';
+
+interface TypeBoxProvider extends FastifyTypeProvider {
+  validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown;
+  serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown;
+}
+
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxProvider
+>;
+
+/** The routes of one resource. */
+export type Routes = (app: App) => void;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks, and under which request id. Absent on public routes only. */
+    by: RequestContext;
+    /** The project and region that the path names; what is not in the path is undefined. */
+    scope: Scope;
+  }
+}
+
+export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
+  log: Logger;
+  metrics: HttpMetrics;
+  /** Requests a minute and token; 0: no limit. */
+  rateLimit: number;
+  routes: Routes[];
+}
+
+const bodyLimit = 1024 * 1024;
+
+export async function createApp(options: AppOptions): Promise<App> {
+  const fastify = Fastify({
+    loggerInstance: options.log,
+    disableRequestLogging: true,
+    bodyLimit,
+    genReqId: () => randomUUID(),
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
+  });
+  const app = fastify.withTypeProvider<TypeBoxProvider>() as unknown as App;
+  app.setValidatorCompiler(compileValidator as never);
+  parseJsonBodies(app);
+  await app.register(swagger, openApiDocument);
+  app.addHook('onRoute', (route) => {
+    if (route.method === 'HEAD' || route.schema?.hide) return;
+    const operation = route.schema?.operationId;
+    if (!operation || !(operation in policy)) throw new Error(`${route.method} ${route.url} has no line in the policy`);
+  });
+  errorHandling(app, { repeatAnswer: repeatAnswer(options) });
+  requestTelemetry(app, options.metrics);
+  authorization(app, options);
+  await rateLimit(app, options.rateLimit);
+  idempotencyKeys(app, options);
+  await app.register(async (scoped) => {
+    for (const routes of options.routes) routes(scoped as unknown as App);
+  });
+  return app;
+}
+
+/** JSON only; an empty body is no body (clients send the content type with a DELETE, too). */
+function parseJsonBodies(app: App): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined);
+    else parse(request, body as string, done);
+  });
+}

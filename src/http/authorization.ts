@@ -1,0 +1,84 @@
+/**
+ * Lets a request in: the token (401), its role (403), then the project, region or client of the path (404 when it is
+ * not there or not visible to the token's client; 403 when the token is limited to other projects).
+ */
+import type { FastifyRequest } from 'fastify';
+import { atLeast } from '../authz/actor.ts';
+import type { Actor } from '../authz/actor.ts';
+import { policy } from '../authz/policy.ts';
+import type { Operation, Rule } from '../authz/policy.ts';
+import { ClientError, notFound } from '../errors/catalogue.ts';
+import type { App } from './app.ts';
+
+export interface AuthorizationDeps {
+  /** Who the token belongs to; null when it is unknown, expired or revoked. */
+  authenticate(token: string): Promise<Actor | null>;
+  /** The client of a live project; null when there is none. */
+  clientOfProject(projectId: number): Promise<number | null>;
+  regionName(regionId: number): string | null;
+}
+
+export function authorization(app: App, deps: AuthorizationDeps): void {
+  app.addHook('onRequest', async (request) => {
+    const rule = ruleOf(request);
+    if (!rule || rule.reach === 'public') return;
+    const actor = await deps.authenticate(tokenOf(request));
+    if (!actor) throw new ClientError('Unauthenticated', 'the token is unknown, expired or revoked');
+    request.by = { actor, requestId: request.id };
+    if (!atLeast(actor, rule.role)) {
+      throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
+    }
+    if (rule.reach === 'operator' && !actor.operator) {
+      throw new ClientError('Forbidden', 'this is for the operator of this Cloudyard');
+    }
+  });
+
+  app.addHook('preHandler', async (request) => {
+    const rule = ruleOf(request);
+    if (!rule || rule.reach === 'public') return;
+    const { actor } = request.by;
+    const path = request.params as { project_id?: number; region_id?: number; client_id?: number };
+    if (rule.reach === 'client') requireClient(actor, path.client_id!);
+    request.scope = {
+      clientId: path.client_id ?? actor.clientId,
+      projectId: rule.reach === 'project' ? await requireProject(deps, actor, path.project_id!) : 0,
+      regionId: path.region_id ?? 0,
+      regionName: path.region_id === undefined ? '' : requireRegion(deps, path.region_id),
+    };
+  });
+}
+
+/** Undefined where no route matched. */
+function ruleOf(request: FastifyRequest): Rule | undefined {
+  const operation = request.routeOptions.schema?.operationId;
+  return operation === undefined ? undefined : policy[operation as Operation];
+}
+
+/** The scheme is `apikey`, in any case: real clients send `APIKey`. */
+function tokenOf(request: FastifyRequest): string {
+  const match = /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '');
+  if (match) return match[1]!;
+  throw new ClientError('Unauthenticated', 'send the header `Authorization: apikey <id>$<secret>`', {
+    headers: { 'www-authenticate': 'apikey' },
+  });
+}
+
+function requireClient(actor: Actor, clientId: number): void {
+  if (clientId === actor.clientId || (actor.operator && atLeast(actor, 'admin'))) return;
+  throw notFound('client', clientId);
+}
+
+async function requireProject(deps: AuthorizationDeps, actor: Actor, projectId: number): Promise<number> {
+  const clientId = await deps.clientOfProject(projectId);
+  if (clientId !== actor.clientId) throw notFound('project', projectId);
+  if (actor.projectIds && !actor.projectIds.includes(projectId)) {
+    throw new ClientError('Forbidden', `the token is not for project ${projectId}`);
+  }
+  return projectId;
+}
+
+function requireRegion(deps: AuthorizationDeps, regionId: number): string {
+  const name = deps.regionName(regionId);
+  if (name === null) throw notFound('region', regionId);
+  return name;
+}

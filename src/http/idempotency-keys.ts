@@ -1,0 +1,50 @@
+/** `Idempotency-Key` on every POST: answers a repeated request from what was kept. See idempotency/idempotency.ts. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { invalidInput } from '../errors/catalogue.ts';
+import type { App } from './app.ts';
+import type { Repeat } from './error-handling.ts';
+import type { RequestContext } from '../authz/actor.ts';
+
+export interface IdempotencyDeps {
+  fingerprintOf(method: string, path: string, body: unknown): string;
+  recallAnswer(context: RequestContext): Promise<{ answer: unknown } | undefined>;
+  keepAnswer(context: RequestContext, answer: unknown): Promise<void>;
+  /** True when the error says that another request claimed the key. */
+  isAlreadyAnswered(error: unknown): boolean;
+}
+
+export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
+  app.addHook('preHandler', async (request, reply) => {
+    const key = request.headers['idempotency-key'];
+    if (request.method !== 'POST' || key === undefined || !request.by) return;
+    if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
+      throw invalidInput([{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }]);
+    }
+    const path = request.url.split('?')[0]!;
+    request.by.idempotency = { key, fingerprint: deps.fingerprintOf('POST', path, request.body), claimed: false };
+    const kept = await deps.recallAnswer(request.by);
+    if (kept) return answer(request, reply, kept.answer);
+  });
+  app.addHook('preSerialization', async (request, reply, payload) => {
+    const claim = request.by?.idempotency;
+    if (claim && !claim.claimed && reply.statusCode < 300) await deps.keepAnswer(request.by, payload);
+    return payload;
+  });
+}
+
+/** For the error handler: the request lost the race for its key, so the winner's answer is there by now. */
+export function repeatAnswer(deps: IdempotencyDeps): Repeat {
+  return async (error, request, reply) => {
+    if (!deps.isAlreadyAnswered(error)) return false;
+    const kept = await deps.recallAnswer(request.by);
+    if (!kept) return false;
+    answer(request, reply, kept.answer);
+    return true;
+  };
+}
+
+function answer(request: FastifyRequest, reply: FastifyReply, body: unknown): FastifyReply {
+  request.by.idempotency!.claimed = true;
+  const success = Object.keys((request.routeOptions.schema?.response as object) ?? {}).find((code) => code < '300');
+  return reply.code(Number(success ?? 200)).send(body === null ? undefined : body);
+}

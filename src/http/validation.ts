@@ -1,0 +1,109 @@
+/**
+ * Checks requests against their schemas: everything that is wrong at once, in words that name the field.
+ *
+ * Bodies are taken as they are (a number as text is wrong); paths and queries are text by nature and are converted.
+ */
+import Ajv from 'ajv';
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import addFormats from 'ajv-formats';
+import ipaddr from 'ipaddr.js';
+import type { TSchema } from 'typebox';
+import type { FieldError } from '../errors/catalogue.ts';
+import { canonicalNetwork } from '../platform/network-address.ts';
+
+type Check = (data: unknown) => true | { error: ValidationError };
+
+/** Unions whose branch is known from the body, so that errors speak of that branch only. */
+const branchOf = new WeakMap<object, (body: Record<string, unknown>) => number>();
+
+/** Marks a union: `select` says by which of its branches a body is checked. */
+export function selectBranch<T extends TSchema>(union: T, select: (body: Record<string, unknown>) => number): T {
+  branchOf.set(union, select);
+  return union;
+}
+
+export class ValidationError extends Error {
+  readonly errors: FieldError[];
+  constructor(errors: FieldError[]) {
+    super('the request does not match its schema');
+    this.errors = errors;
+  }
+}
+
+const strict = createAjv(false);
+const converting = createAjv('array');
+
+function createAjv(coerceTypes: boolean | 'array') {
+  const ajv = new Ajv.default({
+    allErrors: true,
+    useDefaults: true,
+    removeAdditional: false,
+    coerceTypes,
+    strict: false,
+  });
+  addFormats.default(ajv);
+  ajv.addFormat('ip-address', ipaddr.isValid);
+  ajv.addFormat('ip-network', (text: string) => canonicalNetwork(text) !== null);
+  return ajv;
+}
+
+export function compileValidator({ schema, httpPart }: { schema: unknown; httpPart?: string }): Check {
+  const ajv = httpPart === 'body' ? strict : converting;
+  const select = branchOf.get(schema as object);
+  const branches = (select ? (schema as { anyOf: TSchema[] }).anyOf : [schema as TSchema]).map((s) => ajv.compile(s));
+  return (data) => {
+    const branch = select && isRecord(data) ? select(data) : 0;
+    const validate = branches[branch]!;
+    return validate(data) || { error: new ValidationError(describe(validate)) };
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+const maxReported = 100;
+
+function describe(validate: ValidateFunction): FieldError[] {
+  const seen = new Set<string>();
+  const described = (validate.errors ?? [])
+    // A union reports each branch and then itself; a property name reports itself and then its map.
+    .filter((e) => e.keyword !== 'anyOf' && e.keyword !== 'if' && e.keyword !== 'propertyNames')
+    .map(fieldError)
+    .filter((e) => !seen.has(`${e.path} ${e.message}`) && seen.add(`${e.path} ${e.message}`));
+  return described.slice(0, maxReported);
+}
+
+function fieldError(error: ErrorObject): FieldError {
+  const base = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const at = (name?: string) => [...base, ...(name === undefined ? [] : [name])].join('.');
+  switch (error.keyword) {
+    case 'required':
+      return { path: at(error.params.missingProperty), message: 'is required' };
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return { path: at(error.params.additionalProperty), message: 'is not a known field' };
+    case 'enum':
+      return { path: at(), message: `must be one of ${error.params.allowedValues.map(show).join(', ')}` };
+    case 'const':
+      return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
+    case 'format':
+      return { path: at(), message: `must be ${formats[error.params.format] ?? error.params.format}` };
+    default:
+      return { path: at(error.propertyName), message: error.message ?? 'is invalid' };
+  }
+}
+
+const formats: Record<string, string> = {
+  uuid: 'a UUID',
+  'date-time': 'a date and time such as 2026-11-20T09:52:52Z',
+  'ip-address': 'an IPv4 or IPv6 address',
+  'ip-network': 'an IPv4 or IPv6 address, or a network such as 10.0.0.0/24 without host bits',
+};
+
+function show(value: unknown): string {
+  return JSON.stringify(value);
+}

@@ -1,0 +1,114 @@
+/**
+ * `Idempotency-Key`: the same request within 24 hours gets the same answer and does nothing more.
+ *
+ * Invariant: a key is claimed, with the answer, in the transaction that does the work. So a crash leaves both or
+ * neither, and of two requests at once the second waits for the first one's commit and then repeats its answer.
+ * Errors are not kept: whoever mends a request may send it under the same key.
+ */
+import { createHash } from 'node:crypto';
+import type { RequestContext } from '../authz/actor.ts';
+import { ClientError } from '../errors/catalogue.ts';
+import type { Clock } from '../platform/clock.ts';
+import { prepared, transaction } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+
+const lifetime = `interval '24 hours'`;
+
+const claim = prepared(
+  'idempotency_claim',
+  `insert into idempotency_keys as k (client_id, key, fingerprint, created_at) values ($1, $2, $3, $4)
+   on conflict (client_id, key) do update set fingerprint = excluded.fingerprint, answer = null, created_at = excluded.created_at
+   where k.created_at < excluded.created_at - ${lifetime}
+   returning 1`,
+);
+
+const keep = prepared(
+  'idempotency_keep',
+  `update idempotency_keys set answer = $3::jsonb where client_id = $1 and key = $2`,
+);
+
+const recall = prepared<{ fingerprint: string; answer: unknown }>(
+  'idempotency_recall',
+  `select fingerprint, answer from idempotency_keys
+   where client_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
+);
+
+const forget = prepared(
+  'idempotency_forget',
+  `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
+);
+
+/** Thrown inside a transaction whose key another request has claimed: roll back, and repeat that one's answer. */
+export class AlreadyAnswered extends Error {}
+
+export interface Idempotency {
+  /** Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. */
+  mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
+  recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
+  /** Keeps the answer of a request that changed nothing (a price, a check of limits). */
+  keepUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
+  /** Deletes what is older than 24 hours. */
+  forget(db: Db): Promise<void>;
+}
+
+export function createIdempotency(clock: Clock): Idempotency {
+  const claimIn = async (tx: Tx, context: RequestContext) => {
+    const { key, fingerprint } = context.idempotency!;
+    const claimed = await claim(tx, context.actor.clientId, key, fingerprint, clock.now());
+    if (claimed.length === 0) throw new AlreadyAnswered();
+  };
+  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown) => {
+    await keep(tx, context.actor.clientId, context.idempotency!.key, JSON.stringify(answer ?? null));
+  };
+  const mutate: Idempotency['mutate'] = async (db, context, work) => {
+    if (!context.idempotency) return transaction(db, work);
+    const result = await transaction(db, async (tx) => {
+      await claimIn(tx, context);
+      const answer = await work(tx);
+      await keepIn(tx, context, answer);
+      return answer;
+    });
+    context.idempotency.claimed = true;
+    return result;
+  };
+
+  return {
+    mutate,
+    async recall(db, context) {
+      const { key, fingerprint } = context.idempotency!;
+      const [row] = await recall(db, context.actor.clientId, key, clock.now());
+      if (row && row.fingerprint !== fingerprint) {
+        throw new ClientError(
+          'IdempotencyKeyReused',
+          `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
+        );
+      }
+      return row && { answer: row.answer };
+    },
+    async keepUnclaimed(db, context, answer) {
+      if (context.idempotency?.claimed) return;
+      await mutate(db, context, async () => answer).catch((error: unknown) => {
+        if (!(error instanceof AlreadyAnswered)) throw error;
+      });
+    },
+    async forget(db) {
+      await forget(db, clock.now());
+    },
+  };
+}
+
+/** Hex SHA-256 over what makes a request the same request. Bodies are compared by value, not by spelling. */
+export function fingerprintOf(method: string, path: string, body: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify([method, path, canonical(body)]))
+    .digest('hex');
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.keys(value)
+    .sort()
+    .map((key) => [key, canonical((value as Record<string, unknown>)[key])]);
+}

@@ -1,0 +1,15 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+export function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** A secret of 256 bits, safe in a URL and a shell. */
+export function randomSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Compares in a time that does not depend on where the two differ. */
+export function equalInConstantTime(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,239 @@
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from './daemon.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+/** Writes its pid to `ready` when up, and notes each start and SIGTERM in `events`. */
+const PROGRAM = `
+import { appendFileSync, writeFileSync } from 'node:fs';
+const [dir, mode] = process.argv.slice(2);
+console.log('program speaks');
+if (mode === 'fails') { console.error('no such thing: frobnicator'); process.exit(3); }
+process.on('SIGTERM', () => { if (mode !== 'stubborn') { appendFileSync(dir + '/events', 'term\\n'); process.exit(0); } });
+setInterval(() => {}, 1000);
+appendFileSync(dir + '/events', 'start\\n');
+if (mode !== 'silent') writeFileSync(dir + '/ready', String(process.pid));
+`;
+
+let dir: string;
+let daemons: Daemon[];
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'daemon-test-'));
+  daemons = [];
+  writeFileSync(join(dir, 'program.mjs'), PROGRAM);
+});
+
+afterEach(async () => {
+  await Promise.all(daemons.map((daemon) => daemon.stop()));
+  rmSync(dir, { recursive: true });
+});
+
+function options(mode = 'plain', more: Partial<DaemonOptions> = {}): DaemonOptions {
+  return {
+    name: 'program',
+    command: { file: process.execPath, args: [join(dir, 'program.mjs'), dir, mode] },
+    pidFile: join(dir, 'program.pid'),
+    matches: (commandLine) => commandLine.includes(join(dir, 'program.mjs')),
+    probe: async () => {
+      const ready = Number(readFileSync(join(dir, 'ready'), 'utf8'));
+      if (!liveProcess(ready)) throw new Error('not ready');
+    },
+    startTimeout: 20,
+    logFile: join(dir, 'program.log'),
+    stopSignal: 'SIGTERM',
+    log: pino({ level: 'silent' }),
+    ...more,
+  };
+}
+
+async function supervise(given: DaemonOptions): Promise<Daemon> {
+  const daemon = await superviseDaemon(given);
+  daemons.push(daemon);
+  return daemon;
+}
+
+async function until(condition: () => boolean, seconds = 20): Promise<void> {
+  const deadline = Date.now() + seconds * 1000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`not within ${seconds} s: ${condition}`);
+    await sleep(20);
+  }
+}
+
+const pidInFile = () => Number(readFileSync(join(dir, 'program.pid'), 'utf8'));
+const events = () => readFileSync(join(dir, 'events'), 'utf8').trim().split('\n');
+
+test('a daemon starts in a process group of its own, writes its pid file and its log, and stop ends it', async () => {
+  const daemon = await supervise(options());
+  const pid = daemon.pid() as number;
+  expect(pidInFile()).toBe(pid);
+  expect(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[2]).toBe(String(pid));
+  expect(readFileSync(join(dir, 'program.log'), 'utf8')).toContain('program speaks');
+  await daemon.stop();
+  expect(liveProcess(pid)).toBeNull();
+  expect(daemon.pid()).toBeNull();
+  expect(existsSync(join(dir, 'program.pid'))).toBe(false);
+  expect(events()).toEqual(['start', 'term']);
+});
+
+test('a daemon killed with SIGKILL is started again after its clean-up', async () => {
+  const calls: string[] = [];
+  const beforeStart = async () => void calls.push('before');
+  const daemon = await supervise(options('plain', { beforeStart, onRestart: () => calls.push('restarted') }));
+  const first = daemon.pid() as number;
+  daemon.signal('SIGKILL');
+  await until(() => calls.length === 3);
+  expect(calls).toEqual(['before', 'before', 'restarted']);
+  expect(daemon.pid()).not.toBe(first);
+  expect(pidInFile()).toBe(daemon.pid());
+});
+
+test('restarts that fail are tried again', async () => {
+  let refusals = 2;
+  let restarted = false;
+  const beforeStart = async () => {
+    if (existsSync(join(dir, 'ready')) && refusals-- > 0) throw new Error('not now');
+  };
+  const daemon = await supervise(options('plain', { beforeStart, onRestart: () => (restarted = true) }));
+  daemon.signal('SIGKILL');
+  await until(() => restarted);
+  expect(refusals).toBe(-1);
+});
+
+test('a released daemon runs on, is adopted by the next supervisor, and is restarted by it when it dies', async () => {
+  const first = await supervise(options());
+  const pid = first.pid();
+  await first.release();
+  let restarted = false;
+  const second = await supervise(options('plain', { onRestart: () => (restarted = true) }));
+  expect(second.pid()).toBe(pid);
+  expect(events()).toEqual(['start']);
+  second.signal('SIGKILL');
+  await until(() => restarted);
+  expect(second.pid()).not.toBe(pid);
+  await second.stop();
+  expect(events()).toEqual(['start', 'start', 'term']);
+});
+
+test('stop ends an adopted daemon', async () => {
+  await (await supervise(options())).release();
+  const second = await supervise(options());
+  const pid = second.pid() as number;
+  await second.stop();
+  expect(liveProcess(pid)).toBeNull();
+  expect(events()).toEqual(['start', 'term']);
+});
+
+test('a running daemon that does not answer is ended and replaced', async () => {
+  const silent = spawn(process.execPath, [join(dir, 'program.mjs'), dir, 'silent'], { stdio: 'ignore' });
+  writeFileSync(join(dir, 'program.pid'), String(silent.pid));
+  await until(() => existsSync(join(dir, 'events')));
+  const daemon = await supervise(options('plain', { startTimeout: 2 }));
+  expect(daemon.pid()).not.toBe(silent.pid);
+  expect(liveProcess(silent.pid as number)).toBeNull();
+});
+
+test.for<[string, () => string]>([
+  ['our own live process', () => String(process.pid)],
+  ['a dead process', () => '4194999'],
+  ['nothing', () => ''],
+])('a stale pid file that names %s is replaced', async ([, content]) => {
+  writeFileSync(join(dir, 'program.pid'), content());
+  const daemon = await supervise(options());
+  expect(pidInFile()).toBe(daemon.pid());
+  expect(daemon.pid()).not.toBe(process.pid);
+});
+
+test('the pid file of a program that writes its own is read, not written', async () => {
+  const readPid = async () =>
+    existsSync(join(dir, 'ready')) ? Number(readFileSync(join(dir, 'ready'), 'utf8')) : null;
+  const given = options('plain', { pidFile: join(dir, 'ready'), readPid });
+  const first = await supervise(given);
+  expect(await readPid()).toBe(first.pid());
+  await first.release();
+  const second = await supervise(given);
+  expect(second.pid()).toBe(first.pid() ?? (await readPid()));
+  await second.stop();
+  expect(existsSync(join(dir, 'program.pid'))).toBe(false);
+});
+
+test('a first start that exits is refused with the end of its log', async () => {
+  await expect(superviseDaemon(options('fails'))).rejects.toThrow(/exited \(code 3\)[^]*no such thing: frobnicator/);
+  expect(existsSync(join(dir, 'program.pid'))).toBe(false);
+});
+
+test('a first start that never answers is refused and leaves no process', async () => {
+  let pid = 0;
+  const probe = async (): Promise<void> => {
+    if (existsSync(join(dir, 'program.pid'))) pid = pidInFile();
+    throw new Error('no');
+  };
+  await expect(superviseDaemon(options('plain', { startTimeout: 1, probe }))).rejects.toThrow('did not answer in 1 s');
+  expect(pid).toBeGreaterThan(0);
+  expect(liveProcess(pid)).toBeNull();
+});
+
+test('a hanging probe counts as no answer', async () => {
+  const probe = () => new Promise<void>(() => undefined);
+  const hangs = options('plain', { startTimeout: 1, probe });
+  await expect(superviseDaemon(hangs)).rejects.toThrow('did not answer in 1 s');
+});
+
+test('a program that is not there is refused', async () => {
+  const missing = options('plain', { command: { file: join(dir, 'missing'), args: [] } });
+  await expect(superviseDaemon(missing)).rejects.toThrow(/program cannot be started: .*ENOENT/);
+});
+
+test('stop during a backoff ends at once and starts nothing', async () => {
+  let starts = 0;
+  const beforeStart = async (): Promise<void> => {
+    if (++starts > 1) throw new Error('not now');
+  };
+  const daemon = await supervise(options('plain', { beforeStart }));
+  daemon.signal('SIGKILL');
+  await until(() => starts === 3);
+  await daemon.stop();
+  expect(daemon.pid()).toBeNull();
+  expect(starts).toBe(3);
+});
+
+test('a daemon that ignores its stop signal is killed when its time is up', async () => {
+  const daemon = await supervise(options('stubborn', { stopTimeout: 1 }));
+  const pid = daemon.pid() as number;
+  await daemon.stop();
+  expect(liveProcess(pid)).toBeNull();
+});
+
+test('a log past 10 MiB is truncated at start', async () => {
+  const logFile = join(dir, 'program.log');
+  appendFileSync(logFile, '');
+  truncateSync(logFile, 11 * 1024 * 1024);
+  await supervise(options());
+  expect(statSync(logFile).size).toBeLessThan(1000);
+});
+
+test('the supervision holds nothing open after release and stop', async () => {
+  const before = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const first = await supervise(options());
+  await first.release();
+  const second = await supervise(options());
+  await second.stop();
+  const after = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  expect(after).toBeLessThanOrEqual(before);
+});

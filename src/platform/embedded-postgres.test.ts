@@ -1,0 +1,276 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { liveProcess } from './daemon.ts';
+import { findBinaries, makeWhole, placeBinaries } from './embedded-postgres-places.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
+
+const asRoot = process.getuid?.() === 0;
+const log = pino({ level: 'silent' });
+let dir: string;
+let started: EmbeddedPostgres[];
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), 'postgres-test-')));
+  // As a data directory of root's under the usual umask.
+  chmodSync(dir, 0o755);
+  started = [];
+});
+
+afterEach(async () => {
+  await Promise.all(started.map((postgres) => postgres.stop()));
+  for (const { connection } of started) {
+    if (connection.host !== dir && !connection.host.startsWith(`${dir}/`))
+      rmSync(connection.host, { recursive: true, force: true });
+  }
+  rmSync(dir, { recursive: true });
+});
+
+async function start(dataDir = join(dir, 'data')): Promise<EmbeddedPostgres> {
+  const postgres = await startEmbeddedPostgres({ dataDir, log });
+  started.push(postgres);
+  return postgres;
+}
+
+async function query({ url }: EmbeddedPostgres, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function until(condition: () => boolean | Promise<boolean>, seconds = 20): Promise<void> {
+  const deadline = Date.now() + seconds * 1000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`not within ${seconds} s: ${condition}`);
+    await sleep(20);
+  }
+}
+
+/** Starts PostgreSQL in another process, which is then killed with SIGKILL. */
+async function startAndDie(dataDir: string): Promise<number> {
+  const script = join(dir, 'start.mjs');
+  const here = new URL('.', import.meta.url);
+  writeFileSync(
+    script,
+    `import { startEmbeddedPostgres } from '${new URL('embedded-postgres.ts', here)}';
+     const log = { info() {}, warn() {}, error() {} };
+     const postgres = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, log });
+     console.log(postgres.pid());`,
+  );
+  const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [output] = await once(child.stdout, 'data');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  return Number(String(output));
+}
+
+test('a first start makes a durable UTF-8 database behind a private unix socket, and a second start finds its rows', async () => {
+  const first = await start();
+  await query(first, 'create table t (a text); insert into t values (1)');
+  const sql = `select current_user u, current_database() d, pg_encoding_to_char(encoding) e, datlocale l,
+    current_setting('fsync') f, current_setting('listen_addresses') a
+    from pg_database where datname = current_database()`;
+  const expected = { u: 'cloudyard', d: 'cloudyard', e: 'UTF8', l: 'C.UTF-8', f: 'on', a: '' };
+  expect(await query(first, sql)).toEqual([expected]);
+  expect(statSync(first.connection.host).mode & 0o777).toBe(0o700);
+  const pid = first.pid() as number;
+  await first.stop();
+  expect(liveProcess(pid)).toBeNull();
+  expect(first.pid()).toBeNull();
+  expect(await query(await start(), 'select a from t')).toEqual([{ a: '1' }]);
+});
+
+test('after a kill -9 of the postmaster it comes back by itself with what was committed', async () => {
+  const postgres = await start();
+  await query(postgres, 'create table t (a int); insert into t values (1)');
+  const pid = postgres.pid() as number;
+  process.kill(pid, 'SIGKILL');
+  await until(async () => (await query(postgres, 'select a from t').catch(() => [])).length === 1);
+  expect(postgres.pid()).not.toBe(pid);
+});
+
+test('the orphan of a killed process is adopted and restarted when it dies', async () => {
+  const dataDir = join(dir, 'data');
+  const orphan = await startAndDie(dataDir);
+  expect(liveProcess(orphan)).not.toBeNull();
+  const postgres = await start(dataDir);
+  expect(postgres.pid()).toBe(orphan);
+  process.kill(orphan, 'SIGKILL');
+  await until(() => query(postgres, 'select 1').then(Boolean, () => false));
+  expect(postgres.pid()).not.toBe(orphan);
+});
+
+test('stop ends an adopted orphan', async () => {
+  const dataDir = join(dir, 'data');
+  const orphan = await startAndDie(dataDir);
+  await (await start(dataDir)).stop();
+  expect(liveProcess(orphan)).toBeNull();
+});
+
+test('a kill -9 of everything, backends busy, does not stand in the way of the next start', async () => {
+  const dataDir = join(dir, 'data');
+  const orphan = await startAndDie(dataDir);
+  const postgres = await start(dataDir);
+  const busy = query(postgres, 'select pg_sleep(1) from generate_series(1, 5)').catch(() => []);
+  await until(
+    async () => (await query(postgres, `select from pg_stat_activity where wait_event = 'PgSleep'`)).length > 0,
+  );
+  process.kill(orphan, 'SIGKILL');
+  const again = await start(dataDir);
+  expect(await query(again, 'select 1 as one')).toEqual([{ one: 1 }]);
+  await busy;
+});
+
+test('stale pid and lock files that name unrelated live processes are removed', async () => {
+  const first = await start();
+  await first.stop();
+  const { host } = first.connection;
+  const content = `${process.pid}\n${join(host, 'data')}\n1700000000\n5432\n${host}\n\n`;
+  writeFileSync(join(host, 'data', 'postmaster.pid'), content);
+  const { uid, gid } = statSync(host);
+  const sleeper = spawn('sleep', ['600'], { stdio: 'ignore', ...(asRoot && { uid, gid }) });
+  writeFileSync(join(host, '.s.PGSQL.5432.lock'), `${sleeper.pid}\n${join(host, 'data')}\n`);
+  try {
+    const second = await start();
+    expect(second.pid()).not.toBe(process.pid);
+    expect(await query(second, 'select 1 as one')).toEqual([{ one: 1 }]);
+  } finally {
+    sleeper.kill();
+  }
+});
+
+test('what a killed first start left unfinished is removed', async () => {
+  const first = await start();
+  await first.stop();
+  const { host } = first.connection;
+  rmSync(join(host, 'data'), { recursive: true });
+  mkdirSync(join(host, 'data.new.4194999.1.abc', 'base'), { recursive: true });
+  await start();
+  expect(readdirSync(host).filter((name) => name.startsWith('data'))).toEqual(['data']);
+});
+
+test('two first starts at once end with one server, and stop leaves it to the other while that has clients', async () => {
+  const [one, two] = await Promise.all([start(), start()]);
+  expect(one.pid()).toBe(two.pid());
+  const client = new pg.Client({ connectionString: two.url });
+  client.on('error', () => undefined);
+  await client.connect();
+  await one.stop({ onlyIfUnused: true });
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  await client.end();
+  const pid = two.pid() as number;
+  await two.stop({ onlyIfUnused: true });
+  expect(liveProcess(pid)).toBeNull();
+});
+
+test('after its death two supervisors agree on one server again, time after time', async () => {
+  const one = await start();
+  const two = await start();
+  for (let round = 0; round < 3; round++) {
+    const pid = one.pid() as number;
+    process.kill(pid, 'SIGKILL');
+    await until(() => one.pid() !== null && one.pid() !== pid && one.pid() === two.pid());
+    await until(() => query(two, 'select 1').then(Boolean, () => false));
+  }
+});
+
+test('a path too long for a socket, with a comma and a space in it, works', async () => {
+  const dataDir = join(dir, 'a, b'.padEnd(120, 'c'));
+  const postgres = await start(dataDir);
+  expect(postgres.connection.host.length).toBeLessThan(80);
+  expect(statSync(postgres.connection.host).mode & 0o777).toBe(0o700);
+  expect(await query(postgres, 'select 1 as one')).toEqual([{ one: 1 }]);
+  const again = await start(dataDir);
+  expect(again.pid()).toBe(postgres.pid());
+});
+
+test('what PostgreSQL says against its start is in the error', async () => {
+  const first = await start();
+  await first.stop();
+  writeFileSync(join(first.connection.host, 'data', 'PG_VERSION'), '9\n');
+  await expect(startEmbeddedPostgres({ dataDir: join(dir, 'data'), log })).rejects.toThrow(
+    /postgres exited[^]*database files are incompatible with server/,
+  );
+});
+
+test('where a directory is made by another process meanwhile, that one stands', async () => {
+  const target = join(dir, 'target');
+  await makeWhole(target, async (unfinished) => {
+    mkdirSync(unfinished);
+    mkdirSync(target);
+    writeFileSync(join(target, 'theirs'), '');
+  });
+  expect(readdirSync(dir)).toEqual(['target']);
+  expect(readdirSync(target)).toEqual(['theirs']);
+});
+
+test.runIf(asRoot)('under a directory that only root may enter, the cluster lies in /var/lib/cloudyard', async () => {
+  chmodSync(dir, 0o700);
+  const dataDir = join(dir, 'data');
+  const first = await start(dataDir);
+  expect(lstatSync(join(dataDir, 'postgres')).isSymbolicLink()).toBe(true);
+  expect(dirname(first.connection.host)).toBe('/var/lib/cloudyard/clusters');
+  await query(first, 'create table t (a int)');
+  await first.stop();
+  // Whether it may be entered is decided once.
+  chmodSync(dir, 0o755);
+  expect(await query(await start(dataDir), 'select a from t')).toEqual([]);
+});
+
+test.runIf(asRoot)(
+  'a cluster that its account can no longer enter is refused, not replaced by an empty one',
+  async () => {
+    await (await start()).stop();
+    chmodSync(dir, 0o700);
+    await expect(startEmbeddedPostgres({ dataDir: join(dir, 'data'), log })).rejects.toThrow(
+      'cannot enter a directory above',
+    );
+  },
+);
+
+test.runIf(asRoot)('binaries that the account cannot read are copied once, whole and with their links', async () => {
+  const account = { uid: 65534, gid: 65534 };
+  const native = join(dir, 'private', 'native');
+  cpSync(dirname(findBinaries()), dirname(native), {
+    recursive: true,
+    filter: (path) => !lstatSync(path).isSymbolicLink(),
+  });
+  chmodSync(dirname(native), 0o700);
+  chmodSync(join(native, 'lib'), 0o700);
+  const copy = await placeBinaries(native, account, '/unused', join(dir, 'system'));
+  expect(basename(copy)).toMatch(/^postgresql-18/);
+  expect(existsSync(join(copy, 'lib', 'libpq.so.5'))).toBe(true);
+  expect(existsSync(join(native, 'lib', 'libpq.so.5'))).toBe(true);
+  const child = spawn(join(copy, 'bin', 'postgres'), ['--version'], { ...account, cwd: '/', stdio: 'ignore' });
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  const made = statSync(copy).mtimeMs;
+  expect(await placeBinaries(native, account, '/unused', join(dir, 'system'))).toBe(copy);
+  expect(statSync(copy).mtimeMs).toBe(made);
+  expect(readFileSync(join(copy, 'pg-symlinks.json')).length).toBeGreaterThan(0);
+});

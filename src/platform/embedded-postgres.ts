@@ -1,0 +1,221 @@
+/**
+ * The PostgreSQL that comes with Cloudyard: real server binaries from npm, one cluster a data directory, reached over a
+ * unix socket only. The socket's directory is 0700, so the file system is the authentication (`trust` inside).
+ *
+ * Invariants:
+ * - `fsync` stays on: a kill of anything, at any time, loses no acknowledged commit.
+ * - `<dataDir>/postgres/data` is made under another name and renamed: it is whole or not there.
+ * - One postmaster a cluster. A live one that `postmaster.pid` names is adopted (the orphan of a killed Cloudyard, or the
+ *   server of another of its processes); a pid file that names anything else is removed (daemon.ts).
+ *
+ * How it fails: `startEmbeddedPostgres` rejects with what is wrong with the directories, or with the end of PostgreSQL's
+ * own log, `<dataDir>/postgres.log`. Later deaths are logged and PostgreSQL is started again; clients see their connections break.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
+import {
+  type Account,
+  type Cluster,
+  findBinaries,
+  makeWhole,
+  placeBinaries,
+  placeCluster,
+  placeSocket,
+} from './embedded-postgres-places.ts';
+
+export interface EmbeddedPostgres {
+  /** `host` is the directory of the unix socket. */
+  connection: { host: string; port: number; user: string; database: string };
+  url: string;
+  /** Null while it is down. */
+  pid(): number | null;
+  /** Close your own connections first. `onlyIfUnused` leaves it running while others are connected. */
+  stop(options?: { onlyIfUnused?: boolean }): Promise<void>;
+}
+
+const NAME = 'cloudyard';
+/** Only names the socket file. */
+const PORT = 5432;
+const SOCKET_FILE = `.s.PGSQL.${PORT}`;
+const LINGERING_BACKENDS_MS = 10_000;
+const INITDB_FLAGS = [
+  `--username=${NAME}`,
+  '--encoding=UTF8',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+  '--locale=C',
+  '--auth-local=trust',
+  '--auth-host=reject',
+];
+const SETTINGS = {
+  listen_addresses: '',
+  shared_buffers: '64MB',
+  max_connections: '100',
+  timezone: 'UTC',
+  log_checkpoints: 'off',
+};
+
+export async function startEmbeddedPostgres(given: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
+  const { log } = given;
+  mkdirSync(given.dataDir, { recursive: true });
+  const dataDir = realpathSync(given.dataDir);
+  const cluster = placeCluster(dataDir);
+  const binaries = await placeBinaries(findBinaries(), cluster.account, dataDir);
+  const pgData = join(cluster.dir, 'data');
+  if (!existsSync(pgData)) {
+    await makeWhole(pgData, (unfinished) => initdb(binaries, unfinished, cluster));
+    log.info({ dir: pgData }, 'postgres cluster created');
+  }
+  const host = socketDirOfRunning(pgData) ?? placeSocket(cluster, SOCKET_FILE);
+  const daemon = await superviseOnceFree(() =>
+    supervisePostgres({
+      binaries,
+      pgData,
+      host,
+      logFile: join(dataDir, 'postgres.log'),
+      account: cluster.account,
+      log,
+    }),
+  );
+  const postgres: EmbeddedPostgres = {
+    connection: { host, port: PORT, user: NAME, database: NAME },
+    url: `postgres://${NAME}@${encodeURIComponent(host)}:${PORT}/${NAME}`,
+    pid: daemon.pid,
+    stop: async ({ onlyIfUnused = false } = {}) => {
+      if (onlyIfUnused && (await hasClients(host))) {
+        log.info({ pid: daemon.pid() }, 'postgres left running for its other clients');
+        return daemon.release();
+      }
+      return daemon.stop();
+    },
+  };
+  await createDatabase(host).catch(async (err: unknown) => {
+    await postgres.stop({ onlyIfUnused: true });
+    throw err;
+  });
+  return postgres;
+}
+
+// The server.
+
+interface Server {
+  binaries: string;
+  pgData: string;
+  host: string;
+  logFile: string;
+  account: Account | null;
+  log: Logger;
+}
+
+function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Server): Promise<Daemon> {
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return superviseDaemon({
+    name: 'postgres',
+    command: {
+      file: join(binaries, 'bin', 'postgres'),
+      args: ['-D', pgData, '-p', String(PORT), '-k', host, ...settings],
+      cwd: pgData,
+      ...account,
+    },
+    pidFile: join(pgData, 'postmaster.pid'),
+    readPid: async () => pidIn(join(pgData, 'postmaster.pid')),
+    // Only the postmaster's; its children call themselves `postgres: …`.
+    matches: (commandLine) => commandLine.includes(`postgres -D ${pgData} `),
+    probe: () => withClient(host, 'postgres', async () => undefined),
+    // Recovery after a crash replays up to max_wal_size.
+    startTimeout: 120,
+    // The last checkpoint.
+    stopTimeout: 60,
+    logFile,
+    stopSignal: 'SIGINT',
+    beforeStart: async () => removeStaleSocketLock(host, pgData),
+    log,
+  });
+}
+
+async function initdb(binaries: string, pgData: string, { dir, account }: Cluster): Promise<void> {
+  await promisify(execFile)(join(binaries, 'bin', 'initdb'), ['-D', pgData, ...INITDB_FLAGS], {
+    cwd: dir,
+    env: { ...process.env, LC_ALL: 'C' },
+    ...account,
+  });
+}
+
+/** PostgreSQL also refuses to start when this file names a live process of its account, whatever that process is. */
+function removeStaleSocketLock(host: string, pgData: string): void {
+  const lock = join(host, `${SOCKET_FILE}.lock`);
+  const pid = pidIn(lock);
+  const holder = pid === null ? null : liveProcess(pid);
+  if (!holder?.commandLine.includes(`postgres -D ${pgData} `)) rmSync(lock, { force: true });
+}
+
+/** After a kill -9 of the postmaster its backends live until they notice, and hold the shared memory. */
+async function superviseOnceFree(supervise: () => Promise<Daemon>): Promise<Daemon> {
+  const deadline = Date.now() + LINGERING_BACKENDS_MS;
+  for (;;) {
+    try {
+      return await supervise();
+    } catch (err) {
+      if (Date.now() > deadline || !/shared memory block .* is still in use/.test(String(err))) throw err;
+      await sleep(200);
+    }
+  }
+}
+
+function pidIn(file: string): number | null {
+  return Number.parseInt(lineOf(file, 0), 10) || null;
+}
+
+/** A server that runs may have been told another one, e.g. with another TMPDIR. The fifth line says which. */
+function socketDirOfRunning(pgData: string): string | null {
+  const pidFile = join(pgData, 'postmaster.pid');
+  const pid = pidIn(pidFile);
+  if (pid === null || !liveProcess(pid)?.commandLine.includes(`postgres -D ${pgData} `)) return null;
+  return lineOf(pidFile, 4) || null;
+}
+
+function lineOf(file: string, index: number): string {
+  try {
+    return readFileSync(file, 'utf8').split('\n')[index] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+async function withClient<T>(host: string, database: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ host, port: PORT, user: NAME, database, connectionTimeoutMillis: 5000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await use(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function createDatabase(host: string): Promise<void> {
+  await withClient(host, 'postgres', async (client) => {
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [NAME]);
+    if (rowCount) return;
+    await client.query(`create database ${NAME}`).catch((err: { code?: string }) => {
+      // Another process was quicker: duplicate_database, or unique_violation when it was at the same moment.
+      if (err.code !== '42P04' && err.code !== '23505') throw err;
+    });
+  });
+}
+
+async function hasClients(host: string): Promise<boolean> {
+  const others = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+  try {
+    return await withClient(host, 'postgres', async (client) => ((await client.query(others)).rowCount ?? 0) > 0);
+  } catch (err) {
+    // One that is down has none; one that is full or starting up has or expects some.
+    return !['ENOENT', 'ECONNREFUSED'].includes((err as NodeJS.ErrnoException).code ?? '');
+  }
+}

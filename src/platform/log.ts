@@ -1,0 +1,30 @@
+import { pino } from 'pino';
+import type { Logger } from 'pino';
+import { isMainThread } from 'node:worker_threads';
+
+export type { Logger };
+
+/** Paths whose values never reach a log, whoever logs them. */
+const redacted = [
+  'authorization',
+  'password',
+  'secret',
+  'token',
+  '*.authorization',
+  '*.password',
+  '*.secret',
+  '*.token',
+  'req.headers.authorization',
+];
+
+/** JSON lines in production, readable lines on a terminal. Messages are constant; what varies is in fields. */
+export function createLogger(options: { level: string; pretty: boolean }): Logger {
+  const base = { level: options.level, redact: { paths: redacted, censor: '[redacted]' } };
+  if (!options.pretty || !isMainThread) return pino(base);
+  return pino({
+    ...base,
+    transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' } },
+  });
+}
+
+export const silentLogger: Logger = pino({ level: 'silent' });

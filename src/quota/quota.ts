@@ -1,0 +1,157 @@
+/**
+ * Quotas: what a client may have in a region, by kind.
+ *
+ * Invariant: a counter changes in the transaction of the row it counts, so counters equal rows, whatever dies; and the
+ * condition `usage + n <= limit` stands in the statement that adds, so no concurrency passes a limit. Every call locks
+ * its counters in the order of their names, so two never deadlock. The counter is the hottest row of a create: reserve
+ * last, right before the commit. Shrinking is always allowed, also above a limit that was lowered.
+ */
+import { ClientError } from '../errors/catalogue.ts';
+import { prepared } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+import { meaningOfKind } from './kinds.ts';
+import type { Kind } from './kinds.ts';
+
+/** Whose counters: a client's in a region (`globalRegion` for global kinds). */
+export interface QuotaScope {
+  clientId: number;
+  regionId: number;
+}
+
+export interface QuotaFigure {
+  kind: Kind;
+  limit: number;
+  usage: number;
+  requested: number;
+}
+
+/** Default limits by kind, from the quotas file. */
+export type DefaultLimits = Record<Kind, number>;
+
+export interface Quota {
+  /** Adds to counters. @throws ClientError 409 QuotaExceeded with the figures; then the transaction must roll back */
+  reserve(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
+  /** Takes from counters, in the transaction that removes the rows. */
+  release(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
+  /** The kinds that `amounts` would exceed; empty when all fits. Changes nothing. */
+  exceeded(db: Db | Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<QuotaFigure[]>;
+  /** Limit and usage of the given kinds. */
+  figures(db: Db | Tx, scope: QuotaScope, kinds: Kind[]): Promise<Omit<QuotaFigure, 'requested'>[]>;
+  /** Sets what a client may have; null goes back to the default. */
+  setLimits(tx: Tx, scope: QuotaScope, limits: Partial<Record<Kind, number | null>>): Promise<void>;
+}
+
+const add = prepared<{ kind: Kind }>(
+  'quota_add',
+  `insert into quota_counters as c (client_id, region_id, kind, usage)
+   select $1, $2, a.kind, a.amount
+   from unnest($3::text[], $4::bigint[], $5::bigint[]) as a (kind, amount, default_limit)
+   where a.amount <= coalesce(
+     (select limit_override from quota_counters o where o.client_id = $1 and o.region_id = $2 and o.kind = a.kind),
+     a.default_limit)
+   order by a.kind
+   on conflict (client_id, region_id, kind) do update set usage = c.usage + excluded.usage
+   where c.usage + excluded.usage <= coalesce(c.limit_override, ($5::bigint[])[array_position($3::text[], c.kind)])
+   returning c.kind`,
+);
+
+const subtract = prepared(
+  'quota_subtract',
+  `with locked as (
+     select c.kind, a.amount
+     from quota_counters c join unnest($3::text[], $4::bigint[]) as a (kind, amount) on a.kind = c.kind
+     where c.client_id = $1 and c.region_id = $2
+     order by c.kind for update of c)
+   update quota_counters c set usage = c.usage - l.amount
+   from locked l where c.client_id = $1 and c.region_id = $2 and c.kind = l.kind`,
+);
+
+const read = prepared<{ kind: Kind; limit_override: number | null; usage: number }>(
+  'quota_read',
+  `select kind, limit_override, usage from quota_counters
+   where client_id = $1 and region_id = $2 and kind = any($3::text[])`,
+);
+
+const override = prepared(
+  'quota_override',
+  `insert into quota_counters (client_id, region_id, kind, limit_override)
+   select $1, $2, a.kind, a.value from unnest($3::text[], $4::bigint[]) as a (kind, value) order by a.kind
+   on conflict (client_id, region_id, kind) do update set limit_override = excluded.limit_override`,
+);
+
+export function createQuota(defaults: DefaultLimits): Quota {
+  const figures: Quota['figures'] = async (db, scope, kinds) => {
+    const rows = await read(db, scope.clientId, scope.regionId, kinds);
+    const byKind = new Map(rows.map((row) => [row.kind, row]));
+    return kinds.map((kind) => ({
+      kind,
+      limit: byKind.get(kind)?.limit_override ?? defaults[kind],
+      usage: byKind.get(kind)?.usage ?? 0,
+    }));
+  };
+
+  const exceeded: Quota['exceeded'] = async (db, scope, amounts) => {
+    const wanted = entries(amounts).filter(([, amount]) => amount > 0);
+    const kinds = wanted.map(([kind]) => kind);
+    const current = await figures(db, scope, kinds);
+    return current
+      .map((figure, i) => ({ ...figure, requested: wanted[i]![1] }))
+      .filter((figure) => figure.usage + figure.requested > figure.limit);
+  };
+
+  return {
+    figures,
+    exceeded,
+
+    async reserve(tx, scope, amounts) {
+      const wanted = entries(amounts).filter(([, amount]) => amount > 0);
+      const kinds = wanted.map(([kind]) => kind);
+      const values = wanted.map(([, amount]) => amount);
+      const limits = kinds.map((kind) => defaults[kind]);
+      const reserved = await add(tx, scope.clientId, scope.regionId, kinds, values, limits);
+      if (reserved.length < kinds.length) throw quotaExceeded(await exceeded(tx, scope, without(amounts, reserved)));
+    },
+
+    async release(tx, scope, amounts) {
+      const given = entries(amounts);
+      await subtract(
+        tx,
+        scope.clientId,
+        scope.regionId,
+        given.map(([kind]) => kind),
+        given.map(([, amount]) => amount),
+      );
+    },
+
+    async setLimits(tx, scope, limits) {
+      const given = entries(limits);
+      await override(
+        tx,
+        scope.clientId,
+        scope.regionId,
+        given.map(([kind]) => kind),
+        given.map(([, limit]) => limit),
+      );
+    },
+  };
+}
+
+function entries<T>(map: Partial<Record<Kind, T>>): [Kind, T][] {
+  return Object.entries(map) as [Kind, T][];
+}
+
+/** The amounts that were not reserved: those that were are in the counters already, and would count twice. */
+function without(amounts: Partial<Record<Kind, number>>, reserved: { kind: Kind }[]): Partial<Record<Kind, number>> {
+  const done = new Set(reserved.map((row) => row.kind));
+  return Object.fromEntries(entries(amounts).filter(([kind]) => !done.has(kind)));
+}
+
+function quotaExceeded(figures: QuotaFigure[]): ClientError {
+  const sentences = figures.map(
+    ({ kind, limit, usage, requested }) =>
+      `${kind} (${meaningOfKind[kind]}): limit ${limit}, in use ${usage}, requested ${requested}`,
+  );
+  return new ClientError('QuotaExceeded', `the quota would be exceeded: ${sentences.join('; ')}`, {
+    errors: figures.map((figure, i) => ({ path: figure.kind, message: sentences[i]! })),
+  });
+}

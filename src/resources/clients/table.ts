@@ -1,0 +1,9 @@
+import { boolean, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+
+/** Who owns projects, quotas and tokens. The first start makes the operator's. */
+export const clients = pgTable('clients', {
+  id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
+  name: text('name').notNull().unique(),
+  operator: boolean('operator').notNull(),
+  createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+});

@@ -1,0 +1,16 @@
+/** Pure: what a host should have, given the rows. */
+import type { DesiredFileShare } from '../../drivers/file-share.ts';
+import type { AccessRuleRow, FileShareRow } from './store.ts';
+
+export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): DesiredFileShare {
+  return {
+    id: share.id,
+    sizeGib: share.size,
+    rootSquash: share.rootSquash,
+    access: rules.filter((rule) => !isLeaving(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
+  };
+}
+
+export function isLeaving(rule: AccessRuleRow): boolean {
+  return rule.state === 'queued_to_deny' || rule.state === 'denying';
+}

@@ -1,0 +1,209 @@
+/** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
+import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { prepared, preparedQuery } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { rowCounts } from '../../platform/table.ts';
+import { networks } from '../networks/table.ts';
+import { subnets } from '../subnets/table.ts';
+import type { AccessRuleState, FileShareStatus, ListFileShares } from './schema.ts';
+import { fileShareAccessRules, fileShares } from './table.ts';
+
+export type FileShareRow = typeof fileShares.$inferSelect;
+export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
+
+/** A share with what others say of it: the names of its network, and the task that locks it. */
+export type FileShareView = FileShareRow & { networkName: string; subnetName: string; taskId: string | null };
+
+/** The project and region that a request is about. */
+export interface Where {
+  projectId: number;
+  regionId: number;
+}
+
+const resource = 'file_share';
+
+const lockingTask = sql<string | null>`(
+  select t.id from tasks t where t.resource_id = file_shares.id::text and t.state in ('NEW', 'RUNNING')
+  order by t.created_on limit 1)`;
+
+const views = (on: Db | Tx) =>
+  on
+    .select({
+      share: fileShares,
+      networkName: networks.name,
+      subnetName: subnets.name,
+      taskId: lockingTask,
+    })
+    .from(fileShares)
+    .innerJoin(networks, eq(networks.id, fileShares.networkId))
+    .innerJoin(subnets, eq(subnets.id, fileShares.subnetId));
+
+const asView = (row: { share: FileShareRow } & Omit<FileShareView, keyof FileShareRow>): FileShareView => {
+  const { share, ...rest } = row;
+  return { ...share, ...rest };
+};
+
+const viewById = preparedQuery((db) =>
+  views(db)
+    .where(
+      and(
+        eq(fileShares.id, sql.placeholder('id')),
+        eq(fileShares.projectId, sql.placeholder('projectId')),
+        eq(fileShares.regionId, sql.placeholder('regionId')),
+      ),
+    )
+    .prepare('file_share_view'),
+);
+
+export async function view(db: Db, where: Where, id: string): Promise<FileShareView | null> {
+  const [row] = await viewById(db).execute({ id, projectId: where.projectId, regionId: where.regionId });
+  return row ? asView(row) : null;
+}
+
+const insertShare = prepared(
+  'file_share_insert',
+  `with counted as (
+     insert into row_counts as c (resource, project_id, region_id, count) values ('${resource}', $3, $4, 1)
+     on conflict (resource, project_id, region_id) do update set count = c.count + 1)
+   insert into file_shares (id, client_id, project_id, region_id, name, type_name, size, network_id, subnet_id, root_squash,
+     allowed_characters, path_length, tags, status, creator_task_id, created_at, generation, observed_generation)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'creating', $14, $15, 1, 0)`,
+);
+
+export type NewFileShare = Omit<
+  FileShareRow,
+  'status' | 'observedSize' | 'connectionPoint' | 'generation' | 'observedGeneration' | 'deletedAt'
+>;
+
+/** Counts the share too, so this is the statement to run late: it locks the project's count until the commit. */
+export async function insert(tx: Tx, s: NewFileShare): Promise<void> {
+  await insertShare(
+    tx,
+    s.id,
+    s.clientId,
+    s.projectId,
+    s.regionId,
+    s.name,
+    s.typeName,
+    s.size,
+    s.networkId,
+    s.subnetId,
+    s.rootSquash,
+    s.allowedCharacters,
+    s.pathLength,
+    s.tags,
+    s.creatorTaskId,
+    s.createdAt,
+  );
+}
+
+/** Takes the row's lock: whoever changes a share holds it from reading to commit. */
+export async function lock(tx: Tx, id: string, where?: Where): Promise<FileShareRow | null> {
+  const conditions = [eq(fileShares.id, id)];
+  if (where) conditions.push(eq(fileShares.projectId, where.projectId), eq(fileShares.regionId, where.regionId));
+  const [row] = await tx
+    .select()
+    .from(fileShares)
+    .where(and(...conditions))
+    .for('update');
+  return row ?? null;
+}
+
+export async function load(db: Db, id: string): Promise<FileShareRow | null> {
+  const [row] = await db.select().from(fileShares).where(eq(fileShares.id, id));
+  return row ?? null;
+}
+
+export async function list(
+  db: Db,
+  where: Where,
+  filter: ListFileShares,
+): Promise<{ count: number; rows: FileShareView[] }> {
+  const conditions = [eq(fileShares.projectId, where.projectId), eq(fileShares.regionId, where.regionId)];
+  if (filter.name) conditions.push(sql`strpos(${fileShares.name}, ${filter.name}) > 0`);
+  if (filter.type_name) conditions.push(eq(fileShares.typeName, filter.type_name));
+  const page = views(db)
+    .where(and(...conditions))
+    .orderBy(asc(fileShares.createdAt), asc(fileShares.id))
+    .limit(filter.limit ?? 1000)
+    .offset(filter.offset ?? 0);
+  const filtered = filter.name || filter.type_name;
+  const counted = filtered ? db.$count(fileShares, and(...conditions)) : countAll(db, where);
+  const [rows, count] = await Promise.all([page, counted]);
+  return { count, rows: rows.map(asView) };
+}
+
+async function countAll(db: Db, where: Where): Promise<number> {
+  const [row] = await db
+    .select({ count: rowCounts.count })
+    .from(rowCounts)
+    .where(
+      and(
+        eq(rowCounts.resource, resource),
+        eq(rowCounts.projectId, where.projectId),
+        eq(rowCounts.regionId, where.regionId),
+      ),
+    );
+  return row?.count ?? 0;
+}
+
+export async function update(tx: Tx, id: string, changes: Partial<FileShareRow>): Promise<void> {
+  await tx.update(fileShares).set(changes).where(eq(fileShares.id, id));
+}
+
+/** Removes the row with its access rules, and counts it out. */
+export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
+  await tx.delete(fileShares).where(eq(fileShares.id, share.id));
+  await tx
+    .update(rowCounts)
+    .set({ count: sql`${rowCounts.count} - 1` })
+    .where(
+      and(
+        eq(rowCounts.resource, resource),
+        eq(rowCounts.projectId, share.projectId),
+        eq(rowCounts.regionId, share.regionId),
+      ),
+    );
+}
+
+export async function insertAccessRules(tx: Tx, rules: AccessRuleRow[]): Promise<void> {
+  if (rules.length > 0) await tx.insert(fileShareAccessRules).values(rules);
+}
+
+/** In the order in which they were made. */
+export async function accessRules(on: Db | Tx, fileShareId: string): Promise<AccessRuleRow[]> {
+  return on
+    .select()
+    .from(fileShareAccessRules)
+    .where(eq(fileShareAccessRules.fileShareId, fileShareId))
+    .orderBy(asc(fileShareAccessRules.createdAt), asc(fileShareAccessRules.id));
+}
+
+export async function setAccessRuleState(on: Db | Tx, id: string, from: AccessRuleState[], to: AccessRuleState) {
+  await on
+    .update(fileShareAccessRules)
+    .set({ state: to })
+    .where(and(eq(fileShareAccessRules.id, id), sql`${fileShareAccessRules.state} in ${from}`));
+}
+
+export async function removeAccessRule(tx: Tx, id: string): Promise<void> {
+  await tx.delete(fileShareAccessRules).where(eq(fileShareAccessRules.id, id));
+}
+
+/** Ids whose desired state the host has not been seen to have. */
+export async function unconverged(db: Db, regionId: number): Promise<string[]> {
+  const rows = await db
+    .select({ id: fileShares.id })
+    .from(fileShares)
+    .where(and(eq(fileShares.regionId, regionId), lt(fileShares.observedGeneration, fileShares.generation)))
+    .limit(1000);
+  return rows.map((row) => row.id);
+}
+
+/** Which shares of a region should exist on its host: those that were made and are not being deleted. */
+export async function expectedOnHost(db: Db, regionId: number): Promise<{ id: string; status: FileShareStatus }[]> {
+  return db
+    .select({ id: fileShares.id, status: fileShares.status })
+    .from(fileShares)
+    .where(eq(fileShares.regionId, regionId));
+}

@@ -1,0 +1,32 @@
+import { boolean, index, integer, jsonb, pgTable, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import type { Tags } from '../../tags/tags.ts';
+import { projects } from '../projects/table.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true });
+
+/** Networks are records of the control plane: no packets are routed. */
+export const networks = pgTable(
+  'networks',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: integer('project_id')
+      .notNull()
+      .references(() => projects.id),
+    regionId: integer('region_id').notNull(),
+    name: text('name').notNull(),
+    type: text('type').notNull().$type<'vlan' | 'vxlan'>(),
+    segmentationId: integer('segmentation_id').notNull(),
+    mtu: integer('mtu').notNull(),
+    /** The one that a resource gets when its creator names none. */
+    isDefault: boolean('is_default').notNull(),
+    tags: jsonb('tags').notNull().$type<Tags>(),
+    creatorTaskId: uuid('creator_task_id'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (t) => [
+    index('networks_project').on(t.projectId, t.regionId, t.createdAt, t.id),
+    uniqueIndex('networks_default').on(t.projectId, t.regionId).where(sql`${t.isDefault}`),
+  ],
+);

@@ -1,0 +1,25 @@
+import { sql } from 'drizzle-orm';
+import { boolean, integer, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import { clients } from '../clients/table.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true });
+
+/** Deleted projects stay as rows (`include_deleted`); their names are free again. */
+export const projects = pgTable(
+  'projects',
+  {
+    id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
+    clientId: integer('client_id')
+      .notNull()
+      .references(() => clients.id),
+    name: text('name').notNull(),
+    description: text('description'),
+    isDefault: boolean('is_default').notNull(),
+    createdAt: instant('created_at').notNull(),
+    deletedAt: instant('deleted_at'),
+  },
+  (t) => [
+    uniqueIndex('projects_name').on(t.clientId, t.name).where(sql`${t.deletedAt} is null`),
+    uniqueIndex('projects_default').on(t.clientId).where(sql`${t.isDefault} and ${t.deletedAt} is null`),
+  ],
+);

@@ -1,0 +1,119 @@
+/** Regions: what the regions file says, and the day each was first seen. */
+import type { FieldError } from '../../errors/catalogue.ts';
+import { notFound } from '../../errors/catalogue.ts';
+import { withZone } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db.ts';
+import { transaction } from '../../platform/db.ts';
+import type { ListRegions, Region, RegionCollection, RegionConfiguration } from './schema.ts';
+import * as store from './store.ts';
+
+export interface RegionFacts {
+  id: number;
+  name: string;
+  fileShareTypes: ('standard' | 'vast')[];
+  priceBookFile: string | null;
+}
+
+export interface Regions {
+  /** Null when there is no such region. */
+  get(id: number): RegionFacts | null;
+  all(): RegionFacts[];
+  list(filter: ListRegions): RegionCollection;
+  show(id: number): Region;
+}
+
+/** Records regions that are new in the file, and keeps the whole in memory: it changes with a restart only. */
+export async function loadRegions(db: Db, clock: Clock, configuration: RegionConfiguration[]): Promise<Regions> {
+  const since = await transaction(db, async (tx) => {
+    for (const region of configuration) await store.upsert(tx, region.id, region.display_name, clock.now());
+    return store.createdAt(tx);
+  });
+  const regions = new Map(configuration.map((region) => [region.id, region]));
+  const facts = new Map(configuration.map((region) => [region.id, factsOf(region)]));
+  const present = (region: RegionConfiguration) => presentRegion(region, since.get(region.id)!);
+  return {
+    get: (id) => facts.get(id) ?? null,
+    all: () => [...facts.values()],
+    list(filter) {
+      const wanted = filter.display_name?.toLowerCase();
+      const found = [...regions.values()]
+        // No region runs containers or inference: Cloudyard has neither.
+        .filter((region) => !filter.product && (!wanted || region.display_name.toLowerCase() === wanted))
+        .map(present)
+        .sort(orders[filter.order_by ?? 'created_at.asc']);
+      const offset = filter.offset ?? 0;
+      return { count: found.length, results: found.slice(offset, offset + (filter.limit ?? 100)) };
+    },
+    show(id) {
+      const region = regions.get(id);
+      if (!region) throw notFound('region', id);
+      return present(region);
+    },
+  };
+}
+
+/** Ids and names twice. */
+export function checkRegions(configuration: RegionConfiguration[]): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<number | string>();
+  for (const [i, region] of configuration.entries()) {
+    for (const name of ['id', 'display_name'] as const) {
+      if (seen.has(region[name])) errors.push({ path: `regions.${i}.${name}`, message: 'stands in the file twice' });
+      seen.add(region[name]);
+    }
+  }
+  return errors;
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+const orders = {
+  'created_at.asc': (a: Region, b: Region) => byText(a.created_at, b.created_at) || a.id - b.id,
+  'created_at.desc': (a: Region, b: Region) => byText(b.created_at, a.created_at) || b.id - a.id,
+  'display_name.asc': (a: Region, b: Region) => byText(a.display_name, b.display_name),
+  'display_name.desc': (a: Region, b: Region) => byText(b.display_name, a.display_name),
+};
+
+function factsOf(region: RegionConfiguration): RegionFacts {
+  return {
+    id: region.id,
+    name: region.display_name,
+    fileShareTypes: region.file_share_types ?? ['standard'],
+    priceBookFile: region.price_book ?? null,
+  };
+}
+
+function presentRegion(region: RegionConfiguration, createdAt: Date): Region {
+  const fileShareTypes = region.file_share_types ?? ['standard'];
+  return {
+    id: region.id,
+    access_level: 'core',
+    available_volume_types: null,
+    coordinates: region.coordinates ?? null,
+    country: region.country,
+    created_at: withZone(createdAt),
+    created_on: withZone(createdAt),
+    ddos_endpoint_id: null,
+    display_name: region.display_name,
+    endpoint_type: 'public',
+    external_network_id: null,
+    file_share_types: fileShareTypes,
+    has_ai: false,
+    has_ai_gpu: false,
+    has_baremetal: false,
+    has_basic_vm: false,
+    has_dbaas: false,
+    has_ddos: false,
+    has_k8s: false,
+    has_kvm: false,
+    has_sfs: fileShareTypes.length > 0,
+    keystone_id: region.id,
+    keystone_name: region.display_name,
+    metrics_database_id: null,
+    slug: region.display_name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'),
+    state: 'ACTIVE',
+    task_id: null,
+    vlan_physical_network: '',
+    zone: region.zone ?? null,
+  };
+}

@@ -1,0 +1,33 @@
+import { boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { Tags } from '../../tags/tags.ts';
+import { networks } from '../networks/table.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true });
+
+/** Subnets are records of the control plane: no addresses are handed out. */
+export const subnets = pgTable(
+  'subnets',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    regionId: integer('region_id').notNull(),
+    networkId: uuid('network_id')
+      .notNull()
+      .references(() => networks.id),
+    name: text('name').notNull(),
+    cidr: text('cidr').notNull(),
+    ipVersion: integer('ip_version').notNull().$type<4 | 6>(),
+    gatewayIp: text('gateway_ip'),
+    enableDhcp: boolean('enable_dhcp').notNull(),
+    dnsNameservers: jsonb('dns_nameservers').notNull().$type<string[]>(),
+    hostRoutes: jsonb('host_routes').notNull().$type<{ destination: string; nexthop: string }[]>(),
+    tags: jsonb('tags').notNull().$type<Tags>(),
+    creatorTaskId: uuid('creator_task_id'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (t) => [
+    index('subnets_project').on(t.projectId, t.regionId, t.createdAt, t.id),
+    index('subnets_network').on(t.networkId, t.createdAt),
+  ],
+);

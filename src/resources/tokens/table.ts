@@ -1,0 +1,24 @@
+import { customType, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import type { Role } from '../../authz/actor.ts';
+import { clients } from '../clients/table.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true });
+const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+
+export const tokens = pgTable('tokens', {
+  id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
+  /** What stands before the `$`. */
+  keyId: text('key_id').notNull().unique(),
+  /** SHA-256 of what stands behind it. */
+  secretHash: bytes('secret_hash').notNull(),
+  clientId: integer('client_id')
+    .notNull()
+    .references(() => clients.id),
+  name: text('name').notNull(),
+  role: text('role').notNull().$type<Role>(),
+  /** Null: all projects of the client. */
+  projectIds: integer('project_ids').array(),
+  createdAt: instant('created_at').notNull(),
+  expiresAt: instant('expires_at'),
+  revokedAt: instant('revoked_at'),
+});

@@ -1,0 +1,90 @@
+/**
+ * Tags: written as a map, read as a sorted array. User tags follow RFC 7386 (JSON Merge Patch); read-only tags are set
+ * by the system, survive everything a user sends, and an attempt to write one is refused.
+ */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { invalidInput } from '../errors/catalogue.ts';
+import type { FieldError } from '../errors/catalogue.ts';
+
+export const maxTags = 64;
+export const maxTagLength = 255;
+
+/** As stored, in a jsonb column: key to value. */
+export type Tags = Record<string, { value: string; read_only: boolean }>;
+
+const TagValue = Type.String({ maxLength: maxTagLength });
+const TagKey = Type.String({ minLength: 1, maxLength: maxTagLength });
+
+export const CreateTags = Type.Record(Type.String(), TagValue, {
+  propertyNames: TagKey,
+  maxProperties: maxTags,
+  description: 'Key to value; keys are 1 to 255 characters, values up to 255.',
+});
+export type CreateTags = Static<typeof CreateTags>;
+
+export const UpdateTags = Type.Union(
+  [Type.Record(Type.String(), Type.Union([TagValue, Type.Null()]), { propertyNames: TagKey }), Type.Null()],
+  {
+    description:
+      'JSON Merge Patch (RFC 7386): a value adds or updates, null removes, absent keeps; null instead of the map ' +
+      'removes all user-managed tags. Read-only tags are always kept.',
+  },
+);
+export type UpdateTags = Static<typeof UpdateTags>;
+
+export const Tag = Type.Object({
+  key: Type.String(),
+  read_only: Type.Boolean(),
+  value: Type.String(),
+});
+export type Tag = Static<typeof Tag>;
+
+export const TagCollection = Type.Object({
+  count: Type.Integer({ minimum: 0 }),
+  results: Type.Array(Tag),
+});
+
+/** Sorted by key, so that a client that reads twice sees no difference. */
+export function presentTags(tags: Tags): Tag[] {
+  return Object.keys(tags)
+    .sort()
+    .map((key) => ({ key, read_only: tags[key]!.read_only, value: tags[key]!.value }));
+}
+
+/** The tags of a new resource. */
+export function newTags(given: CreateTags | undefined): Tags {
+  return mergeTags({}, given ?? {});
+}
+
+/**
+ * What `current` becomes by a merge patch.
+ * @throws ClientError 400 when a read-only tag would be written, or there would be more than 64 tags
+ */
+export function mergeTags(current: Tags, patch: UpdateTags): Tags {
+  if (patch === null) return readOnly(current);
+  const errors: FieldError[] = [];
+  const merged = new Map(Object.entries(current));
+  for (const [key, value] of Object.entries(patch)) {
+    if (merged.get(key)?.read_only) errors.push({ path: `tags.${key}`, message: 'is a read-only tag' });
+    else if (value === null) merged.delete(key);
+    else merged.set(key, { value, read_only: false });
+  }
+  if (merged.size > maxTags) errors.push({ path: 'tags', message: `must NOT have more than ${maxTags} tags` });
+  if (errors.length > 0) throw invalidInput(errors);
+  // fromEntries defines own properties, so that a key such as `__proto__` is a key like any other.
+  return Object.fromEntries(merged);
+}
+
+/** The tags when `replacement` takes the place of all user-managed ones. */
+export function replaceTags(current: Tags, replacement: CreateTags): Tags {
+  return mergeTags(readOnly(current), replacement);
+}
+
+export function sameTags(a: Tags, b: Tags): boolean {
+  return JSON.stringify(presentTags(a)) === JSON.stringify(presentTags(b));
+}
+
+function readOnly(tags: Tags): Tags {
+  return Object.fromEntries(Object.entries(tags).filter(([, tag]) => tag.read_only));
+}

@@ -1,0 +1,100 @@
+/**
+ * Runs one reconcile and turns its outcome into states. The one place that knows what becomes of a failure.
+ */
+import type { Logger } from 'pino';
+import { DriverError } from '../errors/driver-error.ts';
+import { isUnavailable, transaction } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+import type { ResourceKey, Tasks } from './tasks.ts';
+
+export type Outcome =
+  /** What was asked is so, and recorded. */
+  | { kind: 'done' }
+  /** Nothing is wrong, it only takes longer: look again after a time. */
+  | { kind: 'again'; afterSeconds: number }
+  /** Another try may help: backoff, and after the last one as `failed`. */
+  | { kind: 'retry'; message: string; cause: unknown }
+  /** No use in trying: the task ends in ERROR with this sentence for the customer. */
+  | { kind: 'failed'; message: string; cause?: unknown };
+
+/** Makes one kind of resource real. Level-triggered: given an id it reads everything else from the rows. */
+export interface Reconciler {
+  /** E.g. `file_share`; the job's payload names it. */
+  resource: string;
+  /** Brings the world to what the row says, and records what was observed. Idempotent; may be killed anywhere. */
+  reconcile(id: string, signal: AbortSignal): Promise<Outcome>;
+  /** Records a terminal failure in the row, and tells which generation failed; null when there is no row (any more). */
+  recordFailure(tx: Tx, id: string, message: string): Promise<{ generation: number } | null>;
+  /** Ids of rows in a region whose desired state has not been observed. */
+  unconverged(db: Db, regionId: number): Promise<string[]>;
+  /** Compares the rows of a region with the host: returns ids to reconcile, and takes what has no row out of service. */
+  findDrift(db: Db, regionId: number): Promise<string[]>;
+}
+
+/** Waits 2.7, 7.4, 20, 55 and 148 s between tries (graphile-worker's exp(attempt)), some four minutes in all. */
+export const maxAttempts = 6;
+const reconcileTimeout = 10 * 60_000;
+
+/** Thrown to the queue to ask for its backoff. */
+class RetryLater extends Error {}
+
+export interface ReconcileDeps {
+  db: Db;
+  tasks: Tasks;
+  log: Logger;
+  onDriverError(resource: string): void;
+}
+
+/** @throws when the job should be tried again later */
+export async function runReconcile(
+  deps: ReconcileDeps,
+  reconciler: Reconciler,
+  key: ResourceKey,
+  attempt: number,
+  shutdown: AbortSignal,
+): Promise<void> {
+  const log = deps.log.child({ resource: key.resource, id: key.id, attempt });
+  await deps.tasks.markRunning(deps.db, key.id);
+  const outcome = await attemptOutcome(reconciler, key.id, shutdown);
+  switch (outcome.kind) {
+    case 'done':
+      return;
+    case 'again':
+      await deps.tasks.requestReconcile(deps.db, key, outcome.afterSeconds);
+      return;
+    case 'retry':
+      deps.onDriverError(key.resource);
+      log.warn({ err: outcome.cause }, 'reconcile failed');
+      if (attempt < maxAttempts) {
+        await deps.tasks.noteRetry(deps.db, key.id, attempt, outcome.message);
+        throw new RetryLater(outcome.message);
+      }
+      await recordFailure(deps, reconciler, key, outcome.message);
+      return;
+    case 'failed':
+      deps.onDriverError(key.resource);
+      log.error({ err: outcome.cause }, 'reconcile failed for good');
+      await recordFailure(deps, reconciler, key, outcome.message);
+      return;
+  }
+}
+
+async function attemptOutcome(reconciler: Reconciler, id: string, shutdown: AbortSignal): Promise<Outcome> {
+  try {
+    return await reconciler.reconcile(id, AbortSignal.any([shutdown, AbortSignal.timeout(reconcileTimeout)]));
+  } catch (error) {
+    // The database is away or this process is stopping: not the resource's fault, so it costs no attempt's verdict.
+    if (isUnavailable(error) || shutdown.aborted) throw error;
+    if (error instanceof DriverError) {
+      return { kind: error.retryable ? 'retry' : 'failed', message: error.customerMessage, cause: error };
+    }
+    return { kind: 'retry', message: 'an internal fault of Cloudyard; the operator finds it in the log', cause: error };
+  }
+}
+
+async function recordFailure(deps: ReconcileDeps, reconciler: Reconciler, key: ResourceKey, message: string) {
+  await transaction(deps.db, async (tx) => {
+    const failed = await reconciler.recordFailure(tx, key.id, message);
+    await deps.tasks.fail(tx, key.id, failed?.generation ?? Number.MAX_SAFE_INTEGER, message);
+  });
+}

@@ -1,0 +1,49 @@
+import { sql } from 'drizzle-orm';
+import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { DriverStatus } from '../platform/driver-status.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
+
+/** What a client polls. A task waits for a generation of one resource; it is not the job that brings it about. */
+export const tasks = pgTable(
+  'tasks',
+  {
+    id: uuid('id').primaryKey(),
+    clientId: integer('client_id').notNull(),
+    projectId: integer('project_id'),
+    regionId: integer('region_id'),
+    userId: integer('user_id').notNull(),
+    taskType: text('task_type').notNull(),
+    state: text('state').notNull().$type<TaskState>(),
+    resource: text('resource').notNull(),
+    resourceId: text('resource_id').notNull(),
+    generation: bigint('generation', { mode: 'number' }).notNull(),
+    createdResources: jsonb('created_resources').$type<Record<string, (string | number)[]>>(),
+    data: jsonb('data').$type<Record<string, unknown>>(),
+    error: text('error'),
+    requestId: text('request_id'),
+    createdOn: instant('created_on').notNull(),
+    updatedOn: instant('updated_on').notNull(),
+    finishedOn: instant('finished_on'),
+    acknowledgedAt: instant('acknowledged_at'),
+    acknowledgedBy: integer('acknowledged_by'),
+  },
+  (t) => [
+    index('tasks_client_created').on(t.clientId, t.createdOn, t.id),
+    index('tasks_active').on(t.resourceId).where(sql`${t.state} in ('NEW', 'RUNNING')`),
+  ],
+);
+
+export const taskStates = ['ERROR', 'FINISHED', 'NEW', 'RUNNING'] as const;
+export type TaskState = (typeof taskStates)[number];
+
+/** The worker processes that live, and what their drivers say. */
+export const workers = pgTable('workers', {
+  id: text('id').primaryKey(),
+  host: text('host').notNull(),
+  pid: integer('pid').notNull(),
+  regionIds: integer('region_ids').array().notNull(),
+  drivers: jsonb('drivers').notNull().$type<DriverStatus[]>(),
+  startedAt: instant('started_at').notNull(),
+  seenAt: instant('seen_at').notNull(),
+});

@@ -1,0 +1,150 @@
+/**
+ * Tasks: the customer's side of asynchronous work.
+ *
+ * Invariants: a task and the job that serves it are written in the transaction of the change they are about, so nothing
+ * acknowledged is lost. A task ends when the generation it waits for was observed (or failed), so jobs may coalesce and
+ * every task still ends. A resource is locked exactly while it has an active task: the lock is not stored, so it cannot
+ * be left behind.
+ */
+import { randomUUID } from 'node:crypto';
+import type { RequestContext } from '../authz/actor.ts';
+import type { Clock } from '../platform/clock.ts';
+import { prepared } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+
+/** What a job is about, and all that it carries. */
+export interface ResourceKey {
+  resource: string;
+  id: string;
+  regionId: number;
+}
+
+export interface NewTask {
+  id?: string;
+  /** E.g. `create_file_share`. */
+  type: string;
+  key: ResourceKey;
+  projectId: number | null;
+  /** The generation of the resource that the task waits for. */
+  generation: number;
+  /** Ids under the documented keys of `created_resources`. */
+  createdResources?: Record<string, (string | number)[]>;
+  data?: Record<string, unknown>;
+}
+
+const jobColumns = `'reconcile:' || $1::int, json_build_object('resource', $2::text, 'id', $3::text),
+     queue_name => $2::text || ':' || $3::text, job_key => $2::text || ':' || $3::text`;
+
+const insertTaskAndJob = prepared(
+  'task_enqueue',
+  `with task as (
+     insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id,
+                        generation, created_resources, data, request_id, created_on, updated_on)
+     values ($4, $5, $6, $1, $7, $8, 'NEW', $2, $3, $9, $10, $11, $12, $13, $13))
+   select 1 from graphile_worker.add_job(${jobColumns})`,
+);
+
+const insertEndedTask = prepared(
+  'task_record',
+  `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id,
+                      generation, created_resources, data, request_id, created_on, updated_on, finished_on)
+   values ($4, $5, $6, $1, $7, $8, 'FINISHED', $2, $3, $9, $10, $11, $12, $13, $13, $13)`,
+);
+
+const insertJob = prepared('job_enqueue', `select 1 from graphile_worker.add_job(${jobColumns}, run_at => now() + $4)`);
+
+const start = prepared(
+  'task_start',
+  `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = $1 and state = 'NEW'`,
+);
+
+const end = prepared<{ task_type: string; created_on: Date }>(
+  'task_end',
+  `update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
+   where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning task_type, created_on`,
+);
+
+const active = prepared<{ id: string }>(
+  'task_active',
+  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') order by created_on limit 1`,
+);
+
+const note = prepared(
+  'task_note',
+  `update tasks set data = coalesce(data, '{}') || $2::jsonb, updated_on = $3
+   where resource_id = $1 and state in ('NEW', 'RUNNING')`,
+);
+
+export interface Tasks {
+  /** Writes a task and the job that serves it. Returns the task's id. */
+  enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
+  /** Writes a task that is done with this very transaction, for resources that live in rows alone. */
+  recordFinished(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
+  /** Asks for a reconcile that no customer waits for, now or after some seconds. */
+  requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
+  /** The task that locks the resource, or null. Lock the resource's row first. */
+  lockedBy(tx: Db | Tx, resourceId: string): Promise<string | null>;
+  markRunning(db: Db, resourceId: string): Promise<void>;
+  /** Ends the tasks that waited for this generation or an earlier one. */
+  finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
+  /** Ends them in ERROR; `message` is a sentence for the customer. */
+  fail(tx: Tx, resourceId: string, generation: number, message: string): Promise<void>;
+  /** Shows the customer why it takes long: the last failure and how many there were. */
+  noteRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
+}
+
+/** `onEnd` hears of every task that ended, for metrics; it may not throw. */
+export function createTasks(clock: Clock, onEnd: (type: string, state: string, seconds: number) => void): Tasks {
+  const values = (id: string, context: RequestContext, task: NewTask) => [
+    task.key.regionId,
+    task.key.resource,
+    task.key.id,
+    id,
+    context.actor.clientId,
+    task.projectId,
+    context.actor.tokenId,
+    task.type,
+    task.generation,
+    task.createdResources ?? null,
+    task.data ?? null,
+    context.requestId,
+    clock.now(),
+  ];
+  const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
+    const now = clock.now();
+    const ended = await end(tx, resourceId, generation, state, error, now);
+    for (const task of ended) onEnd(task.task_type, state, (now.getTime() - task.created_on.getTime()) / 1000);
+  };
+
+  return {
+    async enqueue(tx, context, task) {
+      const id = task.id ?? randomUUID();
+      await insertTaskAndJob(tx, ...values(id, context, task));
+      return id;
+    },
+    async recordFinished(tx, context, task) {
+      const id = task.id ?? randomUUID();
+      await insertEndedTask(tx, ...values(id, context, task));
+      return id;
+    },
+    async requestReconcile(tx, key, afterSeconds = 0) {
+      await insertJob(tx, key.regionId, key.resource, key.id, `${afterSeconds} seconds`);
+    },
+    async lockedBy(tx, resourceId) {
+      const [task] = await active(tx, resourceId);
+      return task?.id ?? null;
+    },
+    async markRunning(db, resourceId) {
+      await start(db, resourceId, clock.now());
+    },
+    async finish(tx, resourceId, generation) {
+      await endAs(tx, 'FINISHED', resourceId, generation, null);
+    },
+    async fail(tx, resourceId, generation, message) {
+      await endAs(tx, 'ERROR', resourceId, generation, message);
+    },
+    async noteRetry(db, resourceId, attempt, message) {
+      await note(db, resourceId, { attempt, last_error: message }, clock.now());
+    },
+  };
+}

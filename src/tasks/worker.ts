@@ -1,0 +1,217 @@
+/**
+ * The worker: runs reconciles for its regions through graphile-worker, beats, sweeps, and takes over from the dead.
+ *
+ * A worker holds an advisory lock named after its pool for as long as it lives; a job locked by a pool whose lock is
+ * free for `grace` belongs to a dead worker and is freed (graphile-worker itself would wait four hours). The grace lets
+ * the living take their locks again after PostgreSQL was restarted.
+ */
+import { EventEmitter } from 'node:events';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker';
+import type { Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import type { Clock } from '../platform/clock.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import type { Db } from '../platform/db.ts';
+import { runReconcile } from './reconcile.ts';
+import type { Reconciler, ReconcileDeps } from './reconcile.ts';
+
+const beatSeconds = 2;
+const graceSeconds = 4;
+const unconvergedSeconds = 10;
+const queueGarbageSeconds = 3600;
+/** First key of the advisory locks that stand for living pools. */
+const poolLocks = 0x636c6f75;
+
+export interface WorkerOptions extends ReconcileDeps {
+  clock: Clock;
+  regionIds: number[];
+  concurrency: number;
+  sweepSeconds: number;
+  reconcilers: Reconciler[];
+  driverStatus(): DriverStatus[];
+}
+
+export interface Worker {
+  /** Stops taking jobs and waits for those that run. */
+  stop(): Promise<void>;
+}
+
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { db, log } = options;
+  const shutdown = new AbortController();
+  const id = `${hostname()}-${process.pid}-${Date.now().toString(36)}`;
+  const utils = await makeWorkerUtils({ pgPool: db.$client, logger: quiet(log) });
+  const pool = await startPool(options, shutdown.signal);
+  await beat(options, id);
+  await findDrift(options);
+  const timers = [
+    every(beatSeconds, shutdown.signal, log, () => beat(options, id)),
+    every(beatSeconds, shutdown.signal, log, takeover(db, utils, log)),
+    every(unconvergedSeconds, shutdown.signal, log, () => requeueUnconverged(options)),
+    every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
+    every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: ['GC_JOB_QUEUES'] })),
+  ];
+  return {
+    async stop() {
+      shutdown.abort(new Error('the worker is stopping'));
+      await Promise.all(timers);
+      await pool.stop();
+      await db.$client.query('delete from workers where id = $1', [id]).catch(() => {});
+      await utils.release();
+    },
+  };
+}
+
+/** A graphile-worker pool that is started again when it gives up (it does when the database stays away). */
+async function startPool(options: WorkerOptions, shutdown: AbortSignal): Promise<{ stop(): Promise<void> }> {
+  const { db, log } = options;
+  let runner: Runner | undefined;
+  let lock: pg.PoolClient | undefined;
+  const start = async () => {
+    const events: WorkerEvents = new EventEmitter();
+    events.on('pool:create', ({ workerPool }) => {
+      const hold = async () => {
+        lock = await holdLock(db, workerPool.id, shutdown, () => void hold().catch(() => {}));
+      };
+      void retry(shutdown, hold);
+    });
+    runner = await run({
+      pgPool: db.$client,
+      concurrency: options.concurrency,
+      taskList: taskList(options, shutdown),
+      noHandleSignals: true,
+      pollInterval: 1000,
+      events,
+      logger: quiet(log),
+    });
+    runner.promise.catch((error: unknown) => {
+      if (shutdown.aborted) return;
+      log.error({ err: error }, 'the job queue gave up; starting it again');
+      lock?.release(true);
+      lock = undefined;
+      void retry(shutdown, start);
+    });
+  };
+  await start();
+  return {
+    async stop() {
+      await runner?.stop().catch((error: unknown) => log.warn({ err: error }, 'the job queue did not stop cleanly'));
+      lock?.release(true);
+    },
+  };
+}
+
+async function holdLock(db: Db, poolId: string, shutdown: AbortSignal, lost: () => void): Promise<pg.PoolClient> {
+  const client = await db.$client.connect();
+  await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
+  client.once('error', () => {
+    client.release(true);
+    if (!shutdown.aborted) void retry(shutdown, async () => lost());
+  });
+  return client;
+}
+
+function taskList(options: WorkerOptions, shutdown: AbortSignal) {
+  const reconcilers = new Map(options.reconcilers.map((r) => [r.resource, r]));
+  const handler = (regionId: number) => async (payload: unknown, helpers: { job: { attempts: number } }) => {
+    const { resource, id } = parsePayload(payload);
+    const reconciler = reconcilers.get(resource);
+    if (!reconciler) throw new Error(`no reconciler for ${resource}`);
+    await runReconcile(options, reconciler, { resource, id, regionId }, helpers.job.attempts, shutdown);
+  };
+  return Object.fromEntries(options.regionIds.map((regionId) => [`reconcile:${regionId}`, handler(regionId)]));
+}
+
+/** Stored payloads may be of an older version: they are input like any other. */
+function parsePayload(payload: unknown): { resource: string; id: string } {
+  const { resource, id } = (payload ?? {}) as Record<string, unknown>;
+  if (typeof resource !== 'string' || typeof id !== 'string') throw new Error('the job names no resource');
+  return { resource, id };
+}
+
+async function beat(options: WorkerOptions, id: string): Promise<void> {
+  const now = options.clock.now();
+  await options.db.$client.query({
+    name: 'worker_beat',
+    text: `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at) values ($1, $2, $3, $4, $5, $6, $6)
+           on conflict (id) do update set drivers = excluded.drivers, seen_at = excluded.seen_at`,
+    values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus()), now],
+  });
+}
+
+/** Frees the jobs of pools that were seen without their lock for `graceSeconds`. */
+function takeover(db: Db, utils: WorkerUtils, log: Logger): () => Promise<void> {
+  const missingSince = new Map<string, number>();
+  return async () => {
+    const { rows } = await db.$client.query<{ pool: string }>({
+      name: 'worker_dead_pools',
+      text: `select pool from (
+               select locked_by as pool from graphile_worker._private_jobs where locked_by is not null
+               union select locked_by from graphile_worker._private_job_queues where locked_by is not null) as holders
+             where not exists (
+               select from pg_locks where locktype = 'advisory' and granted
+                 and classid = $1::int8::oid and objid = (hashtext(pool)::int8 & 4294967295)::oid and objsubid = 2)`,
+      values: [poolLocks],
+    });
+    const missing = new Set(rows.map((row) => row.pool));
+    for (const pool of missingSince.keys()) if (!missing.has(pool)) missingSince.delete(pool);
+    const now = performance.now();
+    for (const pool of missing) if (!missingSince.has(pool)) missingSince.set(pool, now);
+    const dead = [...missing].filter((pool) => now - missingSince.get(pool)! >= graceSeconds * 1000);
+    if (dead.length === 0) return;
+    log.warn({ pools: dead }, 'taking over the jobs of dead workers');
+    await utils.forceUnlockWorkers(dead);
+  };
+}
+
+/** What has a row but no job (lost, or given up on by the queue) gets one. */
+async function requeueUnconverged(options: WorkerOptions): Promise<void> {
+  await enqueueAll(options, (reconciler, regionId) => reconciler.unconverged(options.db, regionId));
+}
+
+async function findDrift(options: WorkerOptions): Promise<void> {
+  await enqueueAll(options, (reconciler, regionId) => reconciler.findDrift(options.db, regionId));
+}
+
+async function enqueueAll(options: WorkerOptions, find: (r: Reconciler, regionId: number) => Promise<string[]>) {
+  for (const regionId of options.regionIds) {
+    for (const reconciler of options.reconcilers) {
+      const ids = await find(reconciler, regionId);
+      // Keeps the time and the attempts of a job that is there already, and waits behind what customers wait for.
+      await options.db.$client.query(
+        `select graphile_worker.add_job('reconcile:' || $1::int, json_build_object('resource', $2::text, 'id', id),
+           queue_name => $2::text || ':' || id, job_key => $2::text || ':' || id, priority => 10)
+         from unnest($3::text[]) as id
+         where not exists (select from graphile_worker.jobs j where j.key = $2::text || ':' || id)`,
+        [regionId, reconciler.resource, ids],
+      );
+    }
+  }
+}
+
+/** Runs `work` again and again until the signal; a failure is logged and the next turn tries anew. */
+async function every(seconds: number, signal: AbortSignal, log: Logger, work: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    await sleep(seconds * 1000, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    await work().catch((error: unknown) => log.warn({ err: error }, 'a periodic duty of the worker failed'));
+  }
+}
+
+async function retry(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch {
+      await sleep(250, undefined, { signal }).catch(() => {});
+    }
+  }
+}
+
+/** graphile-worker reports each job at `info`, and failures that the engine has logged already at `error`. */
+function quiet(log: Logger): GraphileLogger {
+  return new GraphileLogger(() => (_level, message) => log.trace({ queue: message }, 'job queue'));
+}
