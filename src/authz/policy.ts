@@ -35,6 +35,7 @@ export const policy = {
   listTasks: token('reader'),
   listActiveTasks: project('reader'),
   getTask: token('reader'),
+  getTaskShort: token('reader'),
   acknowledgeTask: token('member'),
   acknowledgeAllTasks: token('member'),
   acknowledgeTasks: token('member'),

@@ -39,6 +39,16 @@ export function hostError(message: string, cause: unknown): DriverError {
   });
 }
 
+/** Between the steps of a longer work. @throws DriverError */
+export function refuseAborted(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  throw new DriverError('aborted', {
+    customerMessage: 'The work on the host was interrupted.',
+    retryable: true,
+    cause: signal.reason,
+  });
+}
+
 function isNoSpace(cause: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException | null)?.code ?? '');
 }

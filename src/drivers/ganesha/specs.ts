@@ -60,27 +60,41 @@ function parseSpec(id: string, text: string): Spec {
   return spec;
 }
 
+/** Numbers of exports, by the id of the share. */
+export interface ExportIds {
+  /** The number that the id has already, or a free one. */
+  take(id: string): number;
+  /** Only once Ganesha is known to have dropped the export. */
+  release(id: string): void;
+}
+
 /**
  * Goes round before it reuses a number: a client that still holds a handle of a removed share must get ESTALE, not
- * another share. `taken` also holds the numbers of exports that Ganesha may not have dropped yet.
+ * another share.
  */
-export function exportIds(specs: Iterable<Spec>): { take(): number; release(exportId: number): void } {
-  const taken = new Set([...specs].map((spec) => spec.exportId));
+export function exportIds(specs: Iterable<Spec>): ExportIds {
+  const numbers = new Map([...specs].map((spec) => [spec.id, spec.exportId]));
+  const taken = new Set(numbers.values());
   let last = Math.max(0, ...taken);
   return {
-    take() {
+    take(id) {
+      const own = numbers.get(id);
+      if (own !== undefined) return own;
       for (let step = 0; step < LAST_EXPORT_ID; step += 1) {
         last = (last % LAST_EXPORT_ID) + 1;
-        if (!taken.has(last)) {
-          taken.add(last);
-          return last;
-        }
+        if (taken.has(last)) continue;
+        taken.add(last);
+        numbers.set(id, last);
+        return last;
       }
       throw new DriverError(`all ${LAST_EXPORT_ID} export ids are taken`, {
         customerMessage: 'This region has no room for more file shares.',
         retryable: false,
       });
     },
-    release: (exportId) => void taken.delete(exportId),
+    release(id) {
+      taken.delete(numbers.get(id) ?? 0);
+      numbers.delete(id);
+    },
   };
 }

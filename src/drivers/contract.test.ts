@@ -1,0 +1,152 @@
+/** What every file share driver promises (driver.ts), held against each of them. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../test/requires.ts';
+import type { DesiredFileShare, FileShareDriver } from './file-share.ts';
+import { testHost } from './ganesha/test-host.ts';
+import { createSimulatedFileShareDriver } from './simulated/file-share.ts';
+
+interface Subject {
+  driver: FileShareDriver;
+  /** The process dies without a stop; what follows is the driver of the next one. */
+  crash(): Promise<FileShareDriver>;
+  cleanUp(): Promise<void>;
+}
+
+const simulated = async (): Promise<Subject> => ({
+  driver: createSimulatedFileShareDriver({ host: 'nfs.example' }),
+  crash: async () => createSimulatedFileShareDriver({ host: 'nfs.example' }),
+  cleanUp: async () => undefined,
+});
+
+const ganesha = (finding: { sizeEnforced: boolean }) => async (): Promise<Subject> => {
+  const host = await testHost();
+  let driver = host.driver(finding);
+  return {
+    driver,
+    async crash() {
+      await driver.release();
+      driver = host.driver(finding);
+      return driver;
+    },
+    async cleanUp() {
+      await driver.stop().finally(host.cleanUp);
+    },
+  };
+};
+
+const skipGanesha = skipReason('nfs-ganesha', 'xfsprogs', 'root');
+const runGanesha = requires('nfs-ganesha', 'xfsprogs', 'root');
+
+contract('simulated', simulated);
+describe.skipIf(!runGanesha)(skipGanesha ?? 'on this host', () => {
+  contract('ganesha', ganesha({ sizeEnforced: true }));
+  contract('ganesha without loop devices', ganesha({ sizeEnforced: false }));
+});
+
+function contract(name: string, make: () => Promise<Subject>): void {
+  describe(`file share driver ${name}`, () => {
+    const signal = new AbortController().signal;
+    let subject: Subject;
+    let driver: FileShareDriver;
+    const share = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
+      id: randomUUID(),
+      sizeGib: 1,
+      rootSquash: true,
+      access: [{ network: '127.0.0.1', mode: 'rw' }],
+      ...changes,
+    });
+
+    beforeAll(async () => {
+      subject = await make();
+      driver = subject.driver;
+      await driver.start();
+    });
+    afterAll(async () => subject.cleanUp());
+
+    it('is healthy, and says what it does', () => {
+      expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
+      expect(driver.status().detail).not.toBe('');
+    });
+
+    it('creates, and then finds nothing to change', async () => {
+      const desired = share();
+      const first = await driver.apply(desired, signal);
+      expect(first.connectionPoint).toMatch(new RegExp(`:/shares/${desired.id}$`));
+      expect(first.sizeGib).toBe(1);
+      expect(first.changed).not.toEqual([]);
+      expect(await driver.apply(desired, signal)).toEqual({ ...first, changed: [] });
+      expect(await driver.list()).toContain(desired.id);
+    });
+
+    it('says what it changed, once', async () => {
+      const desired = share();
+      await driver.apply(desired, signal);
+      for (const next of [
+        { ...desired, access: [] },
+        { ...desired, access: [], rootSquash: false },
+        { ...desired, access: [{ network: 'fd00::/64', mode: 'ro' as const }] },
+      ]) {
+        expect((await driver.apply(next, signal)).changed).not.toEqual([]);
+        expect((await driver.apply(next, signal)).changed).toEqual([]);
+      }
+    });
+
+    it('grows and never shrinks', async () => {
+      const desired = share();
+      await driver.apply(desired, signal);
+      const grown = await driver.apply({ ...desired, sizeGib: 3 }, signal);
+      expect(grown.sizeGib).toBe(3);
+      expect(grown.changed).not.toEqual([]);
+      expect(await driver.apply({ ...desired, sizeGib: 2 }, signal)).toMatchObject({ sizeGib: 3, changed: [] });
+    });
+
+    it('removes, also what is not there', async () => {
+      const [desired, other] = [share(), share()];
+      await Promise.all([driver.apply(desired, signal), driver.apply(other, signal)]);
+      await driver.remove(desired.id, signal);
+      expect(await driver.list()).not.toContain(desired.id);
+      await driver.remove(desired.id, signal);
+      await driver.remove(randomUUID(), signal);
+      expect(await driver.list()).toContain(other.id);
+      expect((await driver.apply(other, signal)).changed).toEqual([]);
+    });
+
+    it('quarantines, after which the id is free again', async () => {
+      const desired = share();
+      await driver.apply(desired, signal);
+      await driver.quarantine(desired.id);
+      await driver.quarantine(desired.id);
+      expect(await driver.list()).not.toContain(desired.id);
+      expect((await driver.apply(desired, signal)).changed).not.toEqual([]);
+    });
+
+    it('takes calls about many ids at a time', async () => {
+      const many = Array.from({ length: 8 }, () => share());
+      await Promise.all(many.map((each) => driver.apply(each, signal)));
+      expect(await driver.list()).toEqual(expect.arrayContaining(many.map(({ id }) => id)));
+      await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
+      expect((await driver.list()).filter((id) => many.some((each) => each.id === id))).toEqual([]);
+    });
+
+    it('converges after a crash of its process', async () => {
+      const [kept, removed] = [share({ sizeGib: 2 }), share()];
+      await driver.apply(kept, signal);
+      await driver.apply(removed, signal);
+      driver = await subject.crash();
+      await driver.start();
+      expect(await driver.apply(kept, signal)).toMatchObject({ sizeGib: 2 });
+      expect((await driver.apply(kept, signal)).changed).toEqual([]);
+      await driver.remove(removed.id, signal);
+      const ids = await driver.list();
+      expect(ids).toContain(kept.id);
+      expect(ids).not.toContain(removed.id);
+    });
+
+    it('does nothing for one who has given up', async () => {
+      const desired = share();
+      await expect(driver.apply(desired, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
+      expect(await driver.list()).not.toContain(desired.id);
+    });
+  });
+}

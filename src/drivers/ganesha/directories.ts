@@ -1,0 +1,45 @@
+/**
+ * A share's storage as a plain folder, where loop devices cannot be mounted (a container without CAP_SYS_ADMIN). The
+ * size is not enforced; everything else is as with images. The folder gets its name when its mode is set.
+ */
+import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hostError } from '../command.ts';
+import { idsIn, type Layout, renameDurably, syncPath, UNFINISHED } from './layout.ts';
+import { dataIsGone, type ShareStorage } from './storage.ts';
+
+export function directoryStorage(layout: Layout): ShareStorage {
+  return {
+    list: () => idsIn(layout.mounts, ''),
+    path: layout.mount,
+    async tidy() {
+      for (const folder of [layout.mounts, layout.specs]) {
+        const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
+        for (const name of left) await rm(join(folder, name), { force: true, recursive: true });
+      }
+    },
+    async ensure(id, { gib, settledGib }) {
+      const path = layout.mount(id);
+      const changed = settledGib !== undefined && settledGib < gib ? [`grown to ${gib} GiB`] : [];
+      if ((await idsIn(layout.mounts, '')).includes(id)) return changed;
+      if (settledGib !== undefined) throw dataIsGone(id, path);
+      try {
+        const unfinished = `${path}${UNFINISHED}`;
+        await mkdir(unfinished, { recursive: true });
+        await chmod(unfinished, 0o777);
+        await renameDurably(unfinished, path);
+      } catch (err) {
+        throw hostError(`cannot create ${path}: ${(err as Error).message}`, err);
+      }
+      return ['folder created'];
+    },
+    async remove(id, { aside }) {
+      const path = layout.mount(id);
+      if (aside && (await idsIn(layout.mounts, '')).includes(id)) {
+        await rename(path, join(layout.quarantine, `${Date.now()}-${id}`));
+      } else await rm(path, { recursive: true, force: true });
+      await syncPath(layout.mounts);
+    },
+    close: async () => undefined,
+  };
+}

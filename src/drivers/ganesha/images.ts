@@ -1,0 +1,180 @@
+/**
+ * A share's storage as an XFS filesystem in a sparse image file of exactly its size, so that the size holds (ENOSPC).
+ *
+ * An image gets its name only when it is complete (world-writable root included: a protofile gives mkfs its mode), so
+ * one that exists is whole. Growing is three steps (file, loop device, filesystem), each harmless to repeat; all are
+ * repeated while the spec does not yet name the new size. XFS because it grows online without CAP_SYS_RESOURCE and has
+ * reflinks; a loop device made by `mount -o loop` is freed by the kernel at unmount.
+ *
+ * How it fails: images are sparse, so a full host shows as I/O errors inside shares; that is for the operator to watch.
+ * A mount that stays busy is detached lazily, and its device goes when the last user does.
+ */
+import { mkdir, open, readFile, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { hostError, run } from '../command.ts';
+import { limited } from '../turns.ts';
+import { idsIn, type Layout, renameDurably, syncPath, UNFINISHED, writeDurably } from './layout.ts';
+import { dataIsGone, type ShareStorage } from './storage.ts';
+
+const GIB = 1024 ** 3;
+const UNMOUNT_PATIENCE_MS = 3000;
+/** Root folder with mode 0777, owned by root, empty. */
+const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
+
+export function imageStorage(layout: Layout, log: Logger): ShareStorage {
+  const unmounting = limited(4);
+  return {
+    list: () => idsIn(layout.images, '.xfs'),
+    path: layout.mount,
+    tidy: () => removeUnfinished(layout),
+    async ensure(id, { gib, settledGib }, signal) {
+      const image = layout.image(id);
+      const changed: string[] = [];
+      let size = await sizeOf(image);
+      if (size === null) {
+        if (settledGib !== undefined) throw dataIsGone(id, image);
+        await createImage(layout, id, gib * GIB, signal);
+        size = gib * GIB;
+        changed.push('image created');
+      }
+      const device = await ensureMounted(layout, id, signal);
+      if (device.mounted) changed.push('image mounted');
+      if (size < gib * GIB || (settledGib !== undefined && settledGib < gib)) {
+        await grow(image, device.name, layout.mount(id), gib * GIB, signal);
+        changed.push(`grown to ${gib} GiB`);
+      }
+      return changed;
+    },
+    async remove(id, { aside }) {
+      await unmount(layout.mount(id), log);
+      if (aside) await setAside(layout, id);
+      else await rm(layout.image(id), { force: true });
+      await syncPath(layout.images);
+    },
+    async close() {
+      const mounted = [...(await mounts()).keys()].filter((path) => path.startsWith(`${layout.mounts}/`));
+      await Promise.all(mounted.map((path) => unmounting(() => unmount(path, log))));
+    },
+  };
+}
+
+async function createImage(layout: Layout, id: string, bytes: number, signal?: AbortSignal): Promise<void> {
+  const image = layout.image(id);
+  const unfinished = `${image}${UNFINISHED}`;
+  const protofile = join(layout.root, 'mkfs.proto');
+  try {
+    if ((await sizeOf(protofile)) === null) await writeDurably(protofile, PROTOFILE);
+    await rm(unfinished, { force: true });
+    const file = await open(unfinished, 'wx', 0o600);
+    await file.truncate(bytes).finally(() => file.close());
+    await run('mkfs.xfs', ['-q', '-p', protofile, unfinished], { ...(signal && { signal }) });
+    await syncPath(unfinished);
+    await renameDurably(unfinished, image);
+  } catch (err) {
+    await rm(unfinished, { force: true });
+    throw hostError(`cannot create the image of ${id}: ${messageOf(err)}`, err);
+  }
+}
+
+async function ensureMounted(
+  layout: Layout,
+  id: string,
+  signal?: AbortSignal,
+): Promise<{ name: string; mounted: boolean }> {
+  const [image, path] = [layout.image(id), layout.mount(id)];
+  const device = (await mounts()).get(path);
+  if (device && (await backingFile(device)) === image) return { name: device, mounted: false };
+  // A mount of something else: the image was removed and made again while the old one was busy.
+  if (device) await run('umount', ['-l', path]);
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  await run('mount', ['-t', 'xfs', '-o', 'loop,nosuid,nodev', image, path], { ...(signal && { signal }) });
+  const name = (await mounts()).get(path);
+  if (!name) throw hostError(`${path} is not mounted after mount`, null);
+  return { name, mounted: true };
+}
+
+async function grow(image: string, device: string, path: string, bytes: number, signal?: AbortSignal): Promise<void> {
+  const options = signal ? { signal } : {};
+  try {
+    const file = await open(image, 'r+');
+    try {
+      if ((await file.stat()).size < bytes) await file.truncate(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await run('losetup', ['-c', device], options);
+    await run('xfs_growfs', [path], options);
+  } catch (err) {
+    throw hostError(`cannot grow ${image}: ${messageOf(err)}`, err);
+  }
+}
+
+async function unmount(path: string, log: Logger): Promise<void> {
+  const giveUp = Date.now() + UNMOUNT_PATIENCE_MS;
+  while ((await mounts()).has(path)) {
+    try {
+      await run('umount', [path]);
+    } catch (err) {
+      if (Date.now() > giveUp) {
+        log.warn({ path, err }, 'share is busy, detaching it lazily');
+        await run('umount', ['-l', path]);
+      } else await sleep(50);
+    }
+  }
+  await rmdir(path).catch((err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT') throw hostError(`cannot remove ${path}: ${err.message}`, err);
+  });
+}
+
+async function setAside(layout: Layout, id: string): Promise<void> {
+  if ((await sizeOf(layout.image(id))) === null) return;
+  const name = basename(layout.image(id));
+  const taken = (await readdir(layout.quarantine)).includes(name);
+  await renameDurably(layout.image(id), join(layout.quarantine, taken ? `${Date.now()}-${name}` : name));
+}
+
+async function removeUnfinished(layout: Layout): Promise<void> {
+  for (const folder of [layout.images, layout.specs]) {
+    const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
+    for (const name of left) await rm(join(folder, name), { force: true });
+  }
+}
+
+/** Mount point to device, for every mount of this host. */
+async function mounts(): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    found.set(unescapeMount(before.split(' ')[4] ?? ''), after.split(' ')[1] ?? '');
+  }
+  return found;
+}
+
+/** The kernel writes blanks and backslashes as three octal digits. */
+function unescapeMount(path: string): string {
+  return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+async function backingFile(device: string): Promise<string | null> {
+  const file = `/sys/block/${basename(device)}/loop/backing_file`;
+  return readFile(file, 'utf8').then(
+    (text) => text.trimEnd(),
+    () => null,
+  );
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size;
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw hostError(`cannot look at ${path}: ${messageOf(err)}`, err);
+  }
+}
+
+function messageOf(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}

@@ -1,0 +1,94 @@
+/** A data directory, free ports and NFS clients for tests. `cleanUp` leaves no process, mount or loop device behind. */
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { liveProcess } from '../../platform/daemon.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { createGaneshaDriver, type GaneshaDriver } from './driver.ts';
+import { findGanesha, type GaneshaFinding } from './detect.ts';
+
+const execute = promisify(execFile);
+
+export interface TestHost {
+  dataDir: string;
+  port: number;
+  mountPort: number;
+  driver(options?: Partial<GaneshaFinding>): GaneshaDriver;
+  pid(): number;
+  /** How often Ganesha has read its exports again. */
+  reloads(): number;
+  nfs(tool: 'nfs-ls' | 'nfs-cat', id: string, path?: string): Promise<string>;
+  upload(file: string, id: string, path: string): Promise<string>;
+  url(id: string, path?: string, version?: 3 | 4): string;
+  /** The share as this host sees it. */
+  inside(id: string, path?: string): string;
+  loopDevices(): string[];
+  cleanUp(): void;
+}
+
+export async function testHost(): Promise<TestHost> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-ganesha-'));
+  const [port, mountPort] = await freePorts();
+  const root = join(dataDir, 'file-shares');
+  const pid = () => Number(readFileSync(join(root, 'ganesha/ganesha.pid'), 'utf8'));
+  const url = (id: string, path = '', version: 3 | 4 = 3) =>
+    `nfs://127.0.0.1/shares/${id}${path}?version=${version}&nfsport=${port}&mountport=${mountPort}`;
+  const tool = async (name: string, ...args: string[]) => {
+    const { stdout } = await execute(name, args, { timeout: 20_000, maxBuffer: 1 << 28 });
+    return stdout;
+  };
+  return {
+    dataDir,
+    port,
+    mountPort,
+    driver: (finding) =>
+      createGaneshaDriver({
+        dataDir,
+        host: '127.0.0.1',
+        port,
+        mountPort,
+        log: silentLogger,
+        finding: { ...findGanesha(), ...finding },
+      }),
+    pid,
+    reloads: () => readFileSync(join(root, 'ganesha/ganesha.log'), 'utf8').split('Reread exports complete').length - 1,
+    nfs: (name, id, path) => tool(name, url(id, path)),
+    upload: (file, id, path) => tool('nfs-cp', file, url(id, path)),
+    url,
+    inside: (id, path = '') => join(root, 'mounts', id, path),
+    loopDevices: () =>
+      execFileSync('losetup', ['-a'], { encoding: 'utf8' })
+        .split('\n')
+        .filter((line) => line.includes(root)),
+    cleanUp: () => cleanUp(dataDir),
+  };
+}
+
+function cleanUp(dataDir: string): void {
+  const root = join(dataDir, 'file-shares');
+  for (const name of ['ganesha.pid', 'rpcbind.pid']) {
+    const file = join(root, 'ganesha', name);
+    const pid = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN;
+    const found = liveProcess(pid);
+    if (found && /ganesha\.nfsd|rpcbind/.test(found.commandLine)) process.kill(pid, 'SIGKILL');
+  }
+  const mounted = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '');
+  for (const path of mounted.filter((each) => each.startsWith(`${root}/`))) execFileSync('umount', ['-l', path]);
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+async function freePorts(): Promise<[number, number]> {
+  const servers = [createServer(), createServer()];
+  const ports: number[] = [];
+  for (const server of servers) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ports.push((server.address() as AddressInfo).port);
+  }
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports as [number, number];
+}

@@ -1,0 +1,71 @@
+/** Clients: who owns projects, tokens and quotas. The operator makes them; the first start makes the operator's. */
+import type { Clock } from '../../platform/clock.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { ReferenceCaches } from '../../platform/reference-cache.ts';
+import type { Networks } from '../networks/service.ts';
+import type { Projects } from '../projects/service.ts';
+import type { Regions } from '../regions/service.ts';
+import { insertToken } from '../tokens/service.ts';
+import * as store from './store.ts';
+
+export interface ClientsDeps {
+  db: Db;
+  clock: Clock;
+  caches: ReferenceCaches;
+  projects: Projects;
+  networks: Networks;
+  regions: Regions;
+}
+
+export type Clients = ReturnType<typeof createClients>;
+
+/** Advisory lock that serializes first starts of servers that share a database. */
+const firstStart = 0x636c6f75_64;
+
+export function createClients(deps: ClientsDeps) {
+  const { db, clock } = deps;
+
+  /** A client with its default project, and a network in each region. */
+  const insertClient = async (tx: Tx, name: string, operator: boolean) => {
+    const clientId = await store.insert(tx, name, operator, clock.now());
+    const projectId = await deps.projects.createFirst(tx, clientId, 'Default');
+    for (const region of deps.regions.all()) {
+      await deps.networks.createDefault(tx, { clientId, projectId, regionId: region.id, regionName: region.name });
+    }
+    return { clientId, projectId };
+  };
+
+  return {
+    async create(name: string): Promise<{ clientId: number; projectId: number }> {
+      return transaction(db, (tx) => insertClient(tx, name, false));
+    },
+
+    list: () => store.list(db),
+
+    async exists(id: number): Promise<boolean> {
+      return (await store.find(db, id)) !== null;
+    },
+
+    /**
+     * Makes the operator's client, project 1, and an admin token, when there is nothing yet.
+     * Returns the operator's client, and the new token's text, which is shown this once.
+     */
+    async bootstrap(): Promise<{ operatorId: number; token: string | null }> {
+      return transaction(db, async (tx) => {
+        await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
+        const operator = await store.operator(tx);
+        if (operator) return { operatorId: operator.id, token: null };
+        const { clientId } = await insertClient(tx, 'Operator', true);
+        const token = await insertToken(tx, deps.caches, clock.now(), {
+          clientId,
+          name: 'first start',
+          role: 'admin',
+          projectIds: null,
+          expiresAt: null,
+        });
+        return { operatorId: clientId, token: token.text };
+      });
+    },
+  };
+}

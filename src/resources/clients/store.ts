@@ -1,0 +1,24 @@
+import { asc, eq } from 'drizzle-orm';
+import type { Db, Tx } from '../../platform/db.ts';
+import { clients } from './table.ts';
+
+export type ClientRow = typeof clients.$inferSelect;
+
+export async function insert(tx: Tx, name: string, operator: boolean, createdAt: Date): Promise<number> {
+  const [row] = await tx.insert(clients).values({ name, operator, createdAt }).returning({ id: clients.id });
+  return row!.id;
+}
+
+export async function list(db: Db | Tx): Promise<ClientRow[]> {
+  return db.select().from(clients).orderBy(asc(clients.id));
+}
+
+export async function find(db: Db | Tx, id: number): Promise<ClientRow | null> {
+  const [row] = await db.select().from(clients).where(eq(clients.id, id));
+  return row ?? null;
+}
+
+export async function operator(db: Db | Tx): Promise<ClientRow | null> {
+  const [row] = await db.select().from(clients).where(eq(clients.operator, true)).orderBy(asc(clients.id)).limit(1);
+  return row ?? null;
+}

@@ -1,0 +1,78 @@
+/** Tasks as contract/tasks.md shows them. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Collection, IntegerId, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { taskStates } from '../../tasks/table.ts';
+
+const Order = Type.Enum(['asc', 'desc']);
+const State = Type.Enum([...taskStates]);
+const Instant = Type.String({ format: 'iso-date-time' });
+
+export const TaskPath = Type.Object({ task_id: Uuid });
+
+export const GetTask = Type.Object({
+  wait: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 60, description: 'Seconds to wait for the end of the task before answering' }),
+  ),
+});
+
+export const ListTasks = Type.Object({
+  ...Paging(10),
+  from_timestamp: Type.Optional(Instant),
+  to_timestamp: Type.Optional(Instant),
+  is_acknowledged: Type.Optional(Type.Boolean()),
+  order_by: Type.Optional(Order),
+  sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true })),
+  project_id: Type.Optional(Type.Array(IntegerId)),
+  region_id: Type.Optional(Type.Array(IntegerId)),
+  state: Type.Optional(Type.Array(State)),
+  task_type: Type.Optional(Type.String()),
+});
+export type ListTasks = Static<typeof ListTasks>;
+
+export const ListActiveTasks = Type.Object({ ...Paging(10), task_type: Type.Optional(Type.Array(Type.String())) });
+export type ListActiveTasks = Static<typeof ListActiveTasks>;
+
+export const AcknowledgeAll = Type.Object({
+  project_id: Type.Optional(IntegerId),
+  region_id: Type.Optional(IntegerId),
+});
+export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
+
+export const AcknowledgeTasks = Type.Optional(
+  Type.Object(
+    { task_ids: Type.Optional(Nullable(Type.Array(Uuid, { maxItems: 1000 }))) },
+    { additionalProperties: false },
+  ),
+);
+export type AcknowledgeTasks = Static<typeof AcknowledgeTasks>;
+
+const NullableText = Nullable(Type.String());
+const NullableId = Nullable(Type.Integer());
+
+export const Task = Type.Object({
+  id: Uuid,
+  state: State,
+  task_type: Type.String(),
+  error: NullableText,
+  created_resources: Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
+  data: Nullable(Type.Record(Type.String(), Type.Any())),
+  detailed_state: Nullable(Type.Enum(['FINISHED', 'ERROR'])),
+  created_on: NullableText,
+  updated_on: NullableText,
+  finished_on: NullableText,
+  acknowledged_at: NullableText,
+  acknowledged_by: NullableId,
+  client_id: NullableId,
+  user_client_id: NullableId,
+  user_id: Type.Integer(),
+  project_id: NullableId,
+  region_id: NullableId,
+  request_id: NullableText,
+  job_id: NullableText,
+  lifecycle_policy_id: NullableId,
+  schedule_id: NullableText,
+});
+export type Task = Static<typeof Task>;
+export const TaskCollection = Collection(Task);
+export type TaskCollection = Static<typeof TaskCollection>;

@@ -1,0 +1,100 @@
+/** What the API reads of tasks and acknowledges; the engine in src/tasks writes everything else. */
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { tasks } from '../../tasks/table.ts';
+import type { TaskState } from '../../tasks/table.ts';
+
+export type TaskRow = typeof tasks.$inferSelect;
+
+/** Whose tasks: a client's, perhaps only those of some projects. */
+export interface Visible {
+  clientId: number;
+  projectIds: number[] | null;
+}
+
+export interface TaskFilter {
+  from?: Date;
+  to?: Date;
+  acknowledged?: boolean;
+  projectIds?: number[];
+  regionIds?: number[];
+  states?: TaskState[];
+  types?: string[];
+  order: 'asc' | 'desc';
+  limit: number;
+  offset: number;
+}
+
+const visible = (who: Visible): SQL | undefined =>
+  and(eq(tasks.clientId, who.clientId), who.projectIds ? inArray(tasks.projectId, who.projectIds) : undefined);
+
+export async function find(on: Db | Tx, who: Visible, id: string): Promise<TaskRow | null> {
+  const [row] = await on
+    .select()
+    .from(tasks)
+    .where(and(visible(who), eq(tasks.id, id)));
+  return row ?? null;
+}
+
+export async function list(db: Db, who: Visible, filter: TaskFilter): Promise<{ count: number; rows: TaskRow[] }> {
+  const conditions = and(
+    visible(who),
+    filter.from && gte(tasks.createdOn, filter.from),
+    filter.to && lte(tasks.createdOn, filter.to),
+    filter.acknowledged === undefined
+      ? undefined
+      : filter.acknowledged
+        ? isNotNull(tasks.acknowledgedAt)
+        : isNull(tasks.acknowledgedAt),
+    filter.projectIds && inArray(tasks.projectId, filter.projectIds),
+    filter.regionIds && inArray(tasks.regionId, filter.regionIds),
+    filter.states && inArray(tasks.state, filter.states),
+    filter.types && inArray(tasks.taskType, filter.types),
+  );
+  const order = filter.order === 'asc' ? asc : desc;
+  const [rows, count] = await Promise.all([
+    db
+      .select()
+      .from(tasks)
+      .where(conditions)
+      .orderBy(order(tasks.createdOn), order(tasks.id))
+      .limit(filter.limit)
+      .offset(filter.offset),
+    db.$count(tasks, conditions),
+  ]);
+  return { count, rows };
+}
+
+/** Acknowledges tasks that nobody has acknowledged yet. */
+export async function acknowledge(
+  tx: Tx,
+  who: Visible,
+  which: { ids?: string[]; projectId?: number; regionId?: number },
+  by: number,
+  at: Date,
+): Promise<void> {
+  await tx
+    .update(tasks)
+    .set({ acknowledgedAt: at, acknowledgedBy: by })
+    .where(
+      and(
+        visible(who),
+        isNull(tasks.acknowledgedAt),
+        which.ids && inArray(tasks.id, which.ids),
+        which.projectId === undefined ? undefined : eq(tasks.projectId, which.projectId),
+        which.regionId === undefined ? undefined : eq(tasks.regionId, which.regionId),
+      ),
+    );
+}
+
+const ended = prepared<{ id: string }>(
+  'tasks_ended',
+  `select id from tasks where id = any($1::uuid[]) and state in ('FINISHED', 'ERROR')`,
+);
+
+/** Those of the given tasks that have ended. */
+export async function whichEnded(db: Db, ids: string[]): Promise<string[]> {
+  return (await ended(db, ids)).map((row) => row.id);
+}

@@ -1,0 +1,98 @@
+/**
+ * Tokens: `<id>$<secret>`. Only a SHA-256 of the secret is stored (a secret is 256 random bits, so a slow hash would
+ * add nothing), and it is compared in constant time.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Actor, Role } from '../../authz/actor.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { transaction } from '../../platform/db.ts';
+import type { ReferenceCaches } from '../../platform/reference-cache.ts';
+import * as store from './store.ts';
+import type { TokenRow } from './store.ts';
+
+export interface NewToken {
+  clientId: number;
+  name: string;
+  role: Role;
+  projectIds: number[] | null;
+  expiresAt: Date | null;
+}
+
+export type Tokens = ReturnType<typeof createTokens>;
+
+export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches }) {
+  const { db, clock, caches } = deps;
+  const factsOf = caches.cached((keyId: string) => store.facts(db, keyId));
+
+  return {
+    /** Who the token belongs to; null when it is unknown, wrong, expired or revoked. No database on the hot path. */
+    async authenticate(token: string): Promise<Actor | null> {
+      const { keyId, secret } = split(token);
+      const facts = await factsOf(keyId);
+      if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
+      if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) return null;
+      return {
+        tokenId: facts.id,
+        clientId: facts.client_id,
+        role: facts.role,
+        projectIds: facts.project_ids,
+        operator: facts.operator,
+      };
+    },
+
+    /** Makes a token. The text is returned here and never again. */
+    async create(token: NewToken): Promise<{ id: number; text: string }> {
+      return transaction(db, (tx) => insertToken(tx, caches, clock.now(), token));
+    },
+
+    list: (): Promise<TokenRow[]> => store.list(db),
+
+    /** Returns whether there was such a token. Every server refuses it within a second. */
+    async revoke(idOrKey: string): Promise<boolean> {
+      return transaction(db, async (tx) => {
+        await caches.changed(tx);
+        return store.revoke(tx, idOrKey, clock.now());
+      });
+    },
+
+    /** Puts the operator's fixed token in place; the same text at every start changes nothing. */
+    async fix(text: string, clientId: number): Promise<void> {
+      const { keyId, secret } = split(text);
+      await transaction(db, async (tx) => {
+        await caches.changed(tx);
+        await store.replace(tx, {
+          keyId,
+          secretHash: sha256(secret),
+          clientId,
+          name: 'CLOUDYARD_BOOTSTRAP_TOKEN',
+          role: 'admin',
+          projectIds: null,
+          createdAt: clock.now(),
+          expiresAt: null,
+        });
+      });
+    },
+  };
+}
+
+/** Inserts a token in a transaction that does more, such as the first start. */
+export async function insertToken(
+  tx: Tx,
+  caches: ReferenceCaches,
+  now: Date,
+  token: NewToken,
+): Promise<{ id: number; text: string }> {
+  const keyId = randomBytes(6).toString('hex');
+  const secret = randomSecret();
+  await caches.changed(tx);
+  const id = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: now });
+  return { id, text: `${keyId}$${secret}` };
+}
+
+/** A token without `$` is a secret with an empty id. */
+function split(token: string): { keyId: string; secret: string } {
+  const at = token.indexOf('$');
+  return { keyId: token.slice(0, Math.max(at, 0)), secret: token.slice(at + 1) };
+}

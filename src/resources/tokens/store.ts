@@ -1,0 +1,58 @@
+import { asc, eq, sql } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { Role } from '../../authz/actor.ts';
+import { tokens } from './table.ts';
+
+export type TokenRow = typeof tokens.$inferSelect;
+
+/** A token with what its client says. */
+export interface TokenFacts {
+  id: number;
+  secret_hash: Buffer;
+  client_id: number;
+  operator: boolean;
+  role: Role;
+  project_ids: number[] | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+}
+
+const select = prepared<TokenFacts>(
+  'token_facts',
+  `select t.id, t.secret_hash, t.client_id, c.operator, t.role, t.project_ids, t.expires_at, t.revoked_at
+   from tokens t join clients c on c.id = t.client_id where t.key_id = $1`,
+);
+
+export async function facts(db: Db, keyId: string): Promise<TokenFacts | null> {
+  const [row] = await select(db, keyId);
+  return row ?? null;
+}
+
+export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise<number> {
+  const [row] = await tx.insert(tokens).values(token).returning({ id: tokens.id });
+  return row!.id;
+}
+
+/** Puts a token of this key id in place, whatever it was before. */
+export async function replace(tx: Tx, token: typeof tokens.$inferInsert): Promise<void> {
+  const { keyId: _, ...changes } = token;
+  await tx
+    .insert(tokens)
+    .values(token)
+    .onConflictDoUpdate({ target: tokens.keyId, set: { ...changes, revokedAt: null } });
+}
+
+export async function list(db: Db): Promise<TokenRow[]> {
+  return db.select().from(tokens).orderBy(asc(tokens.id));
+}
+
+/** By number or by what stands before the `$`. Returns whether there was such a token. */
+export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<boolean> {
+  const revoked = await tx
+    .update(tokens)
+    .set({ revokedAt: sql`coalesce(${tokens.revokedAt}, ${now.toISOString()}::timestamptz)` })
+    .where(sql`${tokens.id}::text = ${idOrKey} or ${eq(tokens.keyId, idOrKey)}`)
+    .returning({ id: tokens.id });
+  return revoked.length > 0;
+}
