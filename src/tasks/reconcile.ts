@@ -25,11 +25,14 @@ export interface Reconciler {
   reconcile(id: string, signal: AbortSignal): Promise<Outcome>;
   /** Records a terminal failure in the row, and tells which generation failed; null when there is no row (any more). */
   recordFailure(tx: Tx, id: string, message: string): Promise<{ generation: number } | null>;
-  /** Ids of rows in a region whose desired state has not been observed. */
-  unconverged(db: Db, regionId: number): Promise<string[]>;
-  /** Compares the rows of a region with the host: returns ids to reconcile, and takes what has no row out of service. */
-  findDrift(db: Db, regionId: number): Promise<string[]>;
+  /** Rows in these regions whose desired state has not been observed. */
+  unconverged(db: Db, regionIds: number[]): Promise<Placed[]>;
+  /** Compares rows with the host: returns what to reconcile, and takes what has no row at all out of service. */
+  findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
+
+/** A resource and the region whose worker serves it. */
+export type Placed = Pick<ResourceKey, 'id' | 'regionId'>;
 
 /** Waits 2.7, 7.4, 20, 55 and 148 s between tries (graphile-worker's exp(attempt)), some four minutes in all. */
 export const maxAttempts = 6;

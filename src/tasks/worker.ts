@@ -16,7 +16,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
 import { runReconcile } from './reconcile.ts';
-import type { Reconciler, ReconcileDeps } from './reconcile.ts';
+import type { Placed, Reconciler, ReconcileDeps } from './reconcile.ts';
 
 const beatSeconds = 2;
 const graceSeconds = 4;
@@ -32,6 +32,8 @@ export interface WorkerOptions extends ReconcileDeps {
   sweepSeconds: number;
   reconcilers: Reconciler[];
   driverStatus(): DriverStatus[];
+  /** What else is to be done from time to time, by every worker. */
+  duties?: { seconds: number; work(): Promise<unknown> }[];
 }
 
 export interface Worker {
@@ -52,6 +54,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(beatSeconds, shutdown.signal, log, takeover(db, utils, log)),
     every(unconvergedSeconds, shutdown.signal, log, () => requeueUnconverged(options)),
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
+    ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
     every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: ['GC_JOB_QUEUES'] })),
   ];
   return {
@@ -169,27 +172,27 @@ function takeover(db: Db, utils: WorkerUtils, log: Logger): () => Promise<void> 
 
 /** What has a row but no job (lost, or given up on by the queue) gets one. */
 async function requeueUnconverged(options: WorkerOptions): Promise<void> {
-  await enqueueAll(options, (reconciler, regionId) => reconciler.unconverged(options.db, regionId));
+  for (const reconciler of options.reconcilers) {
+    await enqueueAll(options.db, reconciler, await reconciler.unconverged(options.db, options.regionIds));
+  }
 }
 
 async function findDrift(options: WorkerOptions): Promise<void> {
-  await enqueueAll(options, (reconciler, regionId) => reconciler.findDrift(options.db, regionId));
+  for (const reconciler of options.reconcilers) {
+    await enqueueAll(options.db, reconciler, await reconciler.findDrift(options.db, options.regionIds));
+  }
 }
 
-async function enqueueAll(options: WorkerOptions, find: (r: Reconciler, regionId: number) => Promise<string[]>) {
-  for (const regionId of options.regionIds) {
-    for (const reconciler of options.reconcilers) {
-      const ids = await find(reconciler, regionId);
-      // Keeps the time and the attempts of a job that is there already, and waits behind what customers wait for.
-      await options.db.$client.query(
-        `select graphile_worker.add_job('reconcile:' || $1::int, json_build_object('resource', $2::text, 'id', id),
-           queue_name => $2::text || ':' || id, job_key => $2::text || ':' || id, priority => 10)
-         from unnest($3::text[]) as id
-         where not exists (select from graphile_worker.jobs j where j.key = $2::text || ':' || id)`,
-        [regionId, reconciler.resource, ids],
-      );
-    }
-  }
+/** Leaves a job that is there as it is, and waits behind what customers wait for. */
+async function enqueueAll(db: Db, { resource }: Reconciler, found: Placed[]): Promise<void> {
+  if (found.length === 0) return;
+  await db.$client.query(
+    `select graphile_worker.add_job('reconcile:' || found.region_id, json_build_object('resource', $1::text, 'id', found.id),
+       queue_name => $1::text || ':' || found.id, job_key => $1::text || ':' || found.id, priority => 10)
+     from unnest($2::text[], $3::int[]) as found (id, region_id)
+     where not exists (select from graphile_worker.jobs j where j.key = $1::text || ':' || found.id)`,
+    [resource, found.map((row) => row.id), found.map((row) => row.regionId)],
+  );
 }
 
 /** Runs `work` again and again until the signal; a failure is logged and the next turn tries anew. */

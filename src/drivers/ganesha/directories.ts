@@ -12,6 +12,8 @@ export function directoryStorage(layout: Layout): ShareStorage {
   return {
     list: () => idsIn(layout.mounts, ''),
     path: layout.mount,
+    reserve: () => undefined,
+    deviceOf: () => null,
     async tidy() {
       for (const folder of [layout.mounts, layout.specs]) {
         const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));

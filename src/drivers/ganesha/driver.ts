@@ -18,7 +18,8 @@ import { findGanesha, type GaneshaFinding } from './detect.ts';
 import { directoryStorage } from './directories.ts';
 import { imageStorage } from './images.ts';
 import { layoutOf, makeFolders } from './layout.ts';
-import { nfsServer, type Reloaded } from './server.ts';
+import type { Reload } from './reload-log.ts';
+import { nfsServer } from './server.ts';
 import { dropSpec, exportIds, loadSpecs, saveSpec, type Spec } from './specs.ts';
 
 export interface GaneshaDriverOptions {
@@ -56,14 +57,12 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
   const renderExports = (settings: ServerSettings) =>
     [...specs.values()]
       .filter(({ id }) => !broken.has(id))
-      .map((spec) => renderExport(spec, storage.path(spec.id), settings).text)
+      .map((spec) => renderExport(spec, storage.path(spec.id), settings))
       .join('');
   const server = nfsServer({ ...options, layout, programs: finding.programs, renderExports });
 
-  function confirm(spec: Spec, { inForce, complaints }: Reloaded): void {
-    const { expected } = renderExport(spec, storage.path(spec.id), server.settings());
-    const found = inForce.get(spec.exportId);
-    if (found?.pseudo === expected.pseudo && found.clients === expected.clients) {
+  function confirm(spec: Spec, { inForce, complaints }: Reload): void {
+    if (inForce.get(spec.exportId)?.pseudo === exportPath(spec.id)) {
       confirmed.set(spec.id, spec);
       return;
     }
@@ -76,7 +75,7 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
   async function apply(desired: DesiredFileShare, signal: AbortSignal): Promise<ObservedFileShare> {
     const { id } = desired;
     // Refuses bad networks and ids before anything is changed.
-    renderExport({ ...desired, exportId: 1 }, storage.path(id), server.settings());
+    renderExport({ ...desired, exportId: 1, device: null }, storage.path(id), server.settings());
     const changed = await preparing(() => prepare(desired, signal));
     const spec = specs.get(id);
     if (!spec) throw new Error('a prepared share has a spec');
@@ -93,7 +92,8 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     refuseAborted(signal);
     // What is mounted again (somebody unmounted it, or it was broken) must be exported again.
     if (broken.delete(id) || (before && changed.length > 0)) confirmed.delete(id);
-    const spec: Spec = { ...pick(desired), sizeGib: gib, exportId: numbers.take(id) };
+    const device = storage.deviceOf(id);
+    const spec: Spec = { ...pick(desired), sizeGib: gib, exportId: numbers.take(id), device };
     const differences = before ? differencesOf(before, spec) : ['export created'];
     if (differences.length === 0) return changed;
     await saveSpec(layout, spec);
@@ -120,6 +120,7 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     await storage.tidy();
     specs = await loadSpecs(layout, log);
     numbers = exportIds(specs.values());
+    for (const { id, device } of specs.values()) if (device !== null) storage.reserve(id, device);
     const mounting = [...specs.values()].map((spec) =>
       preparing(() => storage.ensure(spec.id, { gib: spec.sizeGib, settledGib: spec.sizeGib })).catch(
         (err: unknown) => {
@@ -188,6 +189,7 @@ function pick({ id, sizeGib, rootSquash, access }: DesiredFileShare): DesiredFil
 function differencesOf(before: Spec, after: Spec): string[] {
   return [
     ...(before.sizeGib === after.sizeGib ? [] : [`size ${before.sizeGib} to ${after.sizeGib} GiB`]),
+    ...(before.device === after.device ? [] : ['loop device']),
     ...(before.rootSquash === after.rootSquash ? [] : ['root squash']),
     ...(JSON.stringify(before.access) === JSON.stringify(after.access) ? [] : ['access rules']),
   ];

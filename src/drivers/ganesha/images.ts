@@ -4,18 +4,19 @@
  * An image gets its name only when it is complete (world-writable root included: a protofile gives mkfs its mode), so
  * one that exists is whole. Growing is three steps (file, loop device, filesystem), each harmless to repeat; all are
  * repeated while the spec does not yet name the new size. XFS because it grows online without CAP_SYS_RESOURCE and has
- * reflinks; a loop device made by `mount -o loop` is freed by the kernel at unmount.
+ * reflinks.
  *
  * How it fails: images are sparse, so a full host shows as I/O errors inside shares; that is for the operator to watch.
  * A mount that stays busy is detached lazily, and its device goes when the last user does.
  */
-import { mkdir, open, readFile, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
 import { limited } from '../turns.ts';
 import { idsIn, type Layout, renameDurably, syncPath, UNFINISHED, writeDurably } from './layout.ts';
+import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
 import { dataIsGone, type ShareStorage } from './storage.ts';
 
 const GIB = 1024 ** 3;
@@ -25,7 +26,10 @@ const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 
 export function imageStorage(layout: Layout, log: Logger): ShareStorage {
   const unmounting = limited(4);
+  const loops = loopDevices(log);
   return {
+    reserve: loops.reserve,
+    deviceOf: loops.numberOf,
     list: () => idsIn(layout.images, '.xfs'),
     path: layout.mount,
     tidy: () => removeUnfinished(layout),
@@ -39,7 +43,7 @@ export function imageStorage(layout: Layout, log: Logger): ShareStorage {
         size = gib * GIB;
         changed.push('image created');
       }
-      const device = await ensureMounted(layout, id, signal);
+      const device = await ensureMounted(layout, loops, id, signal);
       if (device.mounted) changed.push('image mounted');
       if (size < gib * GIB || (settledGib !== undefined && settledGib < gib)) {
         await grow(image, device.name, layout.mount(id), gib * GIB, signal);
@@ -49,6 +53,7 @@ export function imageStorage(layout: Layout, log: Logger): ShareStorage {
     },
     async remove(id, { aside }) {
       await unmount(layout.mount(id), log);
+      await loops.release(id, layout.image(id));
       if (aside) await setAside(layout, id);
       else await rm(layout.image(id), { force: true });
       await syncPath(layout.images);
@@ -80,18 +85,27 @@ async function createImage(layout: Layout, id: string, bytes: number, signal?: A
 
 async function ensureMounted(
   layout: Layout,
+  loops: LoopDevices,
   id: string,
   signal?: AbortSignal,
 ): Promise<{ name: string; mounted: boolean }> {
   const [image, path] = [layout.image(id), layout.mount(id)];
   const device = (await mounts()).get(path);
-  if (device && (await backingFile(device)) === image) return { name: device, mounted: false };
+  const number = device === undefined ? null : loopNumber(device);
+  if (device && number !== null && (await backingFile(number)) === image) {
+    loops.reserve(id, number);
+    return { name: device, mounted: false };
+  }
   // A mount of something else: the image was removed and made again while the old one was busy.
   if (device) await run('umount', ['-l', path]);
   await mkdir(path, { recursive: true, mode: 0o700 });
-  await run('mount', ['-t', 'xfs', '-o', 'loop,nosuid,nodev', image, path], { ...(signal && { signal }) });
-  const name = (await mounts()).get(path);
-  if (!name) throw hostError(`${path} is not mounted after mount`, null);
+  const name = await loops.bind(id, image);
+  try {
+    await run('mount', ['-t', 'xfs', '-o', 'nosuid,nodev', name, path], { ...(signal && { signal }) });
+  } finally {
+    // In use by then: this only makes the kernel free it at unmount. If the mount failed it is free at once.
+    await run('losetup', ['-d', name]);
+  }
   return { name, mounted: true };
 }
 
@@ -156,14 +170,6 @@ async function mounts(): Promise<Map<string, string>> {
 /** The kernel writes blanks and backslashes as three octal digits. */
 function unescapeMount(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-}
-
-async function backingFile(device: string): Promise<string | null> {
-  const file = `/sys/block/${basename(device)}/loop/backing_file`;
-  return readFile(file, 'utf8').then(
-    (text) => text.trimEnd(),
-    () => null,
-  );
 }
 
 async function sizeOf(path: string): Promise<number | null> {

@@ -24,19 +24,13 @@ import { shared } from '../turns.ts';
 import { renderCore, type ServerSettings } from './configuration.ts';
 import type { GaneshaPrograms } from './detect.ts';
 import { type Layout, writeDurably } from './layout.ts';
-import { type ExportsInForce, logEnd, readFrom, readReload } from './reload-log.ts';
+import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
 import { callNull, NFS4 } from './rpc.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
 
-export interface Reloaded {
-  inForce: ExportsInForce;
-  /** What Ganesha complained about meanwhile, for an export that is missing. */
-  complaints: string[];
-}
-
 export interface NfsServer {
   start(): Promise<void>;
-  reload(): Promise<Reloaded>;
+  reload(): Promise<Reload>;
   isUp(): boolean;
   settings(): ServerSettings;
   stop(): Promise<void>;
@@ -143,7 +137,7 @@ async function tellGanesha(
   daemon: () => Daemon | null,
   answers: () => Promise<void>,
   logFile: string,
-): Promise<Reloaded> {
+): Promise<Reload> {
   const giveUp = Date.now() + UP_PATIENCE_MS;
   while (Date.now() < giveUp) {
     const pid = daemon()?.pid() ?? null;
@@ -162,11 +156,16 @@ async function tellGanesha(
     const hurry = Date.now() + RELOAD_PATIENCE_MS;
     while (daemon()?.pid() === pid && Date.now() < hurry) {
       const reloaded = readReload(await readFrom(logFile, from));
-      if (reloaded) return reloaded;
+      if (reloaded?.readable) return reloaded;
+      if (reloaded) throw notConfirmed(`did not understand its configuration: ${reloaded.complaints.join(' | ')}`);
       await sleep(LOG_POLL_MS);
     }
   }
-  throw new DriverError('NFS-Ganesha did not confirm its configuration', {
+  throw notConfirmed('did not confirm its configuration');
+}
+
+function notConfirmed(what: string): DriverError {
+  return new DriverError(`NFS-Ganesha ${what}`, {
     customerMessage: 'The file server does not answer just now.',
     retryable: true,
   });

@@ -16,6 +16,8 @@ import { idsIn, type Layout, syncPath, writeDurably } from './layout.ts';
 export interface Spec extends DesiredFileShare {
   /** Ganesha's number of the export, part of the file handles that clients hold: it never changes. */
   exportId: number;
+  /** Its loop device, part of the file handles as well; null where the storage is a plain folder. */
+  device: number | null;
 }
 
 const LAST_EXPORT_ID = 65_535;
@@ -49,7 +51,7 @@ function ignoreMissing(err: NodeJS.ErrnoException): void {
 
 function parseSpec(id: string, text: string): Spec {
   const spec = JSON.parse(text) as Spec;
-  const numbers = [spec.exportId, spec.sizeGib].every((n) => Number.isSafeInteger(n) && n > 0);
+  const numbers = [spec.exportId, spec.sizeGib, spec.device ?? 1].every((n) => Number.isSafeInteger(n) && n > 0);
   if (spec.id !== id || !numbers || spec.exportId > LAST_EXPORT_ID || typeof spec.rootSquash !== 'boolean') {
     throw new Error('malformed spec');
   }

@@ -6,6 +6,9 @@ export interface ShareStorage {
   list(): Promise<string[]>;
   /** The folder that is exported. */
   path(id: string): string;
+  /** The loop device that a share had before: it gets the same again, or clients' file handles go stale. */
+  reserve(id: string, device: number): void;
+  deviceOf(id: string): number | null;
   /**
    * Makes the storage exist, at least this large, and reachable at `path`; says what it changed. `settledGib` is the
    * size that an earlier call is known to have finished, if any: then data exists, and is never made anew when it is

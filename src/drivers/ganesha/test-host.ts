@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { liveProcess } from '../../platform/daemon.ts';
 import { silentLogger } from '../../platform/log.ts';
-import { createGaneshaDriver, type GaneshaDriver } from './driver.ts';
+import { createGaneshaDriver, type GaneshaDriver, type GaneshaDriverOptions } from './driver.ts';
 import { findGanesha, type GaneshaFinding } from './detect.ts';
 
 const execute = promisify(execFile);
@@ -16,7 +16,7 @@ export interface TestHost {
   dataDir: string;
   port: number;
   mountPort: number;
-  driver(options?: Partial<GaneshaFinding>): GaneshaDriver;
+  driver(finding?: Partial<GaneshaFinding>, options?: Partial<Place>): GaneshaDriver;
   pid(): number;
   /** How often Ganesha has read its exports again. */
   reloads(): number;
@@ -27,6 +27,13 @@ export interface TestHost {
   inside(id: string, path?: string): string;
   loopDevices(): string[];
   cleanUp(): void;
+}
+
+type Place = Pick<GaneshaDriverOptions, 'dataDir' | 'port' | 'mountPort'>;
+
+export function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}): GaneshaDriver {
+  const host = '127.0.0.1';
+  return createGaneshaDriver({ ...place, host, log: silentLogger, finding: { ...findGanesha(), ...finding } });
 }
 
 export async function testHost(): Promise<TestHost> {
@@ -44,15 +51,7 @@ export async function testHost(): Promise<TestHost> {
     dataDir,
     port,
     mountPort,
-    driver: (finding) =>
-      createGaneshaDriver({
-        dataDir,
-        host: '127.0.0.1',
-        port,
-        mountPort,
-        log: silentLogger,
-        finding: { ...findGanesha(), ...finding },
-      }),
+    driver: (finding, options) => testDriver({ dataDir, port, mountPort, ...options }, finding),
     pid,
     reloads: () => readFileSync(join(root, 'ganesha/ganesha.log'), 'utf8').split('Reread exports complete').length - 1,
     nfs: (name, id, path) => tool(name, url(id, path)),

@@ -39,15 +39,14 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     unconverged: store.unconverged,
 
-    async findDrift(_db, regionId) {
+    async findDrift(_db, regionIds) {
       // What only pretends forgets at every restart: there is nothing to compare with.
       if (!driver.real) return [];
       // The host first: a share has its row before it is on the host, so what has no row afterwards never will.
-      const onHost = new Set(await driver.list());
-      const rows = await store.expectedOnHost(db, regionId);
-      const known = new Set(rows.map((row) => row.id));
+      const onHost = await driver.list();
+      const known = await store.known(db, onHost);
       for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
-      return rows.filter((row) => row.status === 'available' && !onHost.has(row.id)).map((row) => row.id);
+      return (await store.available(db, regionIds)).filter((share) => !onHost.includes(share.id));
     },
   };
 }

@@ -1,11 +1,12 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
-import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm';
 import { prepared, preparedQuery } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { rowCounts } from '../../platform/table.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
-import type { AccessRuleState, FileShareStatus, ListFileShares } from './schema.ts';
+import type { Placed } from '../../tasks/reconcile.ts';
+import type { AccessRuleState, ListFileShares } from './schema.ts';
 import { fileShareAccessRules, fileShares } from './table.ts';
 
 export type FileShareRow = typeof fileShares.$inferSelect;
@@ -190,20 +191,35 @@ export async function removeAccessRule(tx: Tx, id: string): Promise<void> {
   await tx.delete(fileShareAccessRules).where(eq(fileShareAccessRules.id, id));
 }
 
-/** Ids whose desired state the host has not been seen to have. */
-export async function unconverged(db: Db, regionId: number): Promise<string[]> {
-  const rows = await db
-    .select({ id: fileShares.id })
+/** Shares whose desired state the host has not been seen to have. */
+export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
+  return db
+    .select({ id: fileShares.id, regionId: fileShares.regionId })
     .from(fileShares)
-    .where(and(eq(fileShares.regionId, regionId), lt(fileShares.observedGeneration, fileShares.generation)))
+    .where(and(inArray(fileShares.regionId, regionIds), lt(fileShares.observedGeneration, fileShares.generation)))
     .limit(1000);
-  return rows.map((row) => row.id);
 }
 
-/** Which shares of a region should exist on its host: those that were made and are not being deleted. */
-export async function expectedOnHost(db: Db, regionId: number): Promise<{ id: string; status: FileShareStatus }[]> {
+/** Shares that work, so that their regions' host should have them. */
+export async function available(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: fileShares.id, status: fileShares.status })
+    .select({ id: fileShares.id, regionId: fileShares.regionId })
     .from(fileShares)
-    .where(eq(fileShares.regionId, regionId));
+    .where(and(inArray(fileShares.regionId, regionIds), eq(fileShares.status, 'available')));
+}
+
+/** Those of the given ids that have a row, in whatever region and state. */
+export async function known(db: Db, ids: string[]): Promise<Set<string>> {
+  const rows = await db.select({ id: fileShares.id }).from(fileShares).where(inArray(fileShares.id, ids));
+  return new Set(rows.map((row) => row.id));
+}
+
+/** What of a project keeps it from being deleted, in words. */
+export async function usesOfProject(tx: Tx, projectId: number): Promise<string[]> {
+  const rows = await tx
+    .select({ id: fileShares.id })
+    .from(fileShares)
+    .where(eq(fileShares.projectId, projectId))
+    .limit(3);
+  return rows.map((row) => `file share ${row.id}`);
 }

@@ -1,0 +1,337 @@
+/** Ganesha itself, asked by NFS clients. What holds for every driver is in ../contract.test.ts. */
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readlinkSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../../test/requires.ts';
+import { liveProcess } from '../../platform/daemon.ts';
+import type { DesiredFileShare } from '../file-share.ts';
+import type { GaneshaDriver } from './driver.ts';
+import { type TestHost, testHost } from './test-host.ts';
+
+const runs = requires('nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root');
+const skip = skipReason('nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root');
+const MIB = 1024 ** 2;
+
+describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
+  const signal = new AbortController().signal;
+  let host: TestHost;
+  let driver: GaneshaDriver;
+  let big: string;
+  const share = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
+    id: randomUUID(),
+    sizeGib: 1,
+    rootSquash: true,
+    access: [{ network: '127.0.0.1', mode: 'rw' }],
+    ...changes,
+  });
+  const applied = async (changes: Partial<DesiredFileShare> = {}) => {
+    const desired = share(changes);
+    await driver.apply(desired, signal);
+    return desired;
+  };
+
+  beforeAll(async () => {
+    host = await testHost();
+    driver = host.driver();
+    await driver.start();
+    big = join(host.dataDir, 'big');
+    writeFileSync(big, randomBytes(32 * MIB));
+  }, 30_000);
+  afterAll(async () => {
+    await driver.stop().finally(host.cleanUp);
+    expect(host.loopDevices()).toEqual([]);
+  }, 60_000);
+
+  it('writes and reads back', async () => {
+    const { id } = await applied();
+    await host.upload(big, id, '/big');
+    expect(statSync(host.inside(id, 'big')).size).toBe(32 * MIB);
+    execFileSync('cmp', [big, host.inside(id, 'big')]);
+    writeFileSync(host.inside(id, 'note'), 'hello');
+    expect(await host.nfs('nfs-cat', id, '/note')).toBe('hello');
+    expect(await host.nfs('nfs-ls', id)).toContain('big');
+  });
+
+  it('serves NFSv4 under the same path', async () => {
+    const { id } = await applied();
+    writeFileSync(host.inside(id, 'note'), 'hello');
+    expect(execFileSync('nfs-cat', [host.url(id, '/note', 4)], { encoding: 'utf8' })).toBe('hello');
+  });
+
+  it('refuses to write under a read-only rule, as soon as apply has resolved', async () => {
+    const desired = await applied();
+    await host.upload(big, desired.id, '/first');
+    await driver.apply({ ...desired, access: [{ network: '127.0.0.0/8', mode: 'ro' }] }, signal);
+    await expect(host.upload(big, desired.id, '/second')).rejects.toThrow(/ROFS/);
+    expect(await host.nfs('nfs-ls', desired.id)).toContain('first');
+  });
+
+  it.each([3, 4] as const)('lets nobody mount without a rule for them (NFSv%i)', async (version) => {
+    const list = (id: string) => execFileSync('nfs-ls', [host.url(id, '', version)], { stdio: 'pipe' });
+    const desired = await applied({ access: [] });
+    expect(() => list(desired.id)).toThrow(/ACCES|NOENT/);
+    await driver.apply({ ...desired, access: [{ network: '127.0.0.2', mode: 'rw' }] }, signal);
+    expect(() => list(desired.id)).toThrow(/ACCES|NOENT/);
+    await driver.apply({ ...desired, access: [{ network: '0.0.0.0/0', mode: 'ro' }] }, signal);
+    expect(() => list(desired.id)).not.toThrow();
+    await driver.apply({ ...desired, access: [] }, signal);
+    expect(() => list(desired.id)).toThrow(/ACCES|NOENT/);
+  });
+
+  it('lets the most specific rule decide, whatever their order', async () => {
+    const rules: DesiredFileShare['access'] = [
+      { network: '0.0.0.0/0', mode: 'rw' },
+      { network: '127.0.0.1/32', mode: 'ro' },
+      { network: '127.0.0.0/8', mode: 'rw' },
+    ];
+    const desired = await applied({ access: rules });
+    await expect(host.upload(big, desired.id, '/x')).rejects.toThrow(/ROFS/);
+    await driver.apply({ ...desired, access: rules.filter(({ mode }) => mode === 'rw') }, signal);
+    await host.upload(big, desired.id, '/x');
+  });
+
+  it('squashes root, or does not', async () => {
+    const desired = await applied();
+    await host.upload(big, desired.id, '/squashed');
+    expect(statSync(host.inside(desired.id, 'squashed'))).toMatchObject({ uid: 65_534, gid: 65_534 });
+    await driver.apply({ ...desired, rootSquash: false }, signal);
+    await host.upload(big, desired.id, '/mine');
+    expect(statSync(host.inside(desired.id, 'mine'))).toMatchObject({ uid: 0, gid: 0 });
+  });
+
+  it('has no more room than its size, and grows while it is mounted', async () => {
+    const desired = await applied();
+    await host.upload(big, desired.id, '/first');
+    execFileSync('fallocate', ['-l', '880M', host.inside(desired.id, 'filler')]);
+    await expect(host.upload(big, desired.id, '/second')).rejects.toThrow(/NOSPC|Failed to write/);
+    const mountedBefore = host.loopDevices().length;
+    const grown = await driver.apply({ ...desired, sizeGib: 2 }, signal);
+    expect(grown.changed).toContain('grown to 2 GiB');
+    expect(host.loopDevices()).toHaveLength(mountedBefore);
+    await host.upload(big, desired.id, '/third');
+    execFileSync('cmp', [big, host.inside(desired.id, 'third')]);
+  });
+
+  it.each(['file', 'loop device'])('finishes growing after a crash that had only grown the %s', async (reached) => {
+    const desired = await applied();
+    truncateSync(join(host.dataDir, `file-shares/images/${desired.id}.xfs`), 2 * 1024 * MIB);
+    const loop =
+      host
+        .loopDevices()
+        .find((line) => line.includes(desired.id))
+        ?.split(':')[0] ?? '';
+    if (reached === 'loop device') execFileSync('losetup', ['-c', loop]);
+    await driver.apply({ ...desired, sizeGib: 2 }, signal);
+    expect(execFileSync('xfs_info', [host.inside(desired.id)], { encoding: 'utf8' })).toMatch(/data .*blocks=524288,/);
+  });
+
+  it('does not disturb a client in the middle of a file by changes to other shares', async () => {
+    const { id } = await applied();
+    for (const part of [1, 2, 3, 4]) await host.upload(big, id, `/${part}`);
+    execFileSync('sh', ['-c', 'cat 1 2 3 4 > all'], { cwd: host.inside(id) });
+    const reader = spawn('nfs-cat', [host.url(id, '/all')]);
+    const sockets = () =>
+      readdirSync(`/proc/${reader.pid}/fd`)
+        .map((fd) => readlinkSync(`/proc/${reader.pid}/fd/${fd}`))
+        .filter((target) => target.startsWith('socket:'));
+    reader.stdout.pause();
+    await new Promise((resolve) => reader.stdout.once('readable', resolve));
+    const [pid, connected] = [host.pid(), sockets()];
+    for (let change = 0; change < 10; change += 1) {
+      const other = await applied();
+      await driver.remove(other.id, signal);
+    }
+    expect([host.pid(), sockets()]).toEqual([pid, connected]);
+    let bytes = 0;
+    reader.stdout.on('data', (data: Buffer) => (bytes += data.length));
+    expect(await new Promise((resolve) => reader.once('close', resolve))).toBe(0);
+    expect(bytes).toBe(128 * MIB);
+  });
+
+  it('removes export, mount, loop device and data, also while a client reads', async () => {
+    const { id } = await applied();
+    await host.upload(big, id, '/big');
+    const reader = spawn('nfs-cat', [host.url(id, '/big', 4)]);
+    await new Promise((resolve) => reader.stdout.once('readable', resolve));
+    await driver.remove(id, signal);
+    reader.kill('SIGKILL');
+    expect(host.loopDevices().filter((line) => line.includes(id))).toEqual([]);
+    expect(existsSync(host.inside(id))).toBe(false);
+    expect(existsSync(join(host.dataDir, `file-shares/images/${id}.xfs`))).toBe(false);
+    await expect(host.nfs('nfs-ls', id)).rejects.toThrow();
+  });
+
+  it('keeps the data of what it quarantines', async () => {
+    const { id } = await applied();
+    await driver.quarantine(id);
+    expect(existsSync(join(host.dataDir, `file-shares/quarantine/${id}.xfs`))).toBe(true);
+    await expect(host.nfs('nfs-ls', id)).rejects.toThrow();
+  });
+
+  it('refuses what is no id and no network, and changes nothing', async () => {
+    const before = host.reloads();
+    const bad = [
+      share({ id: '../../etc' }),
+      share({ access: [{ network: '127.0.0.1; } EXPORT {', mode: 'rw' }] }),
+      share({ access: [{ network: 'fd00::/110', mode: 'rw' }] }),
+    ];
+    for (const desired of bad) await expect(driver.apply(desired, signal)).rejects.toMatchObject({ retryable: false });
+    expect(host.reloads()).toBe(before);
+  });
+
+  it('does not replace data that is gone by an empty share', async () => {
+    const [desired, other] = [await applied(), await applied()];
+    const image = join(host.dataDir, `file-shares/images/${desired.id}.xfs`);
+    await driver.stop();
+    renameSync(image, `${image}.away`);
+    driver = host.driver();
+    await driver.start();
+    expect(driver.status().healthy).toBe(false);
+    await expect(driver.apply(desired, signal)).rejects.toMatchObject({ retryable: false });
+    expect(await host.nfs('nfs-ls', other.id)).toBe('');
+    renameSync(`${image}.away`, image);
+    expect((await driver.apply(desired, signal)).changed).toEqual(['image mounted']);
+    expect(driver.status().healthy).toBe(true);
+    await host.upload(big, desired.id, '/big');
+  });
+
+  it('comes back with every export after Ganesha was killed', async () => {
+    const desired = await applied();
+    writeFileSync(host.inside(desired.id, 'note'), 'hello');
+    const killed = host.pid();
+    process.kill(killed, 'SIGKILL');
+    const other = await applied();
+    expect(host.pid()).not.toBe(killed);
+    expect(await host.nfs('nfs-cat', desired.id, '/note')).toBe('hello');
+    expect(await host.nfs('nfs-ls', other.id)).toBe('');
+  });
+
+  it('is adopted by the next process, and serves meanwhile', async () => {
+    const { id } = await applied();
+    writeFileSync(host.inside(id, 'note'), 'hello');
+    const pid = host.pid();
+    await driver.release();
+    expect(await host.nfs('nfs-cat', id, '/note')).toBe('hello');
+    driver = host.driver();
+    await driver.start();
+    expect(host.pid()).toBe(pid);
+    expect(driver.status().healthy).toBe(true);
+    expect(await host.nfs('nfs-cat', id, '/note')).toBe('hello');
+  });
+
+  it('brings everything back after a stop, as after a boot', async () => {
+    const { id } = await applied();
+    await host.upload(big, id, '/big');
+    const pid = host.pid();
+    await driver.stop();
+    expect(liveProcess(pid)).toBeNull();
+    expect(host.loopDevices()).toEqual([]);
+    driver = host.driver();
+    await driver.start();
+    execFileSync('cmp', [big, host.inside(id, 'big')]);
+    expect(await host.nfs('nfs-ls', id)).toContain('big');
+  });
+
+  it('keeps the file handles that clients hold over a stop', async () => {
+    const [first, { id }] = [await applied(), await applied()];
+    const device = () =>
+      host
+        .loopDevices()
+        .find((line) => line.includes(id))
+        ?.split(':')[0];
+    await host.upload(big, id, '/1');
+    execFileSync('sh', ['-c', 'cat 1 1 1 1 > all'], { cwd: host.inside(id) });
+    const reader = spawn('nfs-cat', [host.url(id, '/all')]);
+    reader.stdout.pause();
+    await new Promise((resolve) => reader.stdout.once('readable', resolve));
+    const before = device();
+    await driver.remove(first.id, signal);
+    await driver.stop();
+    driver = host.driver();
+    await driver.start();
+    expect(device()).toBe(before);
+    let bytes = 0;
+    reader.stdout.on('data', (data: Buffer) => (bytes += data.length));
+    expect(await new Promise((resolve) => reader.once('close', resolve))).toBe(0);
+    expect(bytes).toBe(128 * MIB);
+  });
+
+  it('creates 50 shares at a time with few reloads', { timeout: 60_000 }, async () => {
+    const [before, began] = [host.reloads(), performance.now()];
+    const many = await Promise.all(Array.from({ length: 50 }, () => applied()));
+    const took = performance.now() - began;
+    const reloads = host.reloads() - before;
+    console.log(`50 shares: ${Math.round(took)} ms, ${reloads} reloads`);
+    expect(reloads).toBeLessThan(40);
+    for (const { id } of many) expect(await host.nfs('nfs-ls', id)).toBe('');
+    const removal = performance.now();
+    await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
+    console.log(`50 removals: ${Math.round(performance.now() - removal)} ms`);
+  });
+});
+
+describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
+  it('outlives a killed process, which the next one makes good', { timeout: 30_000 }, async () => {
+    const host = await testHost();
+    const id = randomUUID();
+    const desired = { id, sizeGib: 1, rootSquash: true, access: [{ network: '127.0.0.1', mode: 'rw' }] };
+    const script = `
+      const { testDriver } = await import(${JSON.stringify(join(import.meta.dirname, 'test-host.ts'))});
+      const driver = testDriver(${JSON.stringify({ dataDir: host.dataDir, port: host.port, mountPort: host.mountPort })});
+      await driver.start();
+      await driver.apply(${JSON.stringify(desired)}, new AbortController().signal);
+      console.log('applied');
+      setInterval(() => undefined, 1000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const driver = host.driver();
+    try {
+      await new Promise((resolve, reject) => {
+        child.stdout.once('data', resolve);
+        child.once('exit', () => reject(new Error('the driver process ended')));
+      });
+      const pid = host.pid();
+      child.kill('SIGKILL');
+      expect(await host.nfs('nfs-ls', id)).toBe('');
+      await driver.start();
+      expect(host.pid()).toBe(pid);
+      expect(await driver.list()).toEqual([id]);
+      await driver.remove(id, new AbortController().signal);
+    } finally {
+      child.kill('SIGKILL');
+      await driver.stop().finally(host.cleanUp);
+    }
+    expect(host.loopDevices()).toEqual([]);
+  });
+
+  it('names the port that another program has', async () => {
+    const host = await testHost();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(host.port, '127.0.0.1', resolve));
+    try {
+      await expect(host.driver().start()).rejects.toThrow(`port ${host.port} on 127.0.0.1 is busy`);
+    } finally {
+      await new Promise((resolve) => other.close(resolve));
+      host.cleanUp();
+    }
+  });
+
+  it('ends a Ganesha that runs with other settings, and starts it anew', { timeout: 30_000 }, async () => {
+    const host = await testHost();
+    const [first, second] = [host.driver(), host.driver(undefined, { mountPort: host.mountPort + 1 })];
+    try {
+      await first.start();
+      const pid = host.pid();
+      await first.release();
+      await second.start();
+      expect(host.pid()).not.toBe(pid);
+      expect(liveProcess(pid)).toBeNull();
+    } finally {
+      await second.stop().finally(host.cleanUp);
+    }
+  });
+});

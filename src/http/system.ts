@@ -1,0 +1,89 @@
+/** Routes that are about the server itself: health, metrics, the OpenAPI document and its reference page. */
+import scalar from '@scalar/fastify-api-reference';
+import { Type } from 'typebox';
+import { ClientError } from '../errors/catalogue.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import type { App, Routes } from './app.ts';
+
+export interface SystemDeps {
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>;
+  /** What the drivers of all living workers say. */
+  driverStatus(): Promise<DriverOfWorker[]>;
+  metrics: { contentType: string; text(): Promise<string> };
+}
+
+export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
+
+const tags = ['System'];
+const Status = Type.Object({ status: Type.String() });
+const Drivers = Type.Object({
+  drivers: Type.Array(
+    Type.Object({
+      driver: Type.String(),
+      real: Type.Boolean({ description: 'false: it only pretends' }),
+      healthy: Type.Boolean(),
+      detail: Type.String(),
+      remedy: Type.Optional(Type.String({ description: 'The one line that would make it real' })),
+      worker: Type.String(),
+      region_ids: Type.Array(Type.Integer()),
+    }),
+  ),
+});
+
+export function systemRoutes(deps: SystemDeps): Routes {
+  return (app) => {
+    const open = (operationId: string, summary: string) => ({ operationId, summary, tags, security: [] });
+
+    app.get(
+      '/healthz',
+      { schema: { ...open('getHealth', 'Tell whether the process lives'), response: { 200: Status } } },
+      async () => ({ status: 'ok' }),
+    );
+
+    app.get(
+      '/readyz',
+      { schema: { ...open('getReadiness', 'Tell whether requests can be served'), response: { 200: Status } } },
+      async () => {
+        await deps.ping().catch((cause: unknown) => {
+          throw new ClientError('Unavailable', 'the database does not answer', {
+            headers: { 'retry-after': '1' },
+            cause,
+          });
+        });
+        return { status: 'ready' };
+      },
+    );
+
+    app.get(
+      '/healthz/drivers',
+      {
+        schema: {
+          ...open('getDriverHealth', 'Tell for every driver of every living worker whether it is real'),
+          response: { 200: Drivers },
+        },
+      },
+      async () => ({ drivers: await deps.driverStatus() }),
+    );
+
+    app.get(
+      '/metrics',
+      { schema: { ...open('getMetrics', 'Metrics for Prometheus'), produces: ['text/plain'] } },
+      async (_request, reply) => {
+        reply.type(deps.metrics.contentType);
+        return deps.metrics.text();
+      },
+    );
+
+    app.get('/openapi.json', { schema: open('getOpenApi', 'The OpenAPI document') }, async () => app.swagger());
+
+    referencePage(app);
+  };
+}
+
+function referencePage(app: App): void {
+  void app.register(scalar, {
+    routePrefix: '/docs',
+    configuration: { url: '/openapi.json', telemetry: false, withDefaultFonts: false },
+  } as never);
+}

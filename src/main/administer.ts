@@ -1,0 +1,165 @@
+/** Commands that look at the database or change it, and end: tokens, clients, quotas, migrations. */
+import { mkdirSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { roles } from '../authz/actor.ts';
+import type { Role } from '../authz/actor.ts';
+import { systemClock, withZone } from '../platform/clock.ts';
+import { transaction } from '../platform/db.ts';
+import { createLogger } from '../platform/log.ts';
+import type { Settings } from '../platform/settings.ts';
+import { globalKinds, globalRegion, regionalKinds } from '../quota/kinds.ts';
+import type { Kind } from '../quota/kinds.ts';
+import { migrate, openDatabase } from './database.ts';
+import { configurationFiles } from './run.ts';
+import { createServices, readConfiguration } from './services.ts';
+import type { Services } from './services.ts';
+import { UsageError } from './usage-error.ts';
+
+export async function migrateCommand(settings: Settings): Promise<void> {
+  await withServices(settings, async () => print('The database is up to date.'));
+}
+
+export async function tokenCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
+  if (action === 'create') return withServices(settings, (services) => createToken(services, args));
+  if (action === 'list') return withServices(settings, listTokens);
+  if (action === 'revoke') return withServices(settings, (services) => revokeToken(services, args));
+  throw new UsageError('token create, token list or token revoke?');
+}
+
+export async function clientCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
+  if (action === 'create') {
+    const name = args.join(' ').trim();
+    if (!name) throw new UsageError('name the client: cloudyard client create NAME');
+    return withServices(settings, async ({ clients }) => {
+      const { clientId, projectId } = await clients.create(name);
+      print(
+        `client ${clientId} with project ${projectId}; a token for it: cloudyard token create --client ${clientId}`,
+      );
+    });
+  }
+  if (action === 'list') {
+    return withServices(settings, async ({ clients }) => {
+      for (const client of await clients.list())
+        print(`${client.id}\t${client.name}${client.operator ? '\toperator' : ''}`);
+    });
+  }
+  throw new UsageError('client create or client list?');
+}
+
+export async function quotaCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
+  if (action !== 'set') throw new UsageError('quota set?');
+  const options = { client: { type: 'string', default: '1' }, region: { type: 'string', default: '1' } } as const;
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  const clientId = wholeNumber('--client', values.client);
+  const regionId = wholeNumber('--region', values.region);
+  const limits = positionals.map(limitOf);
+  if (limits.length === 0) throw new UsageError('name a kind and its limit: cloudyard quota set sfs_count=10');
+  await withServices(settings, async ({ db, quota, clients }) => {
+    if (!(await clients.exists(clientId))) throw new Error(`there is no client ${clientId}`);
+    await transaction(db, async (tx) => {
+      for (const [kind, limit] of limits) {
+        const scope = { clientId, regionId: isGlobal(kind) ? globalRegion : regionId };
+        await quota.setLimits(tx, scope, { [kind]: limit });
+      }
+    });
+    print('done');
+  });
+}
+
+async function createToken(services: Services, args: string[]): Promise<void> {
+  const options = {
+    client: { type: 'string', default: '1' },
+    role: { type: 'string', default: 'member' },
+    project: { type: 'string', multiple: true },
+    expires: { type: 'string' },
+    name: { type: 'string', default: '' },
+  } as const;
+  const { values } = parseArgs({ args, options });
+  const clientId = wholeNumber('--client', values.client);
+  const role = values.role === 'read-only' ? 'reader' : values.role;
+  if (!(roles as readonly string[]).includes(role)) throw new UsageError(`--role is one of ${roles.join(', ')}`);
+  if (!(await services.clients.exists(clientId))) {
+    throw new Error(`there is no client ${clientId}; make one: cloudyard client create NAME`);
+  }
+  const projectIds = values.project?.map((text) => wholeNumber('--project', text)) ?? null;
+  for (const id of projectIds ?? []) {
+    if ((await services.projects.clientOf(id)) !== clientId) throw new Error(`client ${clientId} has no project ${id}`);
+  }
+  const expiresAt = values.expires === undefined ? null : expiry(values.expires, services.clock.now());
+  const { text } = await services.tokens.create({
+    clientId,
+    name: values.name,
+    role: role as Role,
+    projectIds,
+    expiresAt,
+  });
+  print(text);
+}
+
+async function listTokens(services: Services): Promise<void> {
+  print(['id', 'key', 'client', 'role', 'projects', 'expires', 'revoked', 'name'].join('\t'));
+  for (const token of await services.tokens.list()) {
+    const { id, keyId, clientId, role, projectIds, expiresAt, revokedAt, name } = token;
+    const fields = [id, keyId, clientId, role, projectIds?.join(',') ?? 'all', withZone(expiresAt) ?? 'never'];
+    print([...fields, withZone(revokedAt) ?? 'no', name].join('\t'));
+  }
+}
+
+/** Takes the number, the part before the `$`, or the whole token. */
+async function revokeToken(services: Services, [which]: string[]): Promise<void> {
+  if (!which) throw new UsageError('name the token: cloudyard token revoke ID');
+  const known = await services.tokens.revoke(which.split('$')[0]!);
+  if (!known) throw new Error('there is no such token');
+  print('revoked');
+}
+
+async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
+  mkdirSync(settings.dataDir, { recursive: true });
+  const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
+  const configuration = readConfiguration(configurationFiles(settings), log);
+  const database = await openDatabase(settings, log);
+  let services: Services | undefined;
+  try {
+    await migrate(database.connection);
+    services = await createServices({
+      db: database.connect('cloudyard command', 2),
+      clock: systemClock,
+      log,
+      configuration,
+    });
+    await services.clients.bootstrap();
+    await work(services);
+  } finally {
+    services?.caches.stop();
+    await database.close();
+  }
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${name} is a whole number`);
+  return Number(text);
+}
+
+function limitOf(text: string): [Kind, number | null] {
+  const [kind = '', limit = ''] = text.split('=');
+  if (![...regionalKinds, ...globalKinds].includes(kind as Kind)) throw new UsageError(`${kind} is no kind of quota`);
+  return [kind as Kind, limit === 'default' ? null : wholeNumber(kind, limit)];
+}
+
+function isGlobal(kind: Kind): boolean {
+  return (globalKinds as string[]).includes(kind);
+}
+
+const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 };
+
+/** `30d`, `12h`, `10m`, `5s`, or a date. */
+function expiry(text: string, now: Date): Date {
+  const span = /^(\d{1,6})([dhms])$/.exec(text);
+  const date = span ? new Date(now.getTime() + Number(span[1]) * units[span[2] as keyof typeof units]) : new Date(text);
+  if (Number.isNaN(date.getTime())) throw new UsageError(`--expires is a span such as 30d or a date, not ${text}`);
+  return date;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,47 @@
+/** The HTTP app over the services. */
+import { createApp } from '../http/app.ts';
+import type { App } from '../http/app.ts';
+import { systemRoutes } from '../http/system.ts';
+import type { DriverOfWorker } from '../http/system.ts';
+import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
+import type { Db } from '../platform/db.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import type { Logger } from '../platform/log.ts';
+import { resourceRoutes } from '../resources/list.ts';
+import type { Services } from './services.ts';
+
+export async function createApi(services: Services, options: { log: Logger; rateLimit: number }): Promise<App> {
+  const { db, metrics } = services;
+  return createApp({
+    log: options.log,
+    rateLimit: options.rateLimit,
+    metrics,
+    authenticate: services.tokens.authenticate,
+    clientOfProject: services.projects.clientOf,
+    regionName: (id) => services.regions.get(id)?.name ?? null,
+    fingerprintOf,
+    recallAnswer: (context) => services.idempotency.recall(db, context),
+    keepAnswer: (context, answer) => services.idempotency.keepUnclaimed(db, context, answer),
+    isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
+    routes: [
+      systemRoutes({
+        ping: async () => void (await db.$client.query('select 1')),
+        driverStatus: () => driverStatus(db),
+        metrics,
+      }),
+      ...resourceRoutes(services),
+    ],
+  });
+}
+
+/** A worker that has not been heard of for this long is not there. */
+const silenceSeconds = 10;
+
+/** What the drivers of the living workers last said. */
+async function driverStatus(db: Db): Promise<DriverOfWorker[]> {
+  const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
+    `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by id`,
+    [silenceSeconds],
+  );
+  return rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
+}

@@ -1,0 +1,72 @@
+/** Opens the database that the settings name, or the embedded one, and brings it to this version's schema. */
+import { join } from 'node:path';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
+import { runMigrations as runQueueMigrations } from 'graphile-worker';
+import pg from 'pg';
+import { connect } from '../platform/db.ts';
+import type { ConnectionOptions, Db } from '../platform/db.ts';
+import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
+import type { Logger } from '../platform/log.ts';
+import type { Settings } from '../platform/settings.ts';
+import { root } from './root.ts';
+
+const oldestVersion = 15;
+/** Advisory lock of whoever migrates: servers that start together do it one after the other. */
+const migrationLock = 0x636c6f75_6d;
+
+export interface Database {
+  connection: ConnectionOptions;
+  /** In words, for the start-up table, without a password. */
+  description: string;
+  connect(name: string, poolSize: number): Db;
+  /** Closes all pools; stops the embedded server when no other process uses it. */
+  close(): Promise<void>;
+}
+
+export async function openDatabase(settings: Settings, log: Logger): Promise<Database> {
+  const embedded = settings.databaseUrl ? null : await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
+  const connection: ConnectionOptions = embedded?.connection ?? { connectionString: settings.databaseUrl! };
+  const open: Db[] = [];
+  return {
+    connection,
+    description: embedded ? `embedded PostgreSQL in ${settings.dataDir}` : withoutPassword(settings.databaseUrl!),
+    connect(name, poolSize) {
+      const db = connect({ ...connection, name, poolSize, log });
+      open.push(db);
+      return db;
+    },
+    async close() {
+      await Promise.all(open.map((db) => db.$client.end()));
+      await embedded?.stop({ onlyIfUnused: true });
+    },
+  };
+}
+
+/** Runs what is new of both migrations, ours and the queue's. Safe to run from many servers at once. */
+export async function migrate(connection: ConnectionOptions): Promise<void> {
+  const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ version: number }>(
+      `select current_setting('server_version_num')::int / 10000 as version`,
+    );
+    if (rows[0]!.version < oldestVersion) {
+      throw new Error(`PostgreSQL ${rows[0]!.version} is too old: Cloudyard needs ${oldestVersion} or newer`);
+    }
+    await client.query('select pg_advisory_lock($1)', [migrationLock]);
+    await runDrizzleMigrations(drizzle({ client }), { migrationsFolder: join(root, 'migrations') });
+    const pool = new pg.Pool({ ...connection, max: 2 });
+    try {
+      await runQueueMigrations({ pgPool: pool });
+    } finally {
+      await pool.end();
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/([^:/@]*):[^@]*@/, '//$1:…@');
+}

@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { App } from '../http/app.ts';
+import type { Settings } from '../platform/settings.ts';
+
+/** A predecessor that was just killed may hold the port a little longer. */
+const patienceMs = 5000;
+const otherPorts = 20;
+
+/**
+ * Listens, and returns the URL. A port that was given is waited for; without one, the next free one is taken.
+ * @throws when the port stays busy
+ */
+export async function listen(app: App, settings: Settings, serves: boolean): Promise<string> {
+  const { host } = settings;
+  if (!serves) return app.listen({ host, port: settings.workerPort });
+  const deadline = performance.now() + patienceMs;
+  for (let port = settings.port; ; ) {
+    try {
+      return await app.listen({ host, port });
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'EADDRINUSE') throw error;
+      if (!settings.portIsFixed && port < settings.port + otherPorts) port += 1;
+      else if (performance.now() > deadline) {
+        throw new Error(`port ${port} on ${host} is in use by another program; set CLOUDYARD_PORT to a free one`, {
+          cause: error,
+        });
+      } else await sleep(200);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
+import { dirname, resolve } from 'node:path';
+import { createIdempotency } from '../idempotency/idempotency.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Db } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
+import { createMetrics } from '../platform/metrics.ts';
+import { createReferenceCaches } from '../platform/reference-cache.ts';
+import { readYamlFile } from '../platform/yaml-file.ts';
+import type { DefaultLimits } from '../quota/quota.ts';
+import { createQuota } from '../quota/quota.ts';
+import { globalKinds, regionalKinds } from '../quota/kinds.ts';
+import { createClients } from '../resources/clients/service.ts';
+import { createFileShares } from '../resources/file-shares/service.ts';
+import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
+import { createNetworks } from '../resources/networks/service.ts';
+import { PriceBook } from '../resources/pricing/schema.ts';
+import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
+import type { BookOfRegion } from '../resources/pricing/service.ts';
+import { createProjects } from '../resources/projects/service.ts';
+import { QuotasFile } from '../resources/quotas/schema.ts';
+import { createClientQuotas } from '../resources/quotas/service.ts';
+import { RegionsFile } from '../resources/regions/schema.ts';
+import type { RegionConfiguration } from '../resources/regions/schema.ts';
+import { checkRegions, loadRegions } from '../resources/regions/service.ts';
+import { createSubnets } from '../resources/subnets/service.ts';
+import { createTaskViews } from '../resources/tasks/service.ts';
+import { createTokens } from '../resources/tokens/service.ts';
+import { createTasks } from '../tasks/tasks.ts';
+
+/** What the files in config/ (or the operator's own) say. */
+export interface Configuration {
+  regions: RegionConfiguration[];
+  defaultLimits: DefaultLimits;
+  bookOfRegion: BookOfRegion;
+}
+
+/**
+ * Reads the regions, quotas and price files. A broken price book does not keep the server from starting: it is logged,
+ * line by line, and previews of its region answer `price_status: "error"`.
+ * @throws ConfigurationFileError for the other two
+ */
+export function readConfiguration(files: { regions: string; quotas: string }, log: Logger): Configuration {
+  const { regions } = readYamlFile(files.regions, RegionsFile, ({ regions }) => checkRegions(regions));
+  const limits = readYamlFile(files.quotas, QuotasFile).default_limits as Partial<DefaultLimits>;
+  const books = new Map<number, PriceBook | Error>();
+  for (const { id, price_book } of regions) {
+    if (price_book === undefined) continue;
+    try {
+      books.set(id, readYamlFile(resolve(dirname(files.regions), price_book), PriceBook, checkPriceBook));
+    } catch (error) {
+      log.error({ regionId: id, faults: (error as Error).message.split('\n') }, 'the price book is broken');
+      books.set(id, error as Error);
+    }
+  }
+  return {
+    regions,
+    defaultLimits: Object.fromEntries(
+      [...regionalKinds, ...globalKinds].map((kind) => [kind, limits[kind] ?? 0]),
+    ) as DefaultLimits,
+    bookOfRegion(regionId) {
+      const book = books.get(regionId) ?? null;
+      if (book instanceof Error) throw book;
+      return book;
+    },
+  };
+}
+
+export type Services = Awaited<ReturnType<typeof createServices>>;
+
+export async function createServices(deps: { db: Db; clock: Clock; log: Logger; configuration: Configuration }) {
+  const { db, clock, configuration } = deps;
+  const metrics = createMetrics();
+  const caches = createReferenceCaches(db);
+  const idempotency = createIdempotency(clock);
+  const quota = createQuota(configuration.defaultLimits);
+  const tasks = createTasks(clock, metrics.observeTask);
+  const regions = await loadRegions(db, clock, configuration.regions);
+  const shared = { db, clock, tasks, quota, idempotency, regions, caches };
+  const networks = createNetworks(shared);
+  const subnets = createSubnets(shared);
+  const projects = createProjects({
+    ...shared,
+    usedBy: [networks.usesOfProject, subnets.usesOfProject, fileSharesOfProject],
+  });
+  const clients = createClients({ ...shared, projects, networks });
+  return {
+    db,
+    clock,
+    metrics,
+    caches,
+    idempotency,
+    quota,
+    tasks,
+    regions,
+    networks,
+    subnets,
+    projects,
+    clients,
+    tokens: createTokens(shared),
+    fileShares: createFileShares({ ...shared, networks }),
+    pricing: createPricing(configuration.bookOfRegion, deps.log),
+    clientQuotas: createClientQuotas({ ...shared, clients }),
+    taskViews: createTaskViews(shared),
+  };
+}

@@ -1,0 +1,2 @@
+/** A mistake of whoever typed the command. */
+export class UsageError extends Error {}

@@ -1,0 +1,72 @@
+/** What /metrics shows, in Prometheus' text format. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Db } from './db.ts';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'cloudyard_http_request_seconds',
+    help: 'Time to answer a request, by operation and status',
+    labelNames: ['operation', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30],
+    registers: [registry],
+  });
+  const tasks = new Histogram({
+    name: 'cloudyard_task_seconds',
+    help: 'Time from the acceptance of a task to its end, by type and state',
+    labelNames: ['type', 'state'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers: [registry],
+  });
+  const driverErrors = new Counter({
+    name: 'cloudyard_driver_errors_total',
+    help: 'Reconciles that failed, by resource',
+    labelNames: ['resource'],
+    registers: [registry],
+  });
+  return {
+    observeRequest(operation: string, status: number, seconds: number) {
+      requests.labels(operation, String(status)).observe(seconds);
+    },
+    observeTask(type: string, state: string, seconds: number) {
+      tasks.labels(type, state).observe(seconds);
+    },
+    countDriverError(resource: string) {
+      driverErrors.inc({ resource });
+    },
+    /** Adds the gauges of a database: its pool, and the queue in it, which is asked only when somebody looks. */
+    watchDatabase(db: Db) {
+      const pool = db.$client;
+      new Gauge({
+        name: 'cloudyard_database_connections',
+        help: 'Connections of this process, by state; `waiting` counts requests for one',
+        labelNames: ['state'],
+        registers: [registry],
+        collect() {
+          this.set({ state: 'busy' }, pool.totalCount - pool.idleCount);
+          this.set({ state: 'idle' }, pool.idleCount);
+          this.set({ state: 'waiting' }, pool.waitingCount);
+        },
+      });
+      new Gauge({
+        name: 'cloudyard_queue_jobs',
+        help: 'Jobs in the queue, by state',
+        labelNames: ['state'],
+        registers: [registry],
+        async collect() {
+          const { rows } = await pool.query<{ ready: number; delayed: number; running: number }>(
+            `select count(*) filter (where locked_at is null and run_at <= now()) as ready,
+                    count(*) filter (where locked_at is null and run_at > now()) as delayed,
+                    count(*) filter (where locked_at is not null) as running from graphile_worker.jobs`,
+          );
+          for (const [state, count] of Object.entries(rows[0]!)) this.set({ state }, count);
+        },
+      });
+    },
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  };
+}

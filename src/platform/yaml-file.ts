@@ -1,0 +1,65 @@
+/** Files that an operator writes: YAML, checked against a schema, with the line of every fault. */
+import { readFileSync } from 'node:fs';
+import Ajv from 'ajv';
+import type { Static, TSchema } from 'typebox';
+import { isNode, LineCounter, parseDocument } from 'yaml';
+import type { Document } from 'yaml';
+import type { FieldError } from '../errors/catalogue.ts';
+
+export class ConfigurationFileError extends Error {}
+
+const ajv = new Ajv.default({ allErrors: true, strict: false });
+
+/**
+ * Reads and checks a file; `check` finds what a schema cannot say.
+ * @throws ConfigurationFileError with a line `file:line: path: message` for every fault
+ */
+export function readYamlFile<T extends TSchema>(
+  file: string,
+  schema: T,
+  check: (content: Static<T>) => FieldError[] = () => [],
+): Static<T> {
+  const lines = new LineCounter();
+  const document = parseDocument(readText(file), { lineCounter: lines });
+  const faults = document.errors.map((error) => `${file}:${lines.linePos(error.pos[0]).line}: ${error.message}`);
+  if (faults.length === 0) {
+    const content: unknown = document.toJS();
+    const at = (path: string[], message: string) =>
+      `${file}:${lineOf(document, lines, path)}: ${path.join('.')}: ${message}`;
+    const validate = ajv.compile(schema);
+    if (validate(content)) {
+      const errors = check(content as Static<T>);
+      if (errors.length === 0) return content as Static<T>;
+      faults.push(...errors.map((error) => at(error.path.split('.'), error.message)));
+    } else {
+      for (const error of validate.errors ?? []) {
+        const path = error.instancePath.split('/').slice(1);
+        const name = error.params.additionalProperty as string | undefined;
+        if (name === undefined) faults.push(at(path, error.message ?? 'is invalid'));
+        else faults.push(at([...path, name], 'is not a known field'));
+      }
+    }
+  }
+  throw new ConfigurationFileError(faults.join('\n'));
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigurationFileError(`${file}: ${(error as Error).message}`);
+  }
+}
+
+/** The line of the innermost part of `path` that is there. */
+function lineOf(document: Document, lines: LineCounter, path: string[]): number {
+  for (let length = path.length; length >= 0; length--) {
+    const node = document.getIn(path.slice(0, length).map(numberOrText), true);
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+  }
+  return 1;
+}
+
+function numberOrText(part: string): string | number {
+  return /^\d+$/.test(part) ? Number(part) : part;
+}

@@ -1,0 +1,40 @@
+/** Every resource that clients can reach: one line each. */
+import type { Routes } from '../http/app.ts';
+import { fileShareRoutes } from './file-shares/routes.ts';
+import type { FileShares } from './file-shares/service.ts';
+import { networkRoutes } from './networks/routes.ts';
+import type { Networks } from './networks/service.ts';
+import { pricingRoutes } from './pricing/routes.ts';
+import type { Pricing } from './pricing/service.ts';
+import { projectRoutes } from './projects/routes.ts';
+import type { Projects } from './projects/service.ts';
+import { quotaRoutes } from './quotas/routes.ts';
+import type { ClientQuotas } from './quotas/service.ts';
+import { regionRoutes } from './regions/routes.ts';
+import type { Regions } from './regions/service.ts';
+import { subnetRoutes } from './subnets/routes.ts';
+import type { Subnets } from './subnets/service.ts';
+import { taskRoutes } from './tasks/routes.ts';
+import type { TaskViews } from './tasks/service.ts';
+
+export interface ResourceServices {
+  taskViews: TaskViews;
+  projects: Projects;
+  regions: Regions;
+  networks: Networks;
+  subnets: Subnets;
+  fileShares: FileShares;
+  pricing: Pricing;
+  clientQuotas: ClientQuotas;
+}
+
+export const resourceRoutes = (services: ResourceServices): Routes[] => [
+  taskRoutes(services.taskViews),
+  projectRoutes(services.projects),
+  regionRoutes(services.regions),
+  networkRoutes(services.networks),
+  subnetRoutes(services.subnets),
+  fileShareRoutes(services.fileShares),
+  pricingRoutes(services.pricing),
+  quotaRoutes(services.clientQuotas),
+];

@@ -1,0 +1,83 @@
+/**
+ * Prices, in exact decimals. All prices include tax. An hour is rounded to six places, a month (730 hours, from the
+ * unrounded hour) to two, halves up. What the book does not price is hidden; a book that cannot be read is an error.
+ */
+import { Big } from 'big.js';
+import type { Logger } from 'pino';
+import type { Scope } from '../../authz/actor.ts';
+import type { Price, PriceBook, PricedUnit, PriceFileShare } from './schema.ts';
+
+export const hoursPerMonth = 730;
+const hourPlaces = 6;
+const monthPlaces = 2;
+
+/** The book of a region: null when it has none. @throws when the book is broken */
+export type BookOfRegion = (regionId: number) => PriceBook | null;
+
+export type Pricing = ReturnType<typeof createPricing>;
+
+export function createPricing(bookOfRegion: BookOfRegion, log: Logger) {
+  /** The price of `amount` units at the caller's discount. */
+  const price = (scope: Scope, clientId: number, unit: PricedUnit, amount: number): Price => {
+    try {
+      const book = bookOfRegion(scope.regionId);
+      const unitHour = book?.unit_hours[unit];
+      if (!book || unitHour === undefined) return withoutPrice('hide');
+      return calculate(book, clientId, new Big(unitHour).times(amount));
+    } catch (error) {
+      log.error({ err: error, regionId: scope.regionId }, 'the price book is broken');
+      return withoutPrice('error');
+    }
+  };
+
+  return {
+    fileShare: (scope: Scope, clientId: number, share: PriceFileShare): Price =>
+      price(
+        scope,
+        clientId,
+        share.type_name === 'vast' ? 'file_share_vast_gib' : 'file_share_standard_gib',
+        share.size,
+      ),
+  };
+}
+
+/** Clients that stand in the book twice. */
+export function checkPriceBook(book: PriceBook) {
+  const seen = new Set<number>();
+  return (book.discounts ?? []).flatMap(({ client_id }, i) => {
+    const twice = seen.has(client_id);
+    seen.add(client_id);
+    return twice ? [{ path: `discounts.${i}.client_id`, message: 'stands in the book twice' }] : [];
+  });
+}
+
+function calculate(book: PriceBook, clientId: number, netHour: Big): Price {
+  const discount = book.discounts?.find((candidate) => candidate.client_id === clientId)?.percent ?? 0;
+  const fullHour = netHour.times(new Big(100).plus(book.tax_percent)).div(100);
+  const hour = fullHour.times(new Big(100).minus(discount)).div(100);
+  return {
+    currency_code: book.currency,
+    discount_percent: Number(discount),
+    price_per_hour: hour.round(hourPlaces, Big.roundHalfUp).toNumber(),
+    price_per_month: month(hour),
+    price_status: 'show',
+    price_without_discount_per_month: month(fullHour),
+    tax_percent: Number(book.tax_percent),
+  };
+}
+
+function month(hour: Big): number {
+  return hour.times(hoursPerMonth).round(monthPlaces, Big.roundHalfUp).toNumber();
+}
+
+function withoutPrice(status: 'hide' | 'error'): Price {
+  return {
+    currency_code: null,
+    discount_percent: null,
+    price_per_hour: null,
+    price_per_month: null,
+    price_status: status,
+    price_without_discount_per_month: null,
+    tax_percent: 0,
+  };
+}

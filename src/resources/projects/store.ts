@@ -1,0 +1,76 @@
+/** SQL of projects. */
+import { and, asc, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { ListProjects } from './schema.ts';
+import { projects } from './table.ts';
+
+export type ProjectRow = typeof projects.$inferSelect;
+export type NewProject = Pick<ProjectRow, 'clientId' | 'name' | 'description' | 'isDefault' | 'createdAt'>;
+
+const readClient = prepared<{ client_id: number }>(
+  'project_client',
+  'select client_id from projects where id = $1 and deleted_at is null',
+);
+
+/** The client of a live project. */
+export async function clientOf(db: Db, id: number): Promise<number | null> {
+  const [row] = await readClient(db, id);
+  return row?.client_id ?? null;
+}
+
+export async function insert(tx: Tx, project: NewProject): Promise<ProjectRow> {
+  const [row] = await tx.insert(projects).values(project).returning();
+  return row!;
+}
+
+const live = (id: number) => and(eq(projects.id, id), isNull(projects.deletedAt));
+
+export async function find(on: Db | Tx, id: number): Promise<ProjectRow | null> {
+  const [row] = await on.select().from(projects).where(live(id));
+  return row ?? null;
+}
+
+/** Takes the row's lock, which also holds up whoever refers to the row, as new networks do. */
+export async function lock(tx: Tx, id: number): Promise<ProjectRow | null> {
+  const [row] = await tx.select().from(projects).where(live(id)).for('update');
+  return row ?? null;
+}
+
+export async function update(tx: Tx, id: number, changes: Partial<ProjectRow>): Promise<ProjectRow | null> {
+  const [row] = await tx.update(projects).set(changes).where(live(id)).returning();
+  return row ?? null;
+}
+
+// Byte order, so that a list has the same order whatever the locale of the database.
+const byName = sql`${projects.name} collate "C"`;
+const orders = {
+  'created_at.asc': [asc(projects.createdAt), asc(projects.id)],
+  'created_at.desc': [desc(projects.createdAt), desc(projects.id)],
+  'name.asc': [asc(byName), asc(projects.id)],
+  'name.desc': [desc(byName), desc(projects.id)],
+};
+
+/** The client's projects, only those in `visible` unless that is null. */
+export async function list(
+  db: Db,
+  clientId: number,
+  visible: number[] | null,
+  filter: ListProjects,
+): Promise<{ count: number; rows: ProjectRow[] }> {
+  const conditions = [eq(projects.clientId, clientId)];
+  if (visible) conditions.push(inArray(projects.id, visible));
+  if (!filter.include_deleted) conditions.push(isNull(projects.deletedAt));
+  if (filter.name) conditions.push(sql`strpos(${projects.name}, ${filter.name}) > 0`);
+  const [rows, count] = await Promise.all([
+    db
+      .select()
+      .from(projects)
+      .where(and(...conditions))
+      .orderBy(...orders[filter.order_by ?? 'created_at.asc'])
+      .limit(filter.limit ?? 100)
+      .offset(filter.offset ?? 0),
+    db.$count(projects, and(...conditions)),
+  ]);
+  return { count, rows };
+}

@@ -1,0 +1,86 @@
+/** What a client may have and has, and the operator's hand on it. The counters themselves are in src/quota. */
+import type { RequestContext } from '../../authz/actor.ts';
+import { invalidInput, notFound } from '../../errors/catalogue.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import type { Db } from '../../platform/db.ts';
+import { globalKinds, globalRegion, regionalKinds } from '../../quota/kinds.ts';
+import type { Kind } from '../../quota/kinds.ts';
+import type { Quota } from '../../quota/quota.ts';
+import type { Clients } from '../clients/service.ts';
+import type { Regions } from '../regions/service.ts';
+import type { UpdateClientQuotas } from './schema.ts';
+
+type Figures = Record<string, number>;
+
+export type ClientQuotas = ReturnType<typeof createClientQuotas>;
+
+export function createClientQuotas(deps: {
+  db: Db;
+  quota: Quota;
+  idempotency: Idempotency;
+  clients: Clients;
+  regions: Regions;
+}) {
+  const { db, quota } = deps;
+
+  const figures = async (clientId: number, regionId: number, kinds: Kind[]): Promise<Figures> => {
+    const found = await quota.figures(db, { clientId, regionId }, kinds);
+    return Object.fromEntries(
+      found.flatMap(({ kind, limit, usage }) => [
+        [`${kind}_limit`, limit],
+        [`${kind}_usage`, usage],
+      ]),
+    );
+  };
+
+  const global = async (clientId: number): Promise<Figures> => {
+    await requireClient(clientId);
+    return figures(clientId, globalRegion, globalKinds);
+  };
+
+  const regional = async (clientId: number, regionId: number): Promise<Figures> => {
+    await requireClient(clientId);
+    return { region_id: regionId, ...(await figures(clientId, regionId, regionalKinds)) };
+  };
+
+  const requireClient = async (clientId: number) => {
+    if (!(await deps.clients.exists(clientId))) throw notFound('client', clientId);
+  };
+
+  return {
+    global,
+    regional,
+
+    async all(clientId: number): Promise<{ global_quotas: Figures; regional_quotas: Figures[] }> {
+      const regions = deps.regions.all();
+      return {
+        global_quotas: await global(clientId),
+        regional_quotas: await Promise.all(regions.map((region) => regional(clientId, region.id))),
+      };
+    },
+
+    /** Lowering a limit under the usage is allowed: it only stops growth. Answers the figures as they are then. */
+    async update(context: RequestContext, clientId: number, body: UpdateClientQuotas): Promise<Figures> {
+      const { region_id: regionId, ...limits } = body;
+      await requireClient(clientId);
+      if (regionId !== undefined && !deps.regions.get(regionId)) {
+        throw invalidInput([{ path: 'region_id', message: 'there is no such region' }]);
+      }
+      const allowed: readonly string[] = regionId === undefined ? globalKinds : regionalKinds;
+      const misplaced = Object.keys(limits).filter((name) => !allowed.includes(kindOf(name)));
+      if (misplaced.length > 0) {
+        const message =
+          regionId === undefined ? 'is a regional quota: give region_id' : 'is a global quota: leave region_id out';
+        throw invalidInput(misplaced.map((path) => ({ path, message })));
+      }
+      const byKind = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [kindOf(name), limit]));
+      const scope = { clientId, regionId: regionId ?? globalRegion };
+      await deps.idempotency.mutate(db, context, (tx) => quota.setLimits(tx, scope, byKind));
+      return regionId === undefined ? global(clientId) : regional(clientId, regionId);
+    },
+  };
+}
+
+function kindOf(limitName: string): string {
+  return limitName.replace(/_limit$/, '');
+}

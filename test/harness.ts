@@ -1,0 +1,192 @@
+/**
+ * A whole Cloudyard in one test file: a database of its own, a clock that the test holds, the API by `inject`, and a
+ * worker with a driver of the test's choice. Everything is gone afterwards.
+ */
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, inject } from 'vitest';
+import type { Role } from '../src/authz/actor.ts';
+import type { FileShareDriver } from '../src/drivers/file-share.ts';
+import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
+import type { App } from '../src/http/app.ts';
+import { createApi } from '../src/main/api.ts';
+import { createReconcilers } from '../src/main/run.ts';
+import { createServices, readConfiguration } from '../src/main/services.ts';
+import type { Configuration, Services } from '../src/main/services.ts';
+import { connect } from '../src/platform/db.ts';
+import type { ConnectionOptions, Db } from '../src/platform/db.ts';
+import { silentLogger } from '../src/platform/log.ts';
+import type { Logger } from '../src/platform/log.ts';
+import { startWorker } from '../src/tasks/worker.ts';
+import type { Worker } from '../src/tasks/worker.ts';
+import { inDatabase, templateDatabase } from './postgres.ts';
+
+export interface CloudyardOptions {
+  /** Default: a simulated driver. `null`: no worker runs, so tasks stay NEW. */
+  driver?: FileShareDriver | null;
+  configuration?: (shipped: Configuration) => Configuration;
+  log?: Logger;
+  rateLimit?: number;
+}
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
+  body: any;
+  headers: Record<string, unknown>;
+}
+
+export interface Cloudyard {
+  db: Db;
+  connection: ConnectionOptions;
+  services: Services;
+  app: App;
+  clock: { now(): Date; set(date: Date | null): void; advance(seconds: number): void };
+  /** The operator's admin token. */
+  admin: string;
+  /** Requests as the operator unless `token` says otherwise. */
+  request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
+  get(path: string, options?: RequestOptions): Promise<Answer>;
+  post(path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
+  patch(path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
+  delete(path: string, options?: RequestOptions): Promise<Answer>;
+  /** A new client with a default project (and its network), and a token of it. */
+  newClient(role?: Role): Promise<{ clientId: number; projectId: number; token: string }>;
+  newToken(clientId: number, role: Role, projectIds?: number[] | null, expiresAt?: Date | null): Promise<string>;
+  /** Waits for the one task of an answer and returns it. */
+  ended(answer: Answer, options?: RequestOptions): Promise<Answer>;
+  startWorker(driver?: FileShareDriver): Promise<Worker>;
+}
+
+export interface RequestOptions {
+  /** null: no Authorization header. */
+  token?: string | null;
+  headers?: Record<string, string>;
+}
+
+/** Call at the top of a test file; use the returned object inside tests only. */
+export function useCloudyard(options: CloudyardOptions = {}): Cloudyard {
+  const cloudyard = {} as Cloudyard;
+  let stop: () => Promise<void>;
+  beforeAll(async () => {
+    const opened = await openCloudyard(inject('postgres'), options);
+    Object.assign(cloudyard, opened.cloudyard);
+    stop = opened.stop;
+  });
+  afterAll(() => stop?.());
+  return cloudyard;
+}
+
+/** A database of its own, cloned from the migrated template. */
+export async function cloneDatabase(
+  server: ConnectionOptions,
+): Promise<{ connection: ConnectionOptions; drop(): Promise<void> }> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const asAdmin = async (sql: string) => {
+    const admin = new pg.Client(server);
+    await admin.connect();
+    await admin.query(sql).finally(() => admin.end());
+  };
+  await asAdmin(`create database ${name} template ${templateDatabase}`);
+  return { connection: inDatabase(server, name), drop: () => asAdmin(`drop database ${name} with (force)`) };
+}
+
+export async function openCloudyard(server: ConnectionOptions, options: CloudyardOptions = {}) {
+  const { connection, drop } = await cloneDatabase(server);
+  const log = options.log ?? silentLogger;
+  const db = connect({ ...connection, poolSize: 10, log });
+  const clock = createTestClock();
+  const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
+  const configuration = options.configuration?.(shipped) ?? shipped;
+  const services = await createServices({ db, clock, log, configuration });
+  const { token: admin } = await services.clients.bootstrap();
+  const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
+  const workers: Worker[] = [];
+  const cloudyard = {
+    ...requests(app, admin!),
+    db,
+    connection,
+    services,
+    app,
+    clock,
+    admin: admin!,
+    async newClient(role: Role = 'admin') {
+      const { clientId, projectId } = await services.clients.create(`client ${randomUUID()}`);
+      return { clientId, projectId, token: await cloudyard.newToken(clientId, role) };
+    },
+    async newToken(clientId, role, projectIds = null, expiresAt = null) {
+      const { text } = await services.tokens.create({ clientId, name: 'test', role, projectIds, expiresAt });
+      return text;
+    },
+    async startWorker(driver = createSimulatedFileShareDriver({ host: '127.0.0.1' })) {
+      const drivers = { fileShare: driver };
+      const worker = await startWorker({
+        db,
+        clock,
+        log,
+        tasks: services.tasks,
+        regionIds: services.regions.all().map((region) => region.id),
+        concurrency: 4,
+        sweepSeconds: 1,
+        reconcilers: createReconcilers(services, drivers),
+        driverStatus: () => [driver.status()],
+        onDriverError: services.metrics.countDriverError,
+      });
+      workers.push(worker);
+      return worker;
+    },
+  } as Cloudyard;
+  if (options.driver !== null) await cloudyard.startWorker(options.driver);
+  return {
+    cloudyard,
+    async stop() {
+      for (const worker of workers) await worker.stop();
+      services.taskViews.releaseWaiting();
+      await app.close();
+      services.caches.stop();
+      await db.$client.end();
+      await drop();
+    },
+  };
+}
+
+function requests(app: App, admin: string) {
+  const request: Cloudyard['request'] = async (method, path, body, options = {}) => {
+    const token = options.token === undefined ? admin : options.token;
+    const response = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: { ...(token !== null && { authorization: `apikey ${token}` }), ...options.headers },
+      ...(body !== undefined && { payload: body as object }),
+    });
+    const isJson = String(response.headers['content-type']).startsWith('application/json') && response.body !== '';
+    return { status: response.statusCode, body: isJson ? response.json() : response.body, headers: response.headers };
+  };
+  return {
+    request,
+    get: (path: string, options?: RequestOptions) => request('GET', path, undefined, options),
+    post: (path: string, body?: unknown, options?: RequestOptions) => request('POST', path, body, options),
+    patch: (path: string, body?: unknown, options?: RequestOptions) => request('PATCH', path, body, options),
+    delete: (path: string, options?: RequestOptions) => request('DELETE', path, undefined, options),
+    async ended(answer: Answer, options?: RequestOptions) {
+      if (answer.status !== 200 || answer.body.tasks?.length !== 1) {
+        throw new Error(`no task in ${answer.status} ${JSON.stringify(answer.body)}`);
+      }
+      return request('GET', `/cloud/v1/tasks/${answer.body.tasks[0]}?wait=20`, undefined, options);
+    },
+  };
+}
+
+function createTestClock() {
+  let fixed: Date | null = null;
+  return {
+    now: () => (fixed ? new Date(fixed) : new Date()),
+    /** null: the real time. */
+    set(date: Date | null) {
+      fixed = date;
+    },
+    advance(seconds: number) {
+      fixed = new Date((fixed ?? new Date()).getTime() + seconds * 1000);
+    },
+  };
+}
