@@ -41,8 +41,8 @@ export async function ensureInstalled() {
 }
 
 /** Does not return: ends this process as the script ends. The script's working directory is the caller's. */
-export async function runPinned(script, args) {
-  process.exit(await run(nodeToUse(), [resolve(script), ...args]));
+export async function runPinned(script, args, nodeFlags = []) {
+  process.exit(await run(nodeToUse(), [...nodeFlags, resolve(script), ...args]));
 }
 
 function whyInstall() {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
-import Fastify from 'fastify';
+import Fastify, { LogController } from 'fastify';
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -66,7 +66,7 @@ const bodyLimit = 1024 * 1024;
 export async function createApp(options: AppOptions): Promise<App> {
   const fastify = Fastify({
     loggerInstance: options.log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',

@@ -12,7 +12,7 @@ export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
   app.setErrorHandler(async (error, request, reply) => {
     if (await deps.repeatAnswer(error, request, reply)) return reply;
     const told = asClientError(error);
-    if (told.status >= 500) request.log.error({ err: error, reqId: request.id }, 'request failed');
+    if (told.status >= 500) request.log.error({ err: error }, 'request failed');
     return send(reply, request, told);
   });
 }

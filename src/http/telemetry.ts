@@ -14,7 +14,6 @@ export function requestTelemetry(app: App, metrics: HttpMetrics): void {
     metrics.observeRequest(request.routeOptions.schema?.operationId ?? 'none', reply.statusCode, seconds);
     request.log.info(
       {
-        reqId: request.id,
         method: request.method,
         url: request.url,
         status: reply.statusCode,

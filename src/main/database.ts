@@ -57,6 +57,9 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder: join(root, 'migrations') });
     const pool = new pg.Pool({ ...connection, max: 2 });
+    // What goes wrong shows as a rejected query; without listeners it would end the process.
+    pool.on('error', () => {});
+    pool.on('connect', (connected) => connected.on('error', () => {}));
     try {
       await runQueueMigrations({ pgPool: pool });
     } finally {

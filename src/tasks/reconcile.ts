@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
 import { isUnavailable, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import type { ResourceKey, Tasks } from './tasks.ts';
+import type { Placed, ResourceKey, Tasks } from './tasks.ts';
 
 export type Outcome =
   /** What was asked is so, and recorded. */
@@ -30,9 +30,6 @@ export interface Reconciler {
   /** Compares rows with the host: returns what to reconcile, and takes what has no row at all out of service. */
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
-
-/** A resource and the region whose worker serves it. */
-export type Placed = Pick<ResourceKey, 'id' | 'regionId'>;
 
 /** Waits 2.7, 7.4, 20, 55 and 148 s between tries (graphile-worker's exp(attempt)), some four minutes in all. */
 export const maxAttempts = 6;

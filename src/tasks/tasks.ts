@@ -19,6 +19,9 @@ export interface ResourceKey {
   regionId: number;
 }
 
+/** A resource and the region whose worker serves it. */
+export type Placed = Pick<ResourceKey, 'id' | 'regionId'>;
+
 export interface NewTask {
   id?: string;
   /** E.g. `create_file_share`. */

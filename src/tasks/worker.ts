@@ -16,7 +16,8 @@ import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
 import { runReconcile } from './reconcile.ts';
-import type { Placed, Reconciler, ReconcileDeps } from './reconcile.ts';
+import type { Reconciler, ReconcileDeps } from './reconcile.ts';
+import type { Placed } from './tasks.ts';
 
 const beatSeconds = 2;
 const graceSeconds = 4;

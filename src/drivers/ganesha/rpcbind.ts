@@ -8,10 +8,12 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
 import { callNull, PORTMAPPER } from './rpc.ts';
 
+const PATIENCE_MS = 2000;
 const ARGUMENTS = ['-f', '-w', '-h', '127.0.0.2'];
 
 export interface Rpcbind {
@@ -39,25 +41,15 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
     });
   return {
     async ensure() {
-      if (ours)
-        return answers().then(
-          () => true,
-          () => false,
-        );
-      const orphan = await runsFrom(pidFile);
-      if (
-        !orphan &&
-        (await answers().then(
-          () => true,
-          () => false,
-        ))
-      )
-        return true;
+      if (ours) return isAnswered(PATIENCE_MS);
+      if (!(await runsFrom(pidFile)) && (await isAnswered(0))) return true;
       if (!file) return false;
       try {
         ours = await start(file);
         return true;
       } catch (err) {
+        // Another process may have started one at the same moment: then ours gave way to it.
+        if (await isAnswered(PATIENCE_MS)) return true;
         log.warn({ err }, 'rpcbind does not start, serving NFSv4 alone');
         return false;
       }
@@ -68,6 +60,19 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
 }
 
 const answers = () => callNull({ host: '127.0.0.1', port: 111 }, PORTMAPPER);
+
+async function isAnswered(patienceMs: number): Promise<boolean> {
+  const giveUp = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      await answers();
+      return true;
+    } catch {
+      if (Date.now() >= giveUp) return false;
+      await sleep(50);
+    }
+  }
+}
 
 function isOurs(commandLine: string): boolean {
   return commandLine.endsWith(`rpcbind ${ARGUMENTS.join(' ')}`);

@@ -47,6 +47,8 @@ export interface NfsServerOptions {
   log: Logger;
   /** The text of all exports that are to be, asked for at each reload. */
   renderExports(settings: ServerSettings): string;
+  /** Resolves when it is worth it to reload: what is nearly ready is taken along. */
+  gather(): Promise<void>;
 }
 
 const UP_PATIENCE_MS = 30_000;
@@ -65,14 +67,26 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
     writeDurably(configurationFile(), `${renderCore(settings, layout)}\n${options.renderExports(settings)}`);
   const answers = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);
 
+  async function startOnce(): Promise<void> {
+    settings = { ...settings, version3: await rpcbind.ensure() };
+    await endOtherSettings(layout, configurationFile(), log);
+    await writeConfiguration();
+    daemon = await startGanesha({ layout, programs, settings, rpcbind, logFile, log, answers }, configurationFile());
+  }
+
   return {
     async start() {
-      settings = { ...settings, version3: await rpcbind.ensure() };
-      await endOtherSettings(layout, configurationFile(), log);
-      await writeConfiguration();
-      daemon = await startGanesha({ layout, programs, settings, rpcbind, logFile, log, answers }, configurationFile());
+      try {
+        await startOnce();
+      } catch (err) {
+        // Somebody else's rpcbind may have gone while Ganesha registered: it cannot serve NFSv3 then, and exits.
+        if (!settings.version3 || isPortBusy(err)) throw err;
+        log.warn({ err }, 'NFS-Ganesha does not start, trying once more');
+        await startOnce();
+      }
     },
     reload: shared(async () => {
+      await options.gather();
       await writeConfiguration();
       const reloaded = await tellGanesha(() => daemon, answers, logFile);
       log.debug({ exports: reloaded.inForce.size }, 'exports reloaded');
@@ -220,6 +234,11 @@ function bindAddress(host: string): string {
 
 function reachable(bound: string): string {
   return bound === '::' || bound === '0.0.0.0' ? '127.0.0.1' : bound;
+}
+
+function isPortBusy(err: unknown): boolean {
+  const cause = err instanceof DriverError ? (err.cause as NodeJS.ErrnoException | undefined) : undefined;
+  return cause?.code === 'EADDRINUSE';
 }
 
 async function refuseBusyPort(port: number, address: string): Promise<void> {

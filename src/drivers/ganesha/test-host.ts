@@ -1,7 +1,8 @@
 /** A data directory, free ports and NFS clients for tests. `cleanUp` leaves no process, mount or loop device behind. */
 import { execFile, execFileSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -38,7 +39,7 @@ export function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}):
 
 export async function testHost(): Promise<TestHost> {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-ganesha-'));
-  const [port, mountPort] = await freePorts();
+  const [port, mountPort] = [await freePort(), await freePort()];
   const root = join(dataDir, 'file-shares');
   const pid = () => Number(readFileSync(join(root, 'ganesha/ganesha.pid'), 'utf8'));
   const url = (id: string, path = '', version: 3 | 4 = 3) =>
@@ -81,13 +82,15 @@ function cleanUp(dataDir: string): void {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-async function freePorts(): Promise<[number, number]> {
-  const servers = [createServer(), createServer()];
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ports.push((server.address() as AddressInfo).port);
+/** Below the range that the kernel gives to outgoing connections, which could take it before Ganesha does. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    await new Promise((resolve) => server.close(resolve));
+    if (free) return port;
   }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports as [number, number];
 }

@@ -5,7 +5,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { rowCounts } from '../../platform/table.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
-import type { Placed } from '../../tasks/reconcile.ts';
+import type { Placed } from '../../tasks/tasks.ts';
 import type { AccessRuleState, ListFileShares } from './schema.ts';
 import { fileShareAccessRules, fileShares } from './table.ts';
 

@@ -143,10 +143,9 @@ export function inUse(what: string, id: string | number, uses: string[]): Client
   return new ClientError('InUse', `${what} ${id} is in use by ${uses.join(', ')}; delete what uses it first`);
 }
 
-/** `['2 networks (<id>, <id>)']`; `ids` are some of the `count`. */
-export function usesInWords(kind: string, { count, ids }: { count: number; ids: string[] }): string[] {
-  if (count === 0) return [];
-  return [`${count} ${kind}${count === 1 ? '' : 's'} (${ids.join(', ')}${count > ids.length ? ', …' : ''})`];
+/** `2 networks (<id>, <id>)`; `ids` are some of the `count`. */
+export function usesInWords({ kind, count, ids }: { kind: string; count: number; ids: string[] }): string {
+  return `${count} ${kind}${count === 1 ? '' : 's'} (${ids.join(', ')}${count > ids.length ? ', …' : ''})`;
 }
 
 /** The index decides, so that of two at once one loses, whichever looked first. */

@@ -1,4 +1,4 @@
-import { boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { boolean, cidr, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 
@@ -15,8 +15,10 @@ export const subnets = pgTable(
       .notNull()
       .references(() => networks.id),
     name: text('name').notNull(),
-    cidr: text('cidr').notNull(),
+    /** PostgreSQL's type, which knows what overlaps and sorts by address. */
+    cidr: cidr('cidr').notNull(),
     ipVersion: integer('ip_version').notNull().$type<4 | 6>(),
+    /** This and the addresses below are kept as the customer wrote them. */
     gatewayIp: text('gateway_ip'),
     enableDhcp: boolean('enable_dhcp').notNull(),
     dnsNameservers: jsonb('dns_nameservers').notNull().$type<string[]>(),

@@ -1,0 +1,46 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { limited, oneAtATime, shared } from './turns.ts';
+
+describe('turns', () => {
+  it('never does more at a time than it may, and goes on after a failure', async () => {
+    const turn = limited(2);
+    let [now, most] = [0, 0];
+    const work = async (fail: boolean) => {
+      most = Math.max(most, ++now);
+      await nextTurn();
+      now -= 1;
+      if (fail) throw new Error('failed');
+    };
+    const results = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => turn(() => work(n === 2))));
+    expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, true]);
+    expect(most).toBe(2);
+  });
+
+  it('keeps the order of one key and lets others pass', async () => {
+    const inTurn = oneAtATime();
+    const done: string[] = [];
+    const work = (name: string, turns: number) => async () => {
+      for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+      done.push(name);
+    };
+    await Promise.all([inTurn('a', work('a1', 3)), inTurn('a', work('a2', 0)), inTurn('b', work('b', 0))]);
+    expect(done).toEqual(['b', 'a1', 'a2']);
+  });
+
+  it('gives every caller a run that began after its call, and shares it', async () => {
+    let runs = 0;
+    const run = shared(async () => {
+      const mine = ++runs;
+      await nextTurn();
+      if (mine === 2) throw new Error('second');
+      return mine;
+    });
+    const first = run();
+    await Promise.resolve().then(() => Promise.resolve());
+    const later = await Promise.allSettled([run(), run()]);
+    expect(await first).toBe(1);
+    expect(later.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await run()).toBe(3);
+  });
+});

@@ -1,0 +1,43 @@
+/**
+ * Writes what is derived and committed: openapi.json and migrations/schema.sql. `--check` writes nothing and fails when
+ * something is not up to date, or when the tables have a change that no migration brings.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openApiDocument } from './openapi-document.ts';
+import { root } from './root.ts';
+
+const check = process.argv.includes('--check');
+
+async function generated(): Promise<Record<string, string>> {
+  return {
+    'openapi.json': `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
+    'migrations/schema.sql': schemaSql(),
+  };
+}
+
+/** The whole schema as the tables have it, for reading; the migrations are what runs. */
+function schemaSql(): string {
+  const head = '-- Generated from src/**/table.ts (npm run generate). The migrations beside it are what runs.\n\n';
+  return head + drizzleKit('export').trimEnd() + '\n';
+}
+
+function drizzleKit(...args: string[]): string {
+  const bin = join(root, 'node_modules', 'drizzle-kit', 'bin.cjs');
+  return execFileSync(process.execPath, [bin, ...args], { cwd: root, encoding: 'utf8' });
+}
+
+const stale: string[] = [];
+for (const [file, text] of Object.entries(await generated())) {
+  const path = join(root, file);
+  if (!check) writeFileSync(path, text);
+  else if (readFileSync(path, 'utf8') !== text) stale.push(file);
+}
+if (check && !/No schema changes/.test(drizzleKit('generate', '--name', 'unwritten'))) {
+  stale.push('migrations (a table changed: keep the new file in migrations/ under a telling name)');
+}
+if (stale.length > 0) {
+  process.stderr.write(`not up to date: ${stale.join(', ')}; run npm run generate\n`);
+  process.exit(1);
+}
