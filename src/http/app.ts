@@ -74,6 +74,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   const app = fastify.withTypeProvider<TypeBoxProvider>() as unknown as App;
   app.setValidatorCompiler(compileValidator as never);
+  app.decorateRequest('by', undefined as never);
+  app.decorateRequest('scope', undefined as never);
   parseJsonBodies(app);
   await app.register(swagger, openApiDocument);
   app.addHook('onRoute', (route) => {

@@ -10,7 +10,6 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker';
 import type { Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
-import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -73,14 +72,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 async function startPool(options: WorkerOptions, shutdown: AbortSignal): Promise<{ stop(): Promise<void> }> {
   const { db, log } = options;
   let runner: Runner | undefined;
-  let lock: pg.PoolClient | undefined;
+  let endLock = () => {};
   const start = async () => {
     const events: WorkerEvents = new EventEmitter();
     events.on('pool:create', ({ workerPool }) => {
-      const hold = async () => {
-        lock = await holdLock(db, workerPool.id, shutdown, () => void hold().catch(() => {}));
-      };
-      void retry(shutdown, hold);
+      endLock();
+      endLock = keepLock(db, workerPool.id);
     });
     runner = await run({
       pgPool: db.$client,
@@ -94,8 +91,6 @@ async function startPool(options: WorkerOptions, shutdown: AbortSignal): Promise
     runner.promise.catch((error: unknown) => {
       if (shutdown.aborted) return;
       log.error({ err: error }, 'the job queue gave up; starting it again');
-      lock?.release(true);
-      lock = undefined;
       void retry(shutdown, start);
     });
   };
@@ -103,19 +98,31 @@ async function startPool(options: WorkerOptions, shutdown: AbortSignal): Promise
   return {
     async stop() {
       await runner?.stop().catch((error: unknown) => log.warn({ err: error }, 'the job queue did not stop cleanly'));
-      lock?.release(true);
+      endLock();
     },
   };
 }
 
-async function holdLock(db: Db, poolId: string, shutdown: AbortSignal, lost: () => void): Promise<pg.PoolClient> {
-  const client = await db.$client.connect();
-  await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
-  client.once('error', () => {
-    client.release(true);
-    if (!shutdown.aborted) void retry(shutdown, async () => lost());
-  });
-  return client;
+/** Holds the lock that says a pool lives, and takes it again whenever the connection breaks. Returns how to let go. */
+function keepLock(db: Db, poolId: string): () => void {
+  const ended = new AbortController();
+  const hold = async () => {
+    const client = await db.$client.connect();
+    let released = false;
+    const release = () => {
+      if (!released) client.release(true);
+      released = true;
+    };
+    client.once('error', () => {
+      release();
+      void retry(ended.signal, hold);
+    });
+    ended.signal.addEventListener('abort', release, { once: true });
+    await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
+    if (ended.signal.aborted) release();
+  };
+  void retry(ended.signal, hold);
+  return () => ended.abort();
 }
 
 function taskList(options: WorkerOptions, shutdown: AbortSignal) {

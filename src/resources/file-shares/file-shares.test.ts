@@ -231,7 +231,11 @@ describe('growing a file share', () => {
     expect([smaller.status, paths(smaller)]).toEqual([400, ['size']]);
     const larger = await cloud.post(`${shares}/${share.id}/extend`, { size: 900_000_000 });
     expect(larger).toMatchObject({ status: 409, body: { exception_class: 'QuotaExceeded' } });
-    expect((await cloud.get(`${shares}/${share.id}`)).body).toMatchObject({ size: 3, status: 'available', task_id: null });
+    expect((await cloud.get(`${shares}/${share.id}`)).body).toMatchObject({
+      size: 3,
+      status: 'available',
+      task_id: null,
+    });
   });
 });
 
@@ -274,7 +278,10 @@ describe('access rules', () => {
 
   it('knows that 1.2.3.4 is 1.2.3.4/32', async () => {
     const share = await aShare({ access: [{ access_mode: 'ro', ip_address: '1.2.3.4' }] });
-    const again = await cloud.post(`${shares}/${share.id}/access_rule`, { access_mode: 'rw', ip_address: '1.2.3.4/32' });
+    const again = await cloud.post(`${shares}/${share.id}/access_rule`, {
+      access_mode: 'rw',
+      ip_address: '1.2.3.4/32',
+    });
     expect(again).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
   });
 });

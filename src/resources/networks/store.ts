@@ -133,20 +133,21 @@ export async function remove(tx: Tx, id: string): Promise<void> {
 
 const choose = prepared<{ network_id: string; subnet_id: string | null }>(
   'network_for_new_resource',
-  `with network as (
+  `select network.id as network_id, subnet.id as subnet_id
+   from (
      select id from networks
      where project_id = $1 and region_id = $2 and ($3::uuid is null or id = $3)
-     order by is_default desc, created_at, id limit 1 for key share)
-   select network.id as network_id, subnet.id as subnet_id
-   from network left join lateral (
+     order by is_default desc, created_at, id limit 1) as network
+   left join lateral (
      select s.id from subnets s
      where s.network_id = network.id and ($4::uuid is null or s.id = $4)
      order by s.created_at, s.id limit 1 for key share) as subnet on true`,
 );
 
 /**
- * The network and subnet where a new resource goes, held until this transaction ends: those given; for a network
- * without a subnet, its oldest; without either, those of the default network, or else of the oldest one.
+ * The network and subnet where a new resource goes: those given; for a network without a subnet, its oldest; without
+ * either, those of the default network, or else of the oldest one. The subnet, and with it the network, cannot be
+ * deleted until this transaction ends.
  */
 export async function chooseForNewResource(
   tx: Tx,

@@ -1,0 +1,289 @@
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+import { transaction } from '../../platform/db.ts';
+
+const cloud = useCloudyard({ driver: null });
+const unknownId = '11111111-1111-4111-8111-111111111111';
+
+const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
+const names = (answer: Answer) => answer.body.results.map((network: { name: string }) => network.name);
+
+/** A client and the paths of its default project. */
+async function aClient() {
+  const client = await cloud.newClient();
+  const at = (resource: string) => `/cloud/v1/${resource}/${client.projectId}/1`;
+  const options = { token: client.token };
+  const usage = async () => (await cloud.get(`/cloud/v2/regional_quotas/${client.clientId}/1`, options)).body;
+  return { ...client, options, usage, networks: at('networks'), subnets: at('subnets'), shares: at('file_shares') };
+}
+type Client = Awaited<ReturnType<typeof aClient>>;
+
+async function aNetwork(client: Client, changes: object = {}): Promise<Record<string, any>> {
+  const created = await cloud.post(client.networks, { name: 'a network', ...changes }, client.options);
+  const task = await cloud.ended(created, client.options);
+  return (await cloud.get(`${client.networks}/${task.body.created_resources.networks[0]}`, client.options)).body;
+}
+
+async function aSubnet(client: Client, network: string, cidr = '10.0.0.0/24'): Promise<string> {
+  const created = await cloud.post(client.subnets, { name: 'a subnet', network_id: network, cidr }, client.options);
+  return (await cloud.ended(created, client.options)).body.created_resources.subnets[0];
+}
+
+const share = (network?: object) => ({ name: 'a share', protocol: 'NFS', size: 1, ...(network && { network }) });
+
+describe('creating a network', () => {
+  it('answers a task that has finished, and the network is there', async () => {
+    const client = await aClient();
+    const created = await cloud.post(client.networks, { name: 'backend' }, client.options);
+    const task = await cloud.ended(created, client.options);
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_network', region_id: 1 });
+    const [id] = task.body.created_resources.networks;
+    const network = await cloud.get(`${client.networks}/${id}`, client.options);
+    expect(network.body).toMatchObject({
+      id,
+      name: 'backend',
+      type: 'vxlan',
+      mtu: 1450,
+      default: false,
+      external: false,
+      shared: false,
+      port_security_enabled: true,
+      subnets: [],
+      tags: [],
+      project_id: client.projectId,
+      region: 'local',
+      region_id: 1,
+      creator_task_id: created.body.tasks[0],
+      task_id: null,
+    });
+    expect(network.body.segmentation_id).toBeGreaterThan(0);
+    expect(network.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(network.body.updated_at).toBe(network.body.created_at);
+    expect(await client.usage()).toMatchObject({ network_count_usage: 2 });
+  });
+
+  it('takes the kind of a VLAN, create_router, and tags under either name', async () => {
+    const client = await aClient();
+    const vlan = await aNetwork(client, { type: 'vlan', create_router: true, tags: { b: '2', a: '1' } });
+    expect(vlan).toMatchObject({ type: 'vlan', mtu: 1500 });
+    expect(vlan['segmentation_id']).toBeLessThan(4095);
+    expect(vlan['tags'].map((tag: { key: string }) => tag.key)).toEqual(['a', 'b']);
+    expect(await aNetwork(client, { metadata: { from: 'terraform' } })).toMatchObject({
+      tags: [{ key: 'from', value: 'terraform', read_only: false }],
+    });
+  });
+
+  it('refuses what is wrong, all at once', async () => {
+    const client = await aClient();
+    const body = { name: 'x', type: 'gre', mtu: 9000, create_router: 'yes', tags: { '': 'v', long: 'v'.repeat(256) } };
+    const refused = await cloud.post(client.networks, body, client.options);
+    expect(refused.status).toBe(400);
+    expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'type', 'mtu', 'create_router', 'tags.long']));
+    const many = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`key ${i}`, 'v']));
+    expect(paths(await cloud.post(client.networks, { name: 'tagged', tags: many }, client.options))).toEqual(['tags']);
+  });
+
+  it('stops at the quota, and does it once under an Idempotency-Key', async () => {
+    const client = await aClient();
+    await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, network_count_limit: 2 });
+    const once = { ...client.options, headers: { 'idempotency-key': 'once' } };
+    const first = await cloud.post(client.networks, { name: 'once' }, once);
+    expect(await cloud.post(client.networks, { name: 'once' }, once)).toMatchObject({ status: 200, body: first.body });
+    const refused = await cloud.post(client.networks, { name: 'another' }, client.options);
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'QuotaExceeded' } });
+    expect((await cloud.get(client.networks, client.options)).body.count).toBe(2);
+  });
+});
+
+describe('listing networks', () => {
+  it('filters by name, type, owner and reach, orders and pages', async () => {
+    const client = await aClient();
+    for (const name of ['front one', 'Back', 'front two']) await aNetwork(client, { name });
+    await aNetwork(client, { name: 'a vlan', type: 'vlan' });
+    const list = (query: string) => cloud.get(`${client.networks}?${query}`, client.options);
+    const newestFirst = ['a vlan', 'front two', 'Back', 'front one', 'default'];
+    expect(names(await list(''))).toEqual(newestFirst);
+    expect(names(await list('order_by=created_at.desc&owned_by=any&external=false'))).toEqual(newestFirst);
+    expect(names(await list('order_by=priority.desc&owned_by=project'))).toEqual(newestFirst);
+    expect(names(await list('order_by=created_at.asc'))).toEqual([...newestFirst].reverse());
+    expect(names(await list('order_by=name.asc'))).toEqual(['Back', 'a vlan', 'default', 'front one', 'front two']);
+    expect(names(await list('order_by=name.desc'))).toEqual(['front two', 'front one', 'default', 'a vlan', 'Back']);
+    expect(names(await list('name=front&order_by=name.asc'))).toEqual(['front one', 'front two']);
+    expect(names(await list('network_type=vlan'))).toEqual(['a vlan']);
+    expect((await list('external=true')).body).toEqual({ count: 0, results: [] });
+    expect((await list('limit=2&offset=1')).body).toMatchObject({ count: 5, results: [{}, {}] });
+    const refused = await list(`order_by=mtu.asc&network_type=gre&external=perhaps&name=${'n'.repeat(62)}`);
+    expect(paths(refused).sort()).toEqual(['external', 'name', 'network_type', 'order_by']);
+  });
+
+  it('filters by tags, in the words of SDKs and of the Terraform provider', async () => {
+    const client = await aClient();
+    await aNetwork(client, { name: 'test web', tags: { env: 'test', web: '' } });
+    await aNetwork(client, { name: 'live web', tags: { env: 'live', web: '' } });
+    await aNetwork(client, { name: 'test db', tags: { env: 'test', 'a=b': 'c=d' } });
+    const found = async (query: Record<string, string> | [string, string][]) =>
+      names(await cloud.get(`${client.networks}?order_by=name.asc&${new URLSearchParams(query)}`, client.options));
+    expect(await found({ tag_key: 'env' })).toEqual(['live web', 'test db', 'test web']);
+    expect(
+      await found([
+        ['tag_key', 'env'],
+        ['tag_key', 'web'],
+      ]),
+    ).toEqual(['live web', 'test web']);
+    expect(await found({ tag_key_value: '{"env": "test"}' })).toEqual(['test db', 'test web']);
+    expect(await found({ tag_key_value: '{"env":"test","web":""}' })).toEqual(['test web']);
+    expect(await found({ tag_key_value: 'env=live' })).toEqual(['live web']);
+    expect(await found({ tag_key_value: '{"a=b":"c=d"}' })).toEqual(['test db']);
+    expect(await found({ tag_key_value: '{}' })).toHaveLength(4);
+    expect(await found({ metadata_k: 'web' })).toEqual(['live web', 'test web']);
+    expect(await found({ metadata_kv: '{"env":"test"}', tag_key: 'web' })).toEqual(['test web']);
+    for (const text of ['env', '=test', '{"env":1}', '["env"]', '{"env"', '']) {
+      const refused = await cloud.get(
+        `${client.networks}?${new URLSearchParams({ tag_key_value: text })}`,
+        client.options,
+      );
+      expect(refused).toMatchObject({ status: 400, body: { errors: [{ path: 'tag_key_value' }] } });
+    }
+    expect(paths(await cloud.get(`${client.networks}?tag_key=a%20b`, client.options))).toEqual(['tag_key.0']);
+  });
+});
+
+describe('changing a network', () => {
+  it('merges tags, renames, and changes nothing when nothing is given', async () => {
+    const client = await aClient();
+    const network = await aNetwork(client, { tags: { keep: '1', change: '1', drop: '1' } });
+    const path = `${client.networks}/${network['id']}`;
+    const patch = (body: unknown) => cloud.patch(path, body, client.options);
+    cloud.clock.advance(60);
+    expect(await patch({})).toMatchObject({ status: 200, body: network });
+    expect(await patch({ name: 'a network', tags: { keep: '1', absent: null } })).toMatchObject({ body: network });
+    const changed = await patch({ name: 'renamed', tags: { change: '2', drop: null, add: '3' } });
+    expect(changed.body).toMatchObject({
+      name: 'renamed',
+      tags: [
+        { key: 'add', value: '3' },
+        { key: 'change', value: '2' },
+        { key: 'keep', value: '1' },
+      ],
+    });
+    expect(changed.body.updated_at > network['updated_at']).toBe(true);
+    expect((await cloud.get(path, client.options)).body).toEqual(changed.body);
+    expect((await patch({ tags: null })).body.tags).toEqual([]);
+    cloud.clock.set(null);
+  });
+
+  it('refuses what is wrong, all at once', async () => {
+    const client = await aClient();
+    const { id } = await aNetwork(client);
+    const refused = await cloud.patch(
+      `${client.networks}/${id}`,
+      { name: '-', mtu: 1, tags: { t: 1 } },
+      client.options,
+    );
+    expect(refused.status).toBe(400);
+    expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'mtu', 'tags.t']));
+  });
+});
+
+describe('deleting a network', () => {
+  it('answers a task that has finished, and the network is gone', async () => {
+    const client = await aClient();
+    const { id } = await aNetwork(client);
+    const deleted = await cloud.delete(`${client.networks}/${id}`, client.options);
+    const task = await cloud.ended(deleted, client.options);
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_network' });
+    expect(await cloud.get(`${client.networks}/${id}`, client.options)).toMatchObject({ status: 404 });
+    expect(await cloud.delete(`${client.networks}/${id}`, client.options)).toMatchObject({ status: 404 });
+    expect(await client.usage()).toMatchObject({ network_count_usage: 1 });
+  });
+
+  it('names the subnets and file shares that use the network', async () => {
+    const client = await aClient();
+    const { id } = await aNetwork(client);
+    const subnet = await aSubnet(client, id);
+    await cloud.post(client.shares, share({ network_id: id }), client.options);
+    const refused = await cloud.delete(`${client.networks}/${id}`, client.options);
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
+    expect(refused.body.message).toContain(`1 subnet (${subnet}), 1 file share (`);
+    expect(refused.headers['x-should-retry']).toBe('false');
+  });
+
+  it('never pulls a network from under what is being made in it', async () => {
+    const client = await aClient();
+    for (let i = 0; i < 10; i++) {
+      const { id } = await aNetwork(client);
+      const [deleted, subnet] = await Promise.all([
+        cloud.delete(`${client.networks}/${id}`, client.options),
+        cloud.post(client.subnets, { name: 'a subnet', network_id: id, cidr: '10.0.0.0/24' }, client.options),
+      ]);
+      expect([deleted.status, subnet.status]).toEqual(deleted.status === 200 ? [200, 400] : [409, 200]);
+    }
+  });
+});
+
+describe('the network of a new file share', () => {
+  it('is the given one, in its oldest subnet or the given one', async () => {
+    const client = await aClient();
+    const { id } = await aNetwork(client);
+    const first = await aSubnet(client, id, '10.0.0.0/24');
+    const second = await aSubnet(client, id, '10.0.1.0/24');
+    const shareIn = async (network: object) => {
+      const created = await cloud.post(client.shares, share(network), client.options);
+      const task = await cloud.get(`/cloud/v1/tasks/${created.body.tasks[0]}`, client.options);
+      return (await cloud.get(`${client.shares}/${task.body.created_resources.file_shares[0]}`, client.options)).body;
+    };
+    expect(await shareIn({ network_id: id })).toMatchObject({ network_id: id, subnet_id: first });
+    expect(await shareIn({ network_id: id, subnet_id: second })).toMatchObject({ network_id: id, subnet_id: second });
+  });
+
+  it('must be there, in the same project, with a subnet', async () => {
+    const client = await aClient();
+    const other = await aClient();
+    const foreign = (await cloud.get(other.networks, other.options)).body.results[0].id;
+    const { id: empty } = await aNetwork(client);
+    const refusedAt = async (network: object) => paths(await cloud.post(client.shares, share(network), client.options));
+    expect(await refusedAt({ network_id: unknownId })).toEqual(['network.network_id']);
+    expect(await refusedAt({ network_id: foreign })).toEqual(['network.network_id']);
+    expect(await refusedAt({ network_id: empty })).toEqual(['network.network_id']);
+    expect(await refusedAt({ network_id: empty, subnet_id: unknownId })).toEqual(['network.subnet_id']);
+  });
+
+  it('is the default one when none is given, or else the oldest', async () => {
+    const client = await aClient();
+    const scope = { clientId: client.clientId, projectId: client.projectId, regionId: 1, regionName: 'local' };
+    const chosen = () => transaction(cloud.db, (tx) => cloud.services.networks.forNewResource(tx, scope));
+    const oldest = await aNetwork(client, { name: 'oldest' });
+    const subnet = await aSubnet(client, oldest['id']);
+    const { body } = await cloud.get(`${client.networks}?name=default`, client.options);
+    const [byDefault] = body.results;
+    expect(byDefault).toMatchObject({ name: 'default', default: true, creator_task_id: null });
+    expect(await chosen()).toEqual({ networkId: byDefault.id, subnetId: byDefault.subnets[0] });
+    const first = await cloud.get(`${client.subnets}/${byDefault.subnets[0]}`, client.options);
+    expect(first.body).toMatchObject({ name: 'default', cidr: '192.168.10.0/24', gateway_ip: '192.168.10.1' });
+    expect(await client.usage()).toMatchObject({ network_count_usage: 2, subnet_count_usage: 2 });
+
+    await cloud.delete(`${client.subnets}/${byDefault.subnets[0]}`, client.options);
+    await expect(chosen()).rejects.toMatchObject({ code: 'InvalidInput', errors: [{ path: 'network' }] });
+    await cloud.delete(`${client.networks}/${byDefault.id}`, client.options);
+    expect(await chosen()).toEqual({ networkId: oldest['id'], subnetId: subnet });
+    await cloud.delete(`${client.subnets}/${subnet}`, client.options);
+    await cloud.delete(`${client.networks}/${oldest['id']}`, client.options);
+    await expect(chosen()).rejects.toMatchObject({ code: 'InvalidInput', errors: [{ path: 'network' }] });
+  });
+});
+
+describe('a network of another client', () => {
+  it('is not there, by its own path or by that of the asking client', async () => {
+    const owner = await aClient();
+    const { id } = await aNetwork(owner);
+    const other = await aClient();
+    for (const path of [`${owner.networks}/${id}`, `${other.networks}/${id}`]) {
+      expect(await cloud.get(path, other.options)).toMatchObject({ status: 404 });
+      expect(await cloud.patch(path, {}, other.options)).toMatchObject({ status: 404 });
+      expect(await cloud.delete(path, other.options)).toMatchObject({ status: 404 });
+    }
+    expect(await cloud.get(owner.networks, other.options)).toMatchObject({ status: 404 });
+    expect(await cloud.post(owner.networks, { name: 'mine' }, other.options)).toMatchObject({ status: 404 });
+  });
+});

@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+
+const cloud = useCloudyard({ driver: null });
+const projects = '/cloud/v1/projects';
+
+const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
+const names = (answer: Answer) => answer.body.results.map((project: { name: string }) => project.name);
+
+async function usage(clientId: number, token: string): Promise<number> {
+  const { body } = await cloud.get(`/cloud/v2/global_quotas/${clientId}`, { token });
+  return body.project_count_usage;
+}
+
+/** A client with a project besides its default one. */
+async function aProject(name = 'a project') {
+  const client = await cloud.newClient();
+  const created = await cloud.post(projects, { name }, { token: client.token });
+  return { ...client, id: created.body.id as number, path: `${projects}/${created.body.id}` };
+}
+
+async function aNetwork(project: number, token: string, name = 'a network'): Promise<string> {
+  const task = await cloud.ended(await cloud.post(`/cloud/v1/networks/${project}/1`, { name }, { token }), { token });
+  return task.body.created_resources.networks[0];
+}
+
+describe('creating a project', () => {
+  it('answers 201 with the project, which is there', async () => {
+    const { clientId, token } = await cloud.newClient();
+    const created = await cloud.post(projects, { name: 'website', description: 'what the world sees' }, { token });
+    expect(created).toMatchObject({ status: 201, body: { name: 'website', state: 'ACTIVE', client_id: clientId } });
+    expect(created.body).toMatchObject({ is_default: false, deleted_at: null, task_id: null });
+    expect(created.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(await cloud.get(`${projects}/${created.body.id}`, { token })).toMatchObject({ body: created.body });
+    expect(await usage(clientId, token)).toBe(2);
+  });
+
+  it('takes a description of null, and none', async () => {
+    const { token } = await cloud.newClient();
+    const empty = await cloud.post(projects, { name: 'empty', description: null }, { token });
+    const none = await cloud.post(projects, { name: 'none' }, { token });
+    expect(empty).toMatchObject({ status: 201, body: { description: null } });
+    expect(none).toMatchObject({ status: 201, body: { description: null } });
+  });
+
+  it('refuses a bad name, a long description and an unknown field, all at once', async () => {
+    const refused = await cloud.post(projects, { name: 'x', description: 'd'.repeat(256), colour: 'red' });
+    expect(refused.status).toBe(400);
+    expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'description', 'colour']));
+  });
+
+  it('refuses the name of another live project of the client, of ten at once to nine', async () => {
+    const { token } = await cloud.newClient();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => cloud.post(projects, { name: 'one' }, { token })),
+    );
+    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1);
+    for (const refused of answers.filter((answer) => answer.status !== 201)) {
+      expect(refused).toMatchObject({ status: 409, body: { exception_class: 'NameTaken' } });
+      expect(refused.headers['x-should-retry']).toBe('false');
+    }
+    const { token: other } = await cloud.newClient();
+    expect(await cloud.post(projects, { name: 'one' }, { token: other })).toMatchObject({ status: 201 });
+  });
+
+  it('does it once under an Idempotency-Key', async () => {
+    const { token } = await cloud.newClient();
+    const options = { token, headers: { 'idempotency-key': 'once' } };
+    const first = await cloud.post(projects, { name: 'once' }, options);
+    const second = await cloud.post(projects, { name: 'once' }, options);
+    expect(second).toMatchObject({ status: 201, body: first.body });
+  });
+
+  it('stops at the quota, and a deleted project gives its place back', async () => {
+    const { clientId, token } = await cloud.newClient();
+    await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { project_count_limit: 2 });
+    const created = await cloud.post(projects, { name: 'second' }, { token });
+    const refused = await cloud.post(projects, { name: 'third' }, { token });
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'QuotaExceeded' } });
+    await cloud.delete(`${projects}/${created.body.id}`, { token });
+    expect(await cloud.post(projects, { name: 'third' }, { token })).toMatchObject({ status: 201 });
+    expect(await usage(clientId, token)).toBe(2);
+  });
+
+  it('is for admins, and not for a token that is limited to projects', async () => {
+    const { clientId, projectId } = await cloud.newClient();
+    const member = await cloud.newToken(clientId, 'member');
+    const limited = await cloud.newToken(clientId, 'admin', [projectId]);
+    for (const token of [member, limited]) {
+      expect(await cloud.post(projects, { name: 'mine' }, { token })).toMatchObject({ status: 403 });
+    }
+  });
+});
+
+describe('listing projects', () => {
+  it('shows those of the client, by part of a name, in each order, in pages', async () => {
+    const { token } = await cloud.newClient();
+    for (const name of ['beta', 'alpha one', 'Alpha two']) await cloud.post(projects, { name }, { token });
+    const list = (query: string) => cloud.get(`${projects}?${query}`, { token });
+    expect(names(await list(''))).toEqual(['Default', 'beta', 'alpha one', 'Alpha two']);
+    expect(names(await list('order_by=created_at.desc'))).toEqual(['Alpha two', 'alpha one', 'beta', 'Default']);
+    expect(names(await list('order_by=name.asc'))).toEqual(['Alpha two', 'Default', 'alpha one', 'beta']);
+    expect(names(await list('order_by=name.desc'))).toEqual(['beta', 'alpha one', 'Default', 'Alpha two']);
+    expect(await list('name=alpha')).toMatchObject({ body: { count: 1, results: [{ name: 'alpha one' }] } });
+    expect(await list('limit=1&offset=1')).toMatchObject({ body: { count: 4, results: [{ name: 'beta' }] } });
+    expect(paths(await list('order_by=size&limit=0'))).toEqual(expect.arrayContaining(['order_by', 'limit']));
+  });
+
+  it('shows deleted ones on request, and their names are free again', async () => {
+    const { id, path, token } = await aProject('phoenix');
+    await cloud.delete(path, { token });
+    expect(await cloud.post(projects, { name: 'phoenix' }, { token })).toMatchObject({ status: 201 });
+    expect((await cloud.get(projects, { token })).body.count).toBe(2);
+    const all = await cloud.get(`${projects}?include_deleted=true&name=phoenix`, { token });
+    expect(all.body.count).toBe(2);
+    expect(all.body.results[0]).toMatchObject({ id, state: 'DELETED', deleted_at: expect.stringMatching(/Z$/) });
+  });
+
+  it('shows a limited token its projects only', async () => {
+    const { clientId, id } = await aProject();
+    const token = await cloud.newToken(clientId, 'reader', [id]);
+    expect((await cloud.get(projects, { token })).body).toMatchObject({ count: 1, results: [{ id }] });
+  });
+});
+
+describe('changing a project', () => {
+  it('changes what is given, and nothing when nothing is', async () => {
+    const { path, token } = await aProject('before');
+    const changed = await cloud.patch(path, { name: 'after', description: 'new' }, { token });
+    expect(changed).toMatchObject({ status: 200, body: { name: 'after', description: 'new' } });
+    expect((await cloud.patch(path, {}, { token })).body).toEqual(changed.body);
+    expect((await cloud.patch(path, { description: null }, { token })).body).toMatchObject({
+      name: 'after',
+      description: null,
+    });
+    expect(await cloud.patch(path, { name: 'Default' }, { token })).toMatchObject({
+      status: 409,
+      body: { exception_class: 'NameTaken' },
+    });
+    expect(paths(await cloud.patch(path, { state: 'DELETED' }, { token }))).toEqual(['state']);
+  });
+
+  it('replaces all that can be changed', async () => {
+    const { path, token } = await aProject();
+    await cloud.patch(path, { description: 'gone soon' }, { token });
+    const replaced = await cloud.request('PUT', path, { name: 'replaced' }, { token });
+    expect(replaced).toMatchObject({ status: 200, body: { name: 'replaced', description: null } });
+    expect(paths(await cloud.request('PUT', path, { description: 'no name' }, { token }))).toEqual(['name']);
+  });
+});
+
+describe('deleting a project', () => {
+  it('answers a task that has finished, and the project is gone at once', async () => {
+    const { clientId, id, path, token } = await aProject();
+    const task = await cloud.ended(await cloud.delete(path, { token }), { token });
+    expect(task.body).toMatchObject({
+      state: 'FINISHED',
+      task_type: 'delete_project',
+      project_id: id,
+      region_id: null,
+    });
+    expect(await cloud.get(path, { token })).toMatchObject({ status: 404 });
+    expect(await cloud.patch(path, { name: 'too late' }, { token })).toMatchObject({ status: 404 });
+    expect(await cloud.delete(path, { token })).toMatchObject({ status: 404 });
+    expect(await usage(clientId, token)).toBe(1);
+  });
+
+  it('keeps the default project', async () => {
+    const { projectId, token } = await cloud.newClient();
+    const refused = await cloud.delete(`${projects}/${projectId}`, { token });
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
+    expect(refused.body.message).toContain('default project');
+  });
+
+  it('names what uses the project', async () => {
+    const { id, path, token } = await aProject();
+    const network = await aNetwork(id, token);
+    await aNetwork(id, token, 'another network');
+    const subnet = { name: 'a subnet', network_id: network, cidr: '10.0.0.0/24' };
+    await cloud.post(`/cloud/v1/subnets/${id}/1`, subnet, { token });
+    const share = { name: 'a share', protocol: 'NFS', size: 1, network: { network_id: network } };
+    const created = await cloud.post(`/cloud/v1/file_shares/${id}/1`, share, { token });
+    expect(created.status).toBe(200);
+    const refused = await cloud.delete(path, { token });
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
+    expect(refused.body.message).toContain(`2 networks (${network}, `);
+    expect(refused.body.message).toContain('1 subnet (');
+    expect(refused.body.message).toMatch(/file share/);
+  });
+
+  it('lets nothing be made in a project that is being deleted', async () => {
+    for (let i = 0; i < 10; i++) {
+      const { id, path, token } = await aProject();
+      const [deleted, ...created] = await Promise.all([
+        cloud.delete(path, { token }),
+        ...['one', 'two', 'three'].map((name) =>
+          cloud.post(`/cloud/v1/networks/${id}/1`, { name: `n ${name}` }, { token }),
+        ),
+      ]);
+      const made = created.filter((answer) => answer.status === 200).length;
+      expect(deleted!.status).toBe(made > 0 ? 409 : 200);
+      for (const answer of created) expect([200, 404]).toContain(answer.status);
+      const { rows } = await cloud.db.$client.query('select id from networks where project_id = $1', [id]);
+      expect(rows).toHaveLength(made);
+    }
+  });
+
+  it('is not for other clients, which do not even see it', async () => {
+    const { path } = await aProject();
+    const { token } = await cloud.newClient();
+    for (const [method, body] of [['GET'], ['PATCH', {}], ['PUT', { name: 'mine now' }], ['DELETE']] as const) {
+      expect(await cloud.request(method, path, body, { token })).toMatchObject({ status: 404 });
+    }
+  });
+});
