@@ -10,7 +10,14 @@ import type { Logger } from '../platform/log.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
 
-export async function createApi(services: Services, options: { log: Logger; rateLimit: number }): Promise<App> {
+export interface ApiOptions {
+  log: Logger;
+  rateLimit: number;
+  /** False: only health, metrics and the document, as a process that is only a worker shows them. */
+  resources?: boolean;
+}
+
+export async function createApi(services: Services, options: ApiOptions): Promise<App> {
   const { db, metrics } = services;
   return createApp({
     log: options.log,
@@ -29,7 +36,7 @@ export async function createApi(services: Services, options: { log: Logger; rate
         driverStatus: () => driverStatus(db),
         metrics,
       }),
-      ...resourceRoutes(services),
+      ...(options.resources === false ? [] : resourceRoutes(services)),
     ],
   });
 }

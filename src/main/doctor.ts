@@ -1,13 +1,44 @@
 /** Says what this host has of the real parts, what is missing, and the line that installs it. */
-import { findGanesha } from '../drivers/ganesha/detect.ts';
+import { findGanesha, thisHost } from '../drivers/ganesha/detect.ts';
 import { driverTable } from './start-table.ts';
+
+interface PartOfHost {
+  what: string;
+  /** Where it is; null: missing. */
+  found: string | null;
+  package: string;
+}
+
+/** The programs that drivers run, with the Debian packages that bring them. */
+function parts(): PartOfHost[] {
+  const host = thisHost();
+  const program = (name: string, from: string): PartOfHost => ({
+    what: name,
+    found: host.program(name),
+    package: from,
+  });
+  return [
+    program('ganesha.nfsd', 'nfs-ganesha'),
+    { what: 'VFS plugin of Ganesha', found: host.vfsPlugin, package: 'nfs-ganesha-vfs' },
+    program('mkfs.xfs', 'xfsprogs'),
+    program('xfs_growfs', 'xfsprogs'),
+    program('mount', 'mount'),
+    program('losetup', 'mount'),
+    program('rpcbind', 'rpcbind'),
+  ];
+}
 
 export async function doctor(): Promise<void> {
   const ganesha = findGanesha();
+  const all = parts();
+  const missing = [...new Set(all.filter((part) => !part.found).map((part) => part.package))];
   const lines = [
-    `node          ${process.version}`,
+    'Programs that make resources real:',
+    ...all.map((part) => `  ${part.what.padEnd(22)} ${part.found ?? `missing (package ${part.package})`}`),
     '',
-    'Drivers on this host, as this user:',
+    missing.length > 0 ? `To install what is missing: apt-get install ${missing.join(' ')}` : 'Nothing is missing.',
+    '',
+    `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
     ...driverTable({
       'file shares': {
         driver: ganesha.programs ? 'ganesha' : 'simulated',
@@ -17,7 +48,6 @@ export async function doctor(): Promise<void> {
         remedy: ganesha.remedy,
       },
     }),
-    '',
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

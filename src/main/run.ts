@@ -4,7 +4,6 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { App } from '../http/app.ts';
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/log.ts';
@@ -68,7 +67,9 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: (() 
   const token = await bootstrap(services, settings);
 
   const [api, drivers] = await Promise.all([
-    roles.serve || settings.workerPort > 0 ? createApi(services, { log, rateLimit: settings.rateLimit }) : null,
+    roles.serve || settings.workerPort > 0
+      ? createApi(services, { log, rateLimit: settings.rateLimit, resources: roles.serve })
+      : null,
     works ? startDrivers(settings, log) : null,
   ]);
   if (drivers) {
@@ -78,7 +79,7 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: (() 
     const worker = await startRegionWorker({ ...services, db: workerDb }, drivers, regionIds, settings, log);
     closing.push(worker.stop);
   }
-  const url = api && (await listen(api as App, settings, roles.serve));
+  const url = api && (await listen(api, settings, roles.serve));
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   printStart({ settings, url, token, database: database.description, drivers });
 }

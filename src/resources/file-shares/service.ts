@@ -193,6 +193,8 @@ export function createFileShares(deps: FileSharesDeps) {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
         const rule = newAccessRule(id, body, clock.now());
+        const errors = unservable(rule.network, 'ip_address');
+        if (errors.length > 0) throw invalidInput(errors);
         const rules = await store.accessRules(tx, id);
         if (rules.some((other) => other.network === rule.network)) {
           throw new ClientError('Conflict', `file share ${id} has an access rule for ${rule.network}; delete it first`);
@@ -287,6 +289,7 @@ function checkCreate(
   const seen = new Set<string>();
   for (const [i, rule] of access.entries()) {
     const network = canonicalNetwork(rule.ip_address)!;
+    errors.push(...unservable(network, `access.${i}.ip_address`));
     if (seen.has(network)) errors.push({ path: `access.${i}.ip_address`, message: `${network} has a rule already` });
     seen.add(network);
   }
@@ -298,6 +301,13 @@ function vastOnlySettings(typeName: FileShareTypeName, settings: ShareSettingsIn
   return (['allowed_characters', 'path_length'] as const)
     .filter((name) => settings[name] !== undefined)
     .map((name) => ({ path: `share_settings.${name}`, message: 'can be set on vast shares only' }));
+}
+
+/** NFS-Ganesha's configuration has no three-digit prefixes; from /120 on the driver lists the addresses instead. */
+function unservable(network: string, path: string): FieldError[] {
+  const prefix = Number(network.split('/')[1]);
+  if (prefix < 100 || prefix > 119) return [];
+  return [{ path, message: 'an IPv6 network of /100 to /119 cannot be given access; use /99, or /120 and longer' }];
 }
 
 /** What a deletion left half done, or a creation never finished, can only be deleted. */

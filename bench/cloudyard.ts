@@ -1,0 +1,165 @@
+/** Runs the real server as a process of its own, with logging on, as an operator would. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, openSync, closeSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { ConnectionOptions } from '../src/platform/db.ts';
+import type { Workplace } from './workplace.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const token = 'bench$bench-secret';
+const startPatienceMs = 60_000;
+const stopPatienceMs = 20_000;
+
+export interface Cloudyard {
+  url: string;
+  headers: Record<string, string>;
+  /** Of the server's own Node process, whatever started it. */
+  pid: number;
+  /** From the command to the printed start table and a /readyz that answers 200. */
+  readyAfterMs: number;
+  database: ConnectionOptions;
+  /** @throws for an answer that is not 2xx */
+  request(method: string, path: string, body?: unknown): Promise<any>;
+  stop(): Promise<void>;
+}
+
+export interface Launch {
+  /** `serve` accepts and leaves the work to nobody; `start` works, too. */
+  command: 'serve' | 'start';
+  /** Through `npm start`, as a person does it, rather than the server alone. */
+  throughNpm?: boolean;
+}
+
+export async function startCloudyard(workplace: Workplace, launch: Launch): Promise<Cloudyard> {
+  const dataDir = join(workplace.dir, 'data');
+  const logFile = join(workplace.dir, 'server.log');
+  mkdirSync(dataDir, { recursive: true });
+  const port = await freePort();
+  const began = performance.now();
+  const child = launchServer(launch, logFile, {
+    CLOUDYARD_DATA_DIR: dataDir,
+    CLOUDYARD_PORT: String(port),
+    CLOUDYARD_BOOTSTRAP_TOKEN: token,
+    CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
+    CLOUDYARD_LOG_FORMAT: 'json',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const stopped = stopOnce(child, logFile, dataDir);
+  workplace.closing(stopped);
+  await ready(url, child, logFile);
+  const readyAfterMs = performance.now() - began;
+  const headers = { authorization: `apikey ${token}` };
+  return {
+    url,
+    headers,
+    pid: serverPid(logFile)!,
+    readyAfterMs,
+    database: connectionOf(dataDir),
+    request: (method, path, body) => request(method, url + path, headers, body),
+    stop: stopped,
+  };
+}
+
+function launchServer({ command, throughNpm }: Launch, logFile: string, settings: Record<string, string>) {
+  const log = openSync(logFile, 'w');
+  const npm = process.env.npm_execpath;
+  const [file, ...args] =
+    throughNpm && npm
+      ? [process.execPath, npm, 'start']
+      : [process.execPath, join(root, throughNpm ? 'bin/cloudyard.mjs' : 'src/main/cloudyard.ts'), command];
+  // Neither Ctrl-C nor the operator's own settings reach it: the bench stops what it started.
+  const env = Object.entries(process.env).filter(([name]) => !/^(CLOUDYARD_|DATABASE_URL$|npm_)/.test(name));
+  const child = spawn(file!, args, {
+    cwd: root,
+    env: { ...Object.fromEntries(env), ...settings },
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
+  closeSync(log);
+  return child;
+}
+
+/** Asked often, so that the figure is no coarser than the question. */
+async function ready(url: string, child: ChildProcess, logFile: string): Promise<void> {
+  const deadline = performance.now() + startPatienceMs;
+  for (;;) {
+    const log = readFileSync(logFile, 'utf8');
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
+    if (log.includes('Cloudyard is ready.') && (await isReady(url))) return;
+    await sleep(5);
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  return fetch(`${url}/readyz`).then(
+    async (response) => (await response.text(), response.status === 200),
+    () => false,
+  );
+}
+
+function serverPid(logFile: string): number | null {
+  const listening = /"pid":(\d+),[^\n]*Server listening/.exec(readFileSync(logFile, 'utf8'));
+  return listening && Number(listening[1]);
+}
+
+/** By the pid of the server itself: npm and the launcher end with it. */
+function stopOnce(child: ChildProcess, logFile: string, dataDir: string): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  const stop = async () => {
+    const cluster = realpathOrNull(join(dataDir, 'postgres'));
+    if (child.exitCode === null && child.signalCode === null) {
+      const exited = new Promise((resolve) => child.once('exit', resolve));
+      process.kill(serverPid(logFile) ?? child.pid!, 'SIGTERM');
+      const gone = await Promise.race([exited.then(() => true), sleep(stopPatienceMs, false, { ref: false })]);
+      if (!gone) throw new Error(`the server does not stop: process ${serverPid(logFile)}, directory ${dataDir}`);
+    }
+    if (cluster && !cluster.startsWith(dataDir)) toRemove.add(cluster);
+  };
+  return () => (stopping ??= stop());
+}
+
+/** Clusters that had to lie outside the data directory, because PostgreSQL's account cannot enter it. */
+const toRemove = new Set<string>();
+process.on('exit', () => {
+  for (const dir of toRemove) rmSync(dir, { recursive: true, force: true });
+});
+
+function realpathOrNull(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** PostgreSQL's pid file says where its socket is: the same one that the server uses. */
+function connectionOf(dataDir: string): ConnectionOptions {
+  const lines = readFileSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n');
+  return { host: lines[4]!, port: Number(lines[3]), user: 'cloudyard', database: 'cloudyard' };
+}
+
+async function request(method: string, url: string, headers: Record<string, string>, body?: unknown): Promise<any> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${text}`);
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,91 @@
+/** GET of one share, against the least that Fastify can do and the most that PostgreSQL can. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort, startCloudyard } from './cloudyard.ts';
+import type { Cloudyard } from './cloudyard.ts';
+import { requestsPerSecond } from './load.ts';
+import { missingPgbench, transactionsPerSecond } from './pgbench.ts';
+import { interleave, ratios } from './rounds.ts';
+import { openServices } from './services.ts';
+import { scope, seedShares, sharesPath } from './shares.ts';
+import { recordStatements, scriptOf } from './statements.ts';
+import type { Script } from './statements.ts';
+import { perSecond } from './table.ts';
+import type { Row } from './table.ts';
+import type { Workplace } from './workplace.ts';
+
+const rounds = 5;
+const seconds = 2;
+const warmUpSeconds = 3;
+const connections = 32;
+/** As many as the server's pool has. */
+const clients = 8;
+
+export async function getShare(workplace: Workplace): Promise<Row[]> {
+  const cloudyard = await startCloudyard(workplace, { command: 'serve' });
+  const services = await openServices(workplace, cloudyard);
+  await seedShares(services.db, cloudyard, 1, 1000);
+  const { results } = await cloudyard.request('GET', `${sharesPath}?limit=1&offset=500`);
+  const { id } = results[0];
+
+  const share = `${cloudyard.url}${sharesPath}/${id}`;
+  const bare = await startBareRoute(workplace, cloudyard, share);
+  const read = () => recordStatements(() => services.fileShares.get(scope, id));
+  const script = scriptOf(await read(), await read());
+
+  const { headers } = cloudyard;
+  const load = { method: 'GET', headers, connections } as const;
+  const side = (url: string, length: number) => requestsPerSecond(workplace, { ...load, url, seconds: length });
+  const select = (length: number) => selectsPerSecond(workplace, cloudyard, script, length);
+  for (const url of [share, bare]) await side(url, warmUpSeconds);
+  const measured = await interleave(rounds, {
+    cloudyard: () => side(share, seconds),
+    bare: () => side(bare, seconds),
+    pgbench: () => select(seconds),
+  });
+  return [
+    {
+      what: 'get share / bare Fastify route',
+      values: ratios(measured.cloudyard, measured.bare),
+      measured: perSecond(measured.cloudyard),
+      peer: perSecond(measured.bare),
+      bar: { atLeast: 0.25 },
+    },
+    againstPgbench(measured.cloudyard, measured.pgbench),
+  ];
+}
+
+function againstPgbench(cloudyard: number[], pgbench: number[]): Row {
+  const what = 'get share / pgbench select';
+  if (missingPgbench) return { what, note: missingPgbench };
+  return {
+    what,
+    values: ratios(cloudyard, pgbench),
+    measured: perSecond(cloudyard),
+    peer: perSecond(pgbench),
+    bar: { atLeast: 0.2 },
+  };
+}
+
+async function selectsPerSecond(workplace: Workplace, { database }: Cloudyard, script: Script, length: number) {
+  return missingPgbench ? NaN : transactionsPerSecond(workplace, database, script, { clients, seconds: length });
+}
+
+/** In a process of its own, under the same Node, answering the bytes that the server answers. Returns its URL. */
+async function startBareRoute(workplace: Workplace, cloudyard: Cloudyard, share: string): Promise<string> {
+  const bytes = await fetch(share, { headers: cloudyard.headers }).then((response) => response.text());
+  const bodyFile = join(workplace.dir, 'share.json');
+  writeFileSync(bodyFile, bytes);
+  const port = await freePort();
+  const program = fileURLToPath(new URL('bare-route.ts', import.meta.url));
+  const child = spawn(process.execPath, [program, String(port), bodyFile], { stdio: ['ignore', 'pipe', 'inherit'] });
+  workplace.closing(async () => {
+    child.kill();
+    await once(child, 'exit');
+  });
+  await once(child.stdout, 'data');
+  return `http://127.0.0.1:${port}/`;
+}

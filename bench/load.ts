@@ -1,0 +1,50 @@
+/** Load over keep-alive connections: `wrk` where it is installed, otherwise a small generator in a process of its own. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { findProgram } from './programs.ts';
+import type { Workplace } from './workplace.ts';
+
+const execute = promisify(execFile);
+
+export interface Load {
+  method: 'GET' | 'POST';
+  url: string;
+  headers: Record<string, string>;
+  body?: unknown;
+  connections: number;
+  seconds: number;
+}
+
+const wrk = findProgram('wrk');
+
+/** Requests a second. @throws when one of them was not answered 2xx */
+export async function requestsPerSecond(workplace: Workplace, load: Load): Promise<number> {
+  return wrk ? withWrk(wrk, workplace, load) : withOwn(load);
+}
+
+async function withWrk(program: string, { dir }: Workplace, load: Load): Promise<number> {
+  const { method, url, headers, body, connections, seconds } = load;
+  const script = join(dir, 'load.lua');
+  const given = body === undefined ? '' : JSON.stringify(body);
+  writeFileSync(script, `wrk.method = "${method}"\nwrk.body = ${given ? `[==[${given}]==]` : 'nil'}\n`);
+  const fields = { ...headers, ...(given && { 'content-type': 'application/json' }) };
+  const { stdout } = await execute(program, [
+    ...['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--script', script],
+    ...Object.entries(fields).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
+    url,
+  ]);
+  const trouble = /Non-2xx or 3xx responses: \d+|Socket errors: [^\n]*/.exec(stdout);
+  if (trouble) throw new Error(`${method} ${url}: ${trouble[0]}`);
+  return Number(/Requests\/sec: +([\d.]+)/.exec(stdout)![1]);
+}
+
+async function withOwn(load: Load): Promise<number> {
+  const program = fileURLToPath(new URL('load-process.ts', import.meta.url));
+  const { stdout } = await execute(process.execPath, [program, JSON.stringify(load)]);
+  const { requests, failures, seconds } = JSON.parse(stdout) as { requests: number; failures: number; seconds: number };
+  if (failures > 0) throw new Error(`${load.method} ${load.url}: ${failures} of ${requests} requests failed`);
+  return requests / seconds;
+}

@@ -1,0 +1,52 @@
+/**
+ * `npm run bench [name…]`: measures what is said to be fast, and prints one table. It is a measurement and no test: a
+ * bar that is missed is printed, not failed on.
+ */
+import { createShare } from './create-share.ts';
+import { finishShare } from './finish-share.ts';
+import { getShare } from './get-share.ts';
+import { listShares } from './list-shares.ts';
+import { startServer } from './start-server.ts';
+import { tableOf } from './table.ts';
+import type { Row } from './table.ts';
+import { createWorkplace } from './workplace.ts';
+import type { Workplace } from './workplace.ts';
+
+/** A part of the run: it starts what it needs in the workplace, and leaves it to the workplace to stop. */
+type Bench = (workplace: Workplace) => Promise<Row[]>;
+
+const benches: Record<string, Bench> = {
+  get: getShare,
+  create: createShare,
+  finish: finishShare,
+  list: listShares,
+  start: startServer,
+};
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !Object.hasOwn(benches, name));
+if (unknown.length > 0) {
+  process.stderr.write(`there is no bench ${unknown.join(', ')}; there are: ${Object.keys(benches).join(', ')}\n`);
+  process.exit(2);
+}
+
+const rows: Row[] = [];
+for (const name of asked.length > 0 ? asked : Object.keys(benches)) rows.push(...(await run(name)));
+process.stdout.write(`\n${tableOf(rows)}\n`);
+process.exit(0);
+
+/** One that breaks shows as a row, and the others still run. */
+async function run(name: string): Promise<Row[]> {
+  const began = performance.now();
+  process.stderr.write(`${name} …`);
+  const workplace = createWorkplace();
+  try {
+    return await benches[name]!(workplace);
+  } catch (error) {
+    process.stderr.write(`\n${(error as Error).stack}\n`);
+    return [{ what: name, note: `failed: ${(error as Error).message.split('\n')[0]}` }];
+  } finally {
+    await workplace.clear();
+    process.stderr.write(` ${Math.round((performance.now() - began) / 1000)} s\n`);
+  }
+}

@@ -1,0 +1,42 @@
+/** `npm start`: how long until it serves, on an empty data directory and again, and what it weighs when nobody asks. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startCloudyard } from './cloudyard.ts';
+import type { Row } from './table.ts';
+import type { Workplace } from './workplace.ts';
+
+const restarts = 3;
+const idleMs = 10_000;
+
+export async function startServer(workplace: Workplace): Promise<Row[]> {
+  const first = await startCloudyard(workplace, { command: 'start', throughNpm: true });
+  await sleep(idleMs);
+  const idle = residentMegabytes(first.pid);
+  await first.stop();
+  const again: number[] = [];
+  for (let i = 0; i < restarts; i++) {
+    const server = await startCloudyard(workplace, { command: 'start', throughNpm: true });
+    again.push(server.readyAfterMs / 1000);
+    await server.stop();
+  }
+  return [
+    { what: 'first start to ready', values: [first.readyAfterMs / 1000], unit: 's', bar: { atMost: 8 } },
+    { what: 'restart to ready', values: again, unit: 's', bar: { atMost: 2 } },
+    memoryRow(idle),
+  ];
+}
+
+function memoryRow(idle: number | null): Row {
+  const what = `memory of the Node process, idle for ${idleMs / 1000} s`;
+  if (idle === null) return { what, note: 'skipped: this system has no /proc' };
+  return { what, values: [idle], unit: 'MB', bar: { atMost: 180 } };
+}
+
+function residentMegabytes(pid: number): number | null {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)![1]) / 1024;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What the peer runs is what the server runs: the statements are recorded from the services themselves, not copied, so
+ * that the comparison follows every change of them.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import pg from 'pg';
+
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+/** A script for pgbench, with the variables that it refers to. */
+export interface Script {
+  text: string;
+  variables: Record<string, string>;
+}
+
+type Query = (...args: unknown[]) => unknown;
+
+/** The statements that `work` sends, on whatever connection. Other work of this process is not recorded. */
+export async function recordStatements(work: () => Promise<unknown>): Promise<Statement[]> {
+  const recorded = new AsyncLocalStorage<Statement[]>();
+  const statements: Statement[] = [];
+  const client = pg.Client.prototype as unknown as { query: Query };
+  const { query } = client;
+  client.query = function (...args) {
+    recorded.getStore()?.push(statementOf(args));
+    return query.apply(this, args);
+  };
+  try {
+    await recorded.run(statements, work);
+  } finally {
+    client.query = query;
+  }
+  return statements;
+}
+
+function statementOf([config, values]: unknown[]): Statement {
+  if (typeof config === 'string') return { text: config, values: Array.isArray(values) ? values : [] };
+  const given = config as Statement;
+  return { text: given.text, values: given.values ?? (Array.isArray(values) ? values : []) };
+}
+
+/**
+ * A script that repeats the work with new ids. Takes two recordings: what is the same in both is sent as it is, times are
+ * the time, and a UUID that differs is a new random one in each transaction.
+ */
+export function scriptOf(one: Statement[], other: Statement[]): Script {
+  const variables: Record<string, string> = {};
+  const fresh = new Map<string, string>();
+  const parameter = (value: unknown, otherValue: unknown): string => {
+    if (value === null) return 'null';
+    if (value instanceof Date) return 'now()';
+    const text = asText(value);
+    if (text === asText(otherValue)) return `:${define(variables, text)}`;
+    return expression(value, text, fresh);
+  };
+  const lines = one.map(({ text, values }, i) =>
+    text.replace(/\$(\d+)/g, (_, n) => parameter(values[n - 1], other[i]!.values[n - 1])),
+  );
+  const setting = [...fresh.values()].map((name) => `\\set ${name} random(0, ${2 ** 48 - 1})`);
+  return { text: [...setting, ...lines.map((line) => `${line};`)].join('\n'), variables };
+}
+
+function define(variables: Record<string, string>, value: string): string {
+  const known = Object.keys(variables).find((name) => variables[name] === value);
+  const name = known ?? `given_${Object.keys(variables).length}`;
+  variables[name] = value;
+  return name;
+}
+
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+/** pgbench has whole numbers only, so PostgreSQL makes the UUID out of one: 48 random bits. */
+function expression(value: unknown, text: string, fresh: Map<string, string>): string {
+  const made = text.replace(uuid, (id) => {
+    if (!fresh.has(id)) fresh.set(id, `random_${fresh.size}`);
+    return `b3c80000-0000-4000-8000-' || lpad(to_hex(:${fresh.get(id)}::bigint), 12, '0') || '`;
+  });
+  if (made === text) throw new Error(`what changes from one run to the next is no UUID: ${text}`);
+  return `('${made}')::${typeof value === 'string' ? 'uuid' : 'jsonb'}`;
+}
+
+/** As pg sends it. */
+function asText(value: unknown): string {
+  if (Array.isArray(value)) return `{${value.map(asText).join(',')}}`;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
