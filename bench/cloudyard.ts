@@ -31,7 +31,7 @@ export interface Cloudyard {
 export interface Launch {
   /** `serve` accepts and leaves the work to nobody; `start` works, too. */
   command: 'serve' | 'start';
-  /** Through `npm start`, as a person does it, rather than the server alone. */
+  /** As `npm start`, whose own time then counts, too. */
   throughNpm?: boolean;
 }
 
@@ -68,13 +68,10 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
 function launchServer({ command, throughNpm }: Launch, logFile: string, settings: Record<string, string>) {
   const log = openSync(logFile, 'w');
   const npm = process.env.npm_execpath;
-  const [file, ...args] =
-    throughNpm && npm
-      ? [process.execPath, npm, 'start']
-      : [process.execPath, join(root, throughNpm ? 'bin/cloudyard.mjs' : 'src/main/cloudyard.ts'), command];
+  const args = throughNpm && npm ? [npm, 'start'] : [join(root, 'bin', 'cloudyard.mjs'), command];
   // Neither Ctrl-C nor the operator's own settings reach it: the bench stops what it started.
   const env = Object.entries(process.env).filter(([name]) => !/^(CLOUDYARD_|DATABASE_URL$|npm_)/.test(name));
-  const child = spawn(file!, args, {
+  const child = spawn(process.execPath, args, {
     cwd: root,
     env: { ...Object.fromEntries(env), ...settings },
     stdio: ['ignore', log, log],

@@ -52,7 +52,7 @@ type Client = (method: string, path: string, body?: string) => Promise<any>;
 
 /** Node's own client on kept connections: `fetch` costs more than the server's part of some of these requests. */
 function createClient({ url, headers }: Cloudyard): Client {
-  const agent = new Agent({ keepAlive: true, noDelay: true });
+  const agent = new Agent({ keepAlive: true });
   return (method, path, body) =>
     new Promise((resolve, reject) => {
       const fields = { ...headers, ...(body && { 'content-type': 'application/json' }) };
@@ -67,4 +67,3 @@ function createClient({ url, headers }: Cloudyard): Client {
       sent.once('error', reject).end(body);
     });
 }
-

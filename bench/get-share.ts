@@ -17,8 +17,8 @@ import { perSecond } from './table.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
-const rounds = 5;
-const seconds = 2;
+const rounds = 9;
+const seconds = 1;
 const warmUpSeconds = 3;
 const connections = 32;
 /** As many as the server's pool has. */
@@ -52,6 +52,7 @@ export async function getShare(workplace: Workplace): Promise<Row[]> {
       values: ratios(measured.cloudyard, measured.bare),
       measured: perSecond(measured.cloudyard),
       peer: perSecond(measured.bare),
+      unit: 'ratio',
       bar: { atLeast: 0.25 },
     },
     againstPgbench(measured.cloudyard, measured.pgbench),
@@ -60,12 +61,13 @@ export async function getShare(workplace: Workplace): Promise<Row[]> {
 
 function againstPgbench(cloudyard: number[], pgbench: number[]): Row {
   const what = 'get share / pgbench select';
-  if (missingPgbench) return { what, note: missingPgbench };
+  if (missingPgbench) return { what, why: missingPgbench };
   return {
     what,
     values: ratios(cloudyard, pgbench),
     measured: perSecond(cloudyard),
     peer: perSecond(pgbench),
+    unit: 'ratio',
     bar: { atLeast: 0.2 },
   };
 }

@@ -38,6 +38,7 @@ export async function listShares(workplace: Workplace): Promise<Row[]> {
       values: measured.many.map((time, round) => time / measured.few[round]!),
       measured: `${median(measured.many).toFixed(2)} ms`,
       peer: `${median(measured.few).toFixed(2)} ms`,
+      unit: 'ratio',
       bar: { atMost: 1.3 },
     },
   ];

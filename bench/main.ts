@@ -44,7 +44,7 @@ async function run(name: string): Promise<Row[]> {
     return await benches[name]!(workplace);
   } catch (error) {
     process.stderr.write(`\n${(error as Error).stack}\n`);
-    return [{ what: name, note: `failed: ${(error as Error).message.split('\n')[0]}` }];
+    return [{ what: name, why: `failed: ${(error as Error).message.split('\n')[0]}` }];
   } finally {
     await workplace.clear();
     process.stderr.write(` ${Math.round((performance.now() - began) / 1000)} s\n`);

@@ -28,7 +28,7 @@ export async function startServer(workplace: Workplace): Promise<Row[]> {
 
 function memoryRow(idle: number | null): Row {
   const what = `memory of the Node process, idle for ${idleMs / 1000} s`;
-  if (idle === null) return { what, note: 'skipped: this system has no /proc' };
+  if (idle === null) return { what, why: 'skipped: this system has no /proc' };
   return { what, values: [idle], unit: 'MB', bar: { atMost: 180 } };
 }
 

@@ -1,21 +1,27 @@
 /** The one table that a run prints. */
 import { median, spread } from './rounds.ts';
 
-export interface Row {
+export type Row = Measured | NotMeasured;
+
+export interface Measured {
   what: string;
-  /** The figure of each round; the median counts. Absent when it was not measured, and `note` says why. */
-  values?: number[];
-  unit?: keyof typeof formats;
-  /** What the ratio is made of, in words. */
+  /** The figure of each round; the median counts. */
+  values: number[];
+  unit: keyof typeof formats;
+  /** What a ratio is made of, in words. */
   measured?: string;
   peer?: string;
-  bar?: { atLeast: number } | { atMost: number };
-  note?: string;
+  bar: { atLeast: number } | { atMost: number };
+}
+
+export interface NotMeasured {
+  what: string;
+  why: string;
 }
 
 const formats = {
   ratio: (value: number) => value.toFixed(2),
-  ms: (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`,
+  ms: (value: number) => `${value.toFixed(0)} ms`,
   s: (value: number) => `${value.toFixed(1)} s`,
   MB: (value: number) => `${value.toFixed(0)} MB`,
 };
@@ -23,25 +29,21 @@ const formats = {
 const heads = ['what', 'Cloudyard', 'peer', 'value', 'rounds', 'bar', 'reached'];
 
 export function tableOf(rows: Row[]): string {
-  const cells = [heads, ...rows.map(cellsOf)];
-  const widths = heads.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const lines = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd());
-  return [lines[0], '-'.repeat(Math.max(...lines.map((line) => line.length))), ...lines.slice(1)].join('\n');
+  const cells = [heads, ...rows.map((row) => ('why' in row ? [row.what, row.why] : cellsOf(row)))];
+  // A reason runs on over the columns of the figures that it stands for.
+  const widthOf = (row: string[], column: number) => (column === 0 || row.length > 2 ? row[column]!.length : 0);
+  const widths = heads.map((_, column) => Math.max(...cells.map((row) => widthOf(row, column))));
+  const [head, ...lines] = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+  return [head, '-'.repeat(head!.length), ...lines].join('\n');
 }
 
-function cellsOf(row: Row): string[] {
-  const { what, measured = '', peer = '', values, unit = 'ratio', bar, note } = row;
-  if (!values) return [what, note ?? ''];
+function cellsOf({ what, measured = '', peer = '', values, unit, bar }: Measured): string[] {
   const format = formats[unit];
   const value = median(values);
-  const [low, high] = spread(values);
-  const rounds = values.length > 1 ? `${format(low)} – ${format(high)}` : '';
-  return [what, measured, peer, format(value), rounds, ...(bar ? barCells(bar, value, format) : [note ?? ''])];
-}
-
-function barCells(bar: NonNullable<Row['bar']>, value: number, format: (value: number) => string): string[] {
-  if ('atLeast' in bar) return [`≥ ${format(bar.atLeast)}`, value >= bar.atLeast ? 'yes' : 'NO'];
-  return [`≤ ${format(bar.atMost)}`, value <= bar.atMost ? 'yes' : 'NO'];
+  const rounds = values.length > 1 ? spread(values).map(format).join(' – ') : '';
+  const [sign, limit, reached] =
+    'atLeast' in bar ? ['≥', bar.atLeast, value >= bar.atLeast] : ['≤', bar.atMost, value <= bar.atMost];
+  return [what, measured, peer, format(value), rounds, `${sign} ${format(limit)}`, reached ? 'yes' : 'NO'];
 }
 
 /** For the columns that show what a ratio is made of. */

@@ -109,7 +109,7 @@ CREATE TABLE "subnets" (
 	"region_id" integer NOT NULL,
 	"network_id" uuid NOT NULL,
 	"name" text NOT NULL,
-	"cidr" text NOT NULL,
+	"cidr" "cidr" NOT NULL,
 	"ip_version" integer NOT NULL,
 	"gateway_ip" text,
 	"enable_dhcp" boolean NOT NULL,

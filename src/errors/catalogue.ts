@@ -78,3 +78,21 @@ export function resourceLocked(what: string, id: string, taskId: string): Client
     },
   );
 }
+
+/** Things of one kind that use something: how many, and some of their ids. */
+export interface Uses {
+  kind: string;
+  count: number;
+  ids: string[];
+}
+
+/** 409 naming what must go first. */
+export function inUse(what: string, id: string | number, uses: Uses[]): ClientError {
+  const users = uses.map(usesInWords).join(', ') || 'another resource';
+  return new ClientError('InUse', `${what} ${id} is in use by ${users}; delete what uses it first`);
+}
+
+/** `2 networks (<id>, <id>)` */
+function usesInWords({ kind, count, ids }: Uses): string {
+  return `${count} ${kind}${count === 1 ? '' : 's'} (${ids.join(', ')}${count > ids.length ? ', …' : ''})`;
+}

@@ -6,10 +6,9 @@
 import Ajv from 'ajv';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import ipaddr from 'ipaddr.js';
 import type { TSchema } from 'typebox';
 import type { FieldError } from '../errors/catalogue.ts';
-import { canonicalNetwork } from '../platform/network-address.ts';
+import { canonicalNetwork, isAddress } from '../platform/network-address.ts';
 
 type Check = (data: unknown) => true | { error: ValidationError };
 
@@ -42,7 +41,9 @@ function createAjv(coerceTypes: boolean | 'array') {
     strict: false,
   });
   addFormats.default(ajv);
-  ajv.addFormat('ip-address', ipaddr.isValid);
+  // The package's own takes `urn:uuid:…` too, which PostgreSQL does not.
+  ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+  ajv.addFormat('ip-address', isAddress);
   ajv.addFormat('ip-network', (text: string) => canonicalNetwork(text) !== null);
   return ajv;
 }
@@ -54,8 +55,23 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   return (data) => {
     const branch = select && isRecord(data) ? select(data) : 0;
     const validate = branches[branch]!;
-    return validate(data) || { error: new ValidationError(describe(validate)) };
+    // What its schema knows is not deeply nested, so only that is walked through.
+    const errors = validate(data) ? unstorable(data, []) : describe(validate);
+    return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxReported)) };
   };
+}
+
+/** Text that PostgreSQL cannot hold: NUL characters, and halves of surrogate pairs. */
+function unstorable(data: unknown, path: string[]): FieldError[] {
+  if (typeof data === 'string') {
+    if (!data.includes('\0') && data.isWellFormed()) return [];
+    return [{ path: path.join('.'), message: 'must not have NUL characters or halves of surrogate pairs' }];
+  }
+  if (data === null || typeof data !== 'object') return [];
+  return Object.entries(data).flatMap(([key, value]) => [
+    ...(Array.isArray(data) ? [] : unstorable(key, path)),
+    ...unstorable(value, [...path, key]),
+  ]);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -66,12 +82,17 @@ const maxReported = 100;
 
 function describe(validate: ValidateFunction): FieldError[] {
   const seen = new Set<string>();
-  const described = (validate.errors ?? [])
+  const errors = validate.errors ?? [];
+  const isOnlyNull = (e: ErrorObject) =>
+    e.params.type === 'null' && errors.some((other) => other !== e && other.instancePath === e.instancePath);
+  const described = errors
     // A union reports each branch and then itself; a property name reports itself and then its map.
     .filter((e) => e.keyword !== 'anyOf' && e.keyword !== 'if' && e.keyword !== 'propertyNames')
+    // Of what may be null, say what it may be otherwise.
+    .filter((e) => !isOnlyNull(e))
     .map(fieldError)
     .filter((e) => !seen.has(`${e.path} ${e.message}`) && seen.add(`${e.path} ${e.message}`));
-  return described.slice(0, maxReported);
+  return described;
 }
 
 function fieldError(error: ErrorObject): FieldError {

@@ -1,10 +1,15 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+
+/** Four decimal numbers without leading zeros, or IPv6 without a zone. */
+export function isAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes('%');
+}
 
 /** An address or CIDR in its one spelling: `1.2.3.4` is `1.2.3.4/32`. Null when it is neither, or has host bits. */
 export function canonicalNetwork(text: string): string | null {
   const [address = '', prefix, ...rest] = text.split('/');
-  if (rest.length > 0 || !(ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address))) return null;
-  if (address.includes('%')) return null;
+  if (rest.length > 0 || !isAddress(address)) return null;
   const parsed = ipaddr.parse(address);
   const bits = parsed.kind() === 'ipv4' ? 32 : 128;
   if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)) return null;

@@ -19,14 +19,17 @@ export interface ResourceKey {
   regionId: number;
 }
 
+/** The key of what lives in rows alone: it may be in no region. */
+export type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
+
 /** A resource and the region whose worker serves it. */
 export type Placed = Pick<ResourceKey, 'id' | 'regionId'>;
 
-export interface NewTask {
+export interface NewTask<Key = ResourceKey> {
   id?: string;
   /** E.g. `create_file_share`. */
   type: string;
-  key: ResourceKey;
+  key: Key;
   projectId: number | null;
   /** The generation of the resource that the task waits for. */
   generation: number;
@@ -82,7 +85,7 @@ export interface Tasks {
   /** Writes a task and the job that serves it. Returns the task's id. */
   enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
   /** Writes a task that is done with this very transaction, for resources that live in rows alone. */
-  recordFinished(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
+  recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
   /** Asks for a reconcile that no customer waits for, now or after some seconds. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
   /** The task that locks the resource, or null. Lock the resource's row first. */
@@ -98,7 +101,7 @@ export interface Tasks {
 
 /** `onEnd` hears of every task that ended, for metrics; it may not throw. */
 export function createTasks(clock: Clock, onEnd: (type: string, state: string, seconds: number) => void): Tasks {
-  const values = (id: string, context: RequestContext, task: NewTask) => [
+  const values = (id: string, context: RequestContext, task: NewTask<RecordKey>) => [
     task.key.regionId,
     task.key.resource,
     task.key.id,

@@ -1,5 +1,6 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm';
+import type { Uses } from '../../errors/catalogue.ts';
 import { prepared, preparedQuery } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { rowCounts } from '../../platform/table.ts';
@@ -214,12 +215,13 @@ export async function known(db: Db, ids: string[]): Promise<Set<string>> {
   return new Set(rows.map((row) => row.id));
 }
 
-/** What of a project keeps it from being deleted, in words. */
-export async function usesOfProject(tx: Tx, projectId: number): Promise<string[]> {
-  const rows = await tx
-    .select({ id: fileShares.id })
-    .from(fileShares)
-    .where(eq(fileShares.projectId, projectId))
-    .limit(3);
-  return rows.map((row) => `file share ${row.id}`);
+const readUsesOfProject = prepared<Uses>(
+  'file_share_uses_of_project',
+  `select 'file share' as kind, count(*) as count, (array_agg(id order by created_at, id))[1:3] as ids
+   from file_shares where project_id = $1 having count(*) > 0`,
+);
+
+/** What of file shares stands in a project. */
+export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
+  return readUsesOfProject(tx, projectId);
 }

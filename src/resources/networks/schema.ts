@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
 export const NetworkPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, network_id: Uuid });
@@ -27,19 +28,6 @@ export const UpdateNetwork = Type.Object(
   { additionalProperties: false },
 );
 export type UpdateNetwork = Static<typeof UpdateNetwork>;
-
-const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$' });
-
-/** Query parameters that filter by tags. */
-export const TagFilterQuery = {
-  tag_key: Type.Optional(Type.Array(TagKey, { description: 'only what has all of these tags' })),
-  tag_key_value: Type.Optional(
-    Type.String({ description: 'only what has these tags: a JSON object such as {"env":"test"}, or env=test' }),
-  ),
-  /** The Terraform provider's names for the two. */
-  metadata_k: Type.Optional(TagKey),
-  metadata_kv: Type.Optional(Type.String()),
-};
 
 export const ListNetworks = Type.Object({
   ...Paging(1000),

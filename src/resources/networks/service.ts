@@ -1,19 +1,19 @@
 /** The rules of networks. Networks live in rows alone, so every change is done with its transaction. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput, notFound } from '../../errors/catalogue.ts';
+import { inUse, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { postgresCode } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
+import { tagFilterOf } from '../../tags/filter.ts';
 import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
-import { inUse, usesInWords } from '../projects/service.ts';
 import type { CreateNetwork, ListNetworks, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
-import type { NetworkRow, NetworkView, TagFilter } from './store.ts';
+import type { NetworkRow, NetworkView } from './store.ts';
 
 export interface NetworksDeps {
   db: Db;
@@ -115,9 +115,9 @@ export function createNetworks(deps: NetworksDeps) {
         const network = await store.lock(tx, scope, id, 'update');
         if (!network) throw notFound('network', id);
         const uses = await store.uses(tx, id);
-        if (uses.length > 0) throw inUse('network', id, uses.map(usesInWords));
+        if (uses.length > 0) throw inUse('network', id, uses);
         await store.remove(tx, id).catch((error: unknown) => {
-          throw postgresCode(error) === foreignKeyViolation ? inUse('network', id, ['another resource']) : error;
+          throw postgresCode(error) === foreignKeyViolation ? inUse('network', id, []) : error;
         });
         const done = { type: 'delete_network', key: keyOf(network), projectId: network.projectId, generation: 1 };
         const taskId = await tasks.recordFinished(tx, context, done);
@@ -126,10 +126,8 @@ export function createNetworks(deps: NetworksDeps) {
       });
     },
 
-    /** What of networks stands in a project, in words. */
-    async usesOfProject(tx: Tx, projectId: number): Promise<string[]> {
-      return (await store.usesOfProject(tx, projectId)).map(usesInWords);
-    },
+    /** What of networks stands in a project. */
+    usesOfProject: store.usesOfProject,
 
     /**
      * Where a new resource goes: the network and subnet that its creator named, or else the project's default ones in
@@ -172,38 +170,6 @@ export function createNetworks(deps: NetworksDeps) {
       await quota.reserve(tx, scope, { network_count: 1, subnet_count: 1 });
     },
   };
-}
-
-type TagQuery = { tag_key?: string[]; tag_key_value?: string; metadata_k?: string; metadata_kv?: string };
-
-/** What a list is to be filtered by. @throws ClientError 400 when a pair can be read neither as a JSON object of strings nor as `key=value` */
-export function tagFilterOf(query: TagQuery): TagFilter {
-  return {
-    keys: [...(query.tag_key ?? []), ...(query.metadata_k === undefined ? [] : [query.metadata_k])],
-    pairs: { ...pairsOf('tag_key_value', query.tag_key_value), ...pairsOf('metadata_kv', query.metadata_kv) },
-  };
-}
-
-function pairsOf(path: string, text: string | undefined): Record<string, string> {
-  if (text === undefined) return {};
-  if (!text.trimStart().startsWith('{')) {
-    const at = text.indexOf('=');
-    if (at > 0) return { [text.slice(0, at)]: text.slice(at + 1) };
-  }
-  const pairs = parseJson(text);
-  const isMap = pairs !== null && typeof pairs === 'object' && !Array.isArray(pairs);
-  if (!isMap || Object.values(pairs).some((value) => typeof value !== 'string')) {
-    throw invalidInput([{ path, message: 'must be a JSON object of strings such as {"env":"test"}, or env=test' }]);
-  }
-  return pairs as Record<string, string>;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** Numbers of a network as they would be on a wire; unique only by luck, as no wire carries it. */

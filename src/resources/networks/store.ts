@@ -3,10 +3,11 @@
  * may look at what networks refer to and at what refers to them.
  */
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
 import { prepared } from '../../platform/db.ts';
+import type { Uses } from '../../errors/catalogue.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { hasTags } from '../../tags/filter.ts';
+import type { TagFilter } from '../../tags/filter.ts';
 import { subnets } from '../subnets/table.ts';
 import type { ListNetworks } from './schema.ts';
 import { networks } from './table.ts';
@@ -86,21 +87,6 @@ export async function list(
   return { count, rows: rows.map(asView) };
 }
 
-/** The tags that a listed resource must have: these keys, and these keys with these values. */
-export interface TagFilter {
-  keys: string[];
-  pairs: Record<string, string>;
-}
-
-/** Conditions on a column of tags, see tags/tags.ts. */
-export function hasTags(column: PgColumn, { keys, pairs }: TagFilter): SQL[] {
-  const conditions: SQL[] = [];
-  if (keys.length > 0) conditions.push(sql`${column} ?& ${sql.param(keys)}::text[]`);
-  const wanted = Object.entries(pairs).map(([key, value]) => [key, { value }]);
-  if (wanted.length > 0) conditions.push(sql`${column} @> ${JSON.stringify(Object.fromEntries(wanted))}::jsonb`);
-  return conditions;
-}
-
 const holdClient = prepared<{ client_id: number }>(
   'network_hold_project',
   'select client_id from projects where id = $1 and deleted_at is null for key share',
@@ -157,13 +143,6 @@ export async function chooseForNewResource(
 ): Promise<{ networkId: string; subnetId: string | null } | null> {
   const [row] = await choose(tx, where.projectId, where.regionId, networkId, subnetId);
   return row ? { networkId: row.network_id, subnetId: row.subnet_id } : null;
-}
-
-/** How many of a kind refer to a thing, and the ids of some of them. */
-export interface Uses {
-  kind: string;
-  count: number;
-  ids: string[];
 }
 
 const readUses = prepared<Uses>(

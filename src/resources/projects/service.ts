@@ -1,6 +1,7 @@
 /** The rules of projects. Projects live in rows alone, so every change is done with its transaction. */
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, notFound } from '../../errors/catalogue.ts';
+import { ClientError, inUse, notFound } from '../../errors/catalogue.ts';
+import type { Uses } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -21,8 +22,8 @@ import type {
 import * as store from './store.ts';
 import type { NewProject, ProjectRow } from './store.ts';
 
-/** Says in words what of one kind stands in a project: `['2 networks (<id>, <id>)']`, or nothing. */
-export type UsesOfProject = (tx: Tx, projectId: number) => Promise<string[]>;
+/** What of one kind of resource stands in a project. */
+export type UsesOfProject = (tx: Tx, projectId: number) => Promise<Uses[]>;
 
 export interface ProjectsDeps {
   db: Db;
@@ -119,7 +120,7 @@ export function createProjects(deps: ProjectsDeps) {
         if (project.isDefault) {
           throw new ClientError('Conflict', `project ${id} is the default project of its client; it cannot be deleted`);
         }
-        const uses: string[] = [];
+        const uses: Uses[] = [];
         for (const usesOfProject of deps.usedBy) uses.push(...(await usesOfProject(tx, id)));
         if (uses.length > 0) throw inUse('project', id, uses);
         await store.update(tx, id, { deletedAt: clock.now() });
@@ -127,7 +128,7 @@ export function createProjects(deps: ProjectsDeps) {
         const taskId = await tasks.recordFinished(tx, context, {
           type: 'delete_project',
           // A project is in no region.
-          key: { resource: 'project', id: String(id), regionId: null as unknown as number },
+          key: { resource: 'project', id: String(id), regionId: null },
           projectId: id,
           generation: 1,
         });
@@ -136,16 +137,6 @@ export function createProjects(deps: ProjectsDeps) {
       });
     },
   };
-}
-
-/** 409 naming what must go first. */
-export function inUse(what: string, id: string | number, uses: string[]): ClientError {
-  return new ClientError('InUse', `${what} ${id} is in use by ${uses.join(', ')}; delete what uses it first`);
-}
-
-/** `2 networks (<id>, <id>)`; `ids` are some of the `count`. */
-export function usesInWords({ kind, count, ids }: { kind: string; count: number; ids: string[] }): string {
-  return `${count} ${kind}${count === 1 ? '' : 's'} (${ids.join(', ')}${count > ids.length ? ', …' : ''})`;
 }
 
 /** The index decides, so that of two at once one loses, whichever looked first. */

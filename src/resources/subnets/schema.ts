@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, IpAddress, IpNetwork, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
-import { TagFilterQuery } from '../networks/schema.ts';
+import { TagFilterQuery } from '../../tags/filter.ts';
 
 export const SubnetPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, subnet_id: Uuid });
 

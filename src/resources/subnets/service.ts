@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, inUse, notFound } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
@@ -12,10 +12,9 @@ import { postgresCode } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Quota } from '../../quota/quota.ts';
+import { tagFilterOf } from '../../tags/filter.ts';
 import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
-import { tagFilterOf } from '../networks/service.ts';
-import { inUse, usesInWords } from '../projects/service.ts';
 import type { CreateSubnet, ListSubnets, Subnet, SubnetCollection, UpdateSubnet } from './schema.ts';
 import * as store from './store.ts';
 import type { SubnetRow, SubnetView } from './store.ts';
@@ -95,9 +94,9 @@ export function createSubnets(deps: SubnetsDeps) {
         const subnet = await store.lock(tx, scope, id, 'update');
         if (!subnet) throw notFound('subnet', id);
         const uses = await store.uses(tx, id);
-        if (uses.length > 0) throw inUse('subnet', id, uses.map(usesInWords));
+        if (uses.length > 0) throw inUse('subnet', id, uses);
         await store.remove(tx, id).catch((error: unknown) => {
-          throw postgresCode(error) === foreignKeyViolation ? inUse('subnet', id, ['another resource']) : error;
+          throw postgresCode(error) === foreignKeyViolation ? inUse('subnet', id, []) : error;
         });
         const done = { type: 'delete_subnet', key: keyOf(subnet), projectId: subnet.projectId, generation: 1 };
         const taskId = await tasks.recordFinished(tx, context, done);
@@ -106,10 +105,8 @@ export function createSubnets(deps: SubnetsDeps) {
       });
     },
 
-    /** What of subnets stands in a project, in words. */
-    async usesOfProject(tx: Tx, projectId: number): Promise<string[]> {
-      return (await store.usesOfProject(tx, projectId)).map(usesInWords);
-    },
+    /** What of subnets stands in a project. */
+    usesOfProject: store.usesOfProject,
   };
 }
 

@@ -6,9 +6,11 @@ import { and, asc, eq, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { prepared } from '../../platform/db.ts';
+import type { Uses } from '../../errors/catalogue.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { hasTags } from '../networks/store.ts';
-import type { TagFilter, Where } from '../networks/store.ts';
+import { hasTags } from '../../tags/filter.ts';
+import type { TagFilter } from '../../tags/filter.ts';
+import type { Where } from '../networks/store.ts';
 import { networks } from '../networks/table.ts';
 import type { ListSubnets, SubnetOrder } from './schema.ts';
 import { subnets } from './table.ts';
@@ -122,13 +124,6 @@ export async function update(tx: Tx, id: string, changes: Partial<SubnetRow>): P
 
 export async function remove(tx: Tx, id: string): Promise<void> {
   await tx.delete(subnets).where(eq(subnets.id, id));
-}
-
-/** How many of a kind refer to a thing, and the ids of some of them. */
-interface Uses {
-  kind: string;
-  count: number;
-  ids: string[];
 }
 
 const readUses = prepared<Uses>(

@@ -1,0 +1,66 @@
+/** Filtering lists by tags: the query parameters, what they mean, and the SQL. */
+import { sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import { Type } from 'typebox';
+import { invalidInput } from '../errors/catalogue.ts';
+
+const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$' });
+
+/** Query parameters that filter by tags. */
+export const TagFilterQuery = {
+  tag_key: Type.Optional(Type.Array(TagKey, { description: 'only what has all of these tags' })),
+  tag_key_value: Type.Optional(
+    Type.String({ description: 'only what has these tags: a JSON object such as {"env":"test"}, or env=test' }),
+  ),
+  /** The Terraform provider's names for the two. */
+  metadata_k: Type.Optional(TagKey),
+  metadata_kv: Type.Optional(Type.String()),
+};
+
+/** The tags that a listed resource must have: these keys, and these keys with these values. */
+export interface TagFilter {
+  keys: string[];
+  pairs: Record<string, string>;
+}
+
+/** Conditions on a column of tags, see tags/tags.ts. */
+export function hasTags(column: PgColumn, { keys, pairs }: TagFilter): SQL[] {
+  const conditions: SQL[] = [];
+  if (keys.length > 0) conditions.push(sql`${column} ?& ${sql.param(keys)}::text[]`);
+  const wanted = Object.entries(pairs).map(([key, value]) => [key, { value }]);
+  if (wanted.length > 0) conditions.push(sql`${column} @> ${JSON.stringify(Object.fromEntries(wanted))}::jsonb`);
+  return conditions;
+}
+
+type TagQuery = { tag_key?: string[]; tag_key_value?: string; metadata_k?: string; metadata_kv?: string };
+
+/** What a list is to be filtered by. @throws ClientError 400 when a pair can be read neither as a JSON object of strings nor as `key=value` */
+export function tagFilterOf(query: TagQuery): TagFilter {
+  return {
+    keys: [...(query.tag_key ?? []), ...(query.metadata_k === undefined ? [] : [query.metadata_k])],
+    pairs: { ...pairsOf('tag_key_value', query.tag_key_value), ...pairsOf('metadata_kv', query.metadata_kv) },
+  };
+}
+
+function pairsOf(path: string, text: string | undefined): Record<string, string> {
+  if (text === undefined) return {};
+  if (!text.trimStart().startsWith('{')) {
+    const at = text.indexOf('=');
+    if (at > 0) return { [text.slice(0, at)]: text.slice(at + 1) };
+  }
+  const pairs = parseJson(text);
+  const isMap = pairs !== null && typeof pairs === 'object' && !Array.isArray(pairs);
+  if (!isMap || Object.values(pairs).some((value) => typeof value !== 'string')) {
+    throw invalidInput([{ path, message: 'must be a JSON object of strings such as {"env":"test"}, or env=test' }]);
+  }
+  return pairs as Record<string, string>;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ClientError } from '../errors/catalogue.ts';
+import { maxTags, mergeTags, newTags, presentTags, replaceTags, sameTags } from './tags.ts';
+import type { Tags } from './tags.ts';
+
+/** Keys that are properties of every object, and a few that collide, so that patches meet what is there. */
+const key = fc.oneof(
+  fc.constantFrom(
+    'a',
+    'b',
+    'c',
+    'A',
+    'é',
+    '10',
+    '9',
+    ' ',
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'length',
+  ),
+  fc.string({ minLength: 1, maxLength: 8, unit: 'grapheme' }),
+);
+const value = fc.string({ maxLength: 8 });
+/** As JSON.parse makes it: own properties only, `__proto__` among them. */
+const record = <T>(of: fc.Arbitrary<T>, maxKeys = 8): fc.Arbitrary<Record<string, T>> =>
+  fc.uniqueArray(fc.tuple(key, of), { selector: ([k]) => k, maxLength: maxKeys }).map((e) => Object.fromEntries(e));
+const tags: fc.Arbitrary<Tags> = record(fc.record({ value, read_only: fc.boolean() }));
+const patch = fc.oneof({ weight: 8, arbitrary: record(fc.option(value)) }, { weight: 1, arbitrary: fc.constant(null) });
+
+/** What stands in a map of tags, as pairs: no prototype can hide in it. */
+const pairs = (from: Tags) => new Map(Object.entries(from).map(([k, tag]) => [k, tag.value]));
+const readOnlyOf = (from: Tags) => Object.entries(from).filter(([, tag]) => tag.read_only);
+const userOf = (from: Tags) => Object.entries(from).filter(([, tag]) => !tag.read_only);
+
+/** RFC 7386, section 2, on one level of user tags, written from its text. Undefined: not allowed. */
+function rfc7386(current: Tags, given: Record<string, string | null> | null): Map<string, string> | undefined {
+  const result = new Map<string, string>();
+  const frozen = new Set(readOnlyOf(current).map(([k]) => k));
+  for (const [k, tag] of Object.entries(current)) if (given !== null || frozen.has(k)) result.set(k, tag.value);
+  for (const [k, v] of given === null ? [] : Object.entries(given)) {
+    if (frozen.has(k)) return undefined;
+    if (v === null) result.delete(k);
+    else result.set(k, v);
+  }
+  return result.size > 64 ? undefined : result;
+}
+
+function refusal(work: () => unknown): ClientError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ClientError) return error;
+    throw error;
+  }
+  throw new Error('it was not refused');
+}
+
+describe('a merge patch of tags', () => {
+  it('does what RFC 7386 says, and is refused exactly where a read-only tag would be written', () => {
+    fc.assert(
+      fc.property(tags, patch, (current, given) => {
+        const expected = rfc7386(current, given);
+        if (expected) expect(pairs(mergeTags(current, given))).toEqual(expected);
+        else expect(refusal(() => mergeTags(current, given)).status).toBe(400);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('keeps every read-only tag as it is, whatever is sent', () => {
+    fc.assert(
+      fc.property(tags, patch, (current, given) => {
+        if (!rfc7386(current, given)) return;
+        expect(readOnlyOf(mergeTags(current, given))).toEqual(readOnlyOf(current));
+      }),
+    );
+  });
+
+  it('removes all user tags and nothing else when it is null', () => {
+    fc.assert(
+      fc.property(tags, (current) => {
+        expect(userOf(mergeTags(current, null))).toEqual([]);
+        expect(readOnlyOf(mergeTags(current, null))).toEqual(readOnlyOf(current));
+      }),
+    );
+  });
+
+  it('is idempotent, and changes neither of its arguments', () => {
+    fc.assert(
+      fc.property(tags, patch, (current, given) => {
+        const before = structuredClone([Object.entries(current), given && Object.entries(given)]);
+        if (!rfc7386(current, given)) return;
+        const once = mergeTags(current, given);
+        expect(sameTags(mergeTags(once, given), once)).toBe(true);
+        expect([Object.entries(current), given && Object.entries(given)]).toEqual(before);
+      }),
+    );
+  });
+
+  it('treats names such as __proto__ and constructor as names, also after a way through JSON', () => {
+    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      const given = JSON.parse(`{${JSON.stringify(name)}: "v"}`) as Record<string, string>;
+      const stored = JSON.parse(JSON.stringify(newTags(given))) as Tags;
+      expect(presentTags(stored)).toEqual([{ key: name, value: 'v', read_only: false }]);
+      expect(presentTags(mergeTags(stored, { other: '1' })).map((tag) => tag.key)).toEqual([name, 'other'].sort());
+      const removal = JSON.parse(`{${JSON.stringify(name)}: null}`) as Record<string, null>;
+      expect(presentTags(mergeTags(stored, removal))).toEqual([]);
+      expect(presentTags(mergeTags({}, removal))).toEqual([]);
+    }
+    expect(Object.getPrototypeOf({})).toBe(Object.prototype);
+  });
+
+  it('names every read-only tag that it would write, also one that it would write as it is or remove', () => {
+    const current: Tags = { a: { value: '1', read_only: true }, b: { value: '2', read_only: true } };
+    expect(refusal(() => mergeTags(current, { a: '1', b: null, c: '3' })).errors).toEqual([
+      { path: 'tags.a', message: 'is a read-only tag' },
+      { path: 'tags.b', message: 'is a read-only tag' },
+    ]);
+  });
+
+  it('allows 64 tags and refuses the 65th, read-only ones included, counting what it removes', () => {
+    const full = newTags(Object.fromEntries(Array.from({ length: maxTags }, (_, i) => [`k${i}`, 'v'])));
+    full['k0'] = { value: 'v', read_only: true };
+    expect(maxTags).toBe(64);
+    expect(Object.keys(full)).toHaveLength(64);
+    expect(refusal(() => mergeTags(full, { another: 'v' }))).toMatchObject({ status: 400, errors: [{ path: 'tags' }] });
+    expect(Object.keys(mergeTags(full, { another: 'v', k1: null }))).toHaveLength(64);
+    expect(Object.keys(mergeTags(full, { k1: 'other' }))).toHaveLength(64);
+  });
+});
+
+describe('replacing tags', () => {
+  it('leaves the read-only ones and what was given, or is refused as a patch would be', () => {
+    fc.assert(
+      fc.property(tags, record(value), (current, given) => {
+        const clash = Object.keys(given).some((k) => readOnlyOf(current).some(([other]) => other === k));
+        if (clash) expect(refusal(() => replaceTags(current, given)).status).toBe(400);
+        else {
+          const expected = new Map([
+            ...readOnlyOf(current).map(([k, t]) => [k, t.value] as const),
+            ...Object.entries(given),
+          ]);
+          expect(pairs(replaceTags(current, given))).toEqual(expected);
+        }
+      }),
+    );
+  });
+});
+
+describe('tags as they are shown', () => {
+  it('are sorted by key, each once, in the same order however they were written', () => {
+    fc.assert(
+      fc.property(tags, fc.infiniteStream(fc.nat()), (current, random) => {
+        const shuffled = Object.entries(current)
+          .map((entry) => ({ entry, at: random.next().value }))
+          .sort((a, b) => a.at - b.at)
+          .map(({ entry }) => entry);
+        const shown = presentTags(Object.fromEntries(shuffled));
+        const keys = shown.map((tag) => tag.key);
+        expect(new Set(keys)).toEqual(new Set(Object.keys(current)));
+        for (const [i, k] of keys.entries()) if (i > 0) expect(keys[i - 1]! < k).toBe(true);
+        expect(shown).toEqual(presentTags(current));
+        expect(sameTags(Object.fromEntries(shuffled), current)).toBe(true);
+      }),
+    );
+  });
+});

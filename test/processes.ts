@@ -1,0 +1,278 @@
+/**
+ * Cloudyard as real processes: one data directory, the commands that run on it, and what they start (PostgreSQL,
+ * NFS-Ganesha, rpcbind). `cleanUp` ends every process by its id and leaves no mount and no loop device behind; it also
+ * runs when the test process ends without having called it.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { liveProcess } from '../src/platform/daemon.ts';
+import { root } from '../src/main/root.ts';
+import { httpClient } from './http-client.ts';
+import type { HttpClient } from './http-client.ts';
+
+export const bootstrapToken = 'ci$secret-of-the-e2e-tests';
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Running {
+  pid: number;
+  stdout(): string;
+  stderr(): string;
+  /** The JSON lines of its log so far. */
+  log(): Record<string, unknown>[];
+  ended: Promise<Ended>;
+  signal(signal: NodeJS.Signals): void;
+  /** Sends SIGKILL and waits until it is gone. */
+  kill(): Promise<void>;
+  /** Sends SIGINT and waits for the end. */
+  stop(): Promise<Ended>;
+}
+
+export interface Yard extends HttpClient {
+  dataDir: string;
+  port: number;
+  nfsPort: number;
+  mountPort: number;
+  /** What every command runs with, `CLOUDYARD_…` and all. */
+  env: Record<string, string>;
+  /** Starts a command that goes on, and resolves when it says that it is ready. @throws when it ends instead */
+  start(args: string[], env?: Record<string, string>): Promise<Running>;
+  /** Starts a command through bin/cloudyard.mjs, as people do. */
+  startByBin(args: string[], env?: Record<string, string>): Promise<Running>;
+  spawn(args: string[], env?: Record<string, string>): Running;
+  /** Runs a command to its end. */
+  run(args: string[], env?: Record<string, string>): Promise<Ended>;
+  /** Asks the embedded PostgreSQL. */
+  sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Where the embedded PostgreSQL can be reached from elsewhere. */
+  databaseUrl(): string;
+  pids(): { postgres: number | null; ganesha: number | null; rpcbind: number | null };
+  /** Paths under `<data>/file-shares` that are mounted. */
+  mounts(): string[];
+  loopDevices(): string[];
+  cleanUp(): void;
+}
+
+const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
+const script = join(root, 'src', 'main', 'cloudyard.ts');
+const bin = join(root, 'bin', 'cloudyard.mjs');
+
+export async function openYard(settings: Record<string, string> = {}): Promise<Yard> {
+  // Readable for the account that PostgreSQL runs as, when we are root.
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'cloudyard-e2e-')));
+  chmodSync(folder, 0o755);
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir);
+  const [port, nfsPort, mountPort] = [await freePort(), await freePort(), await freePort()];
+  const env = {
+    CLOUDYARD_DATA_DIR: dataDir,
+    CLOUDYARD_PORT: String(port),
+    CLOUDYARD_NFS_PORT: String(nfsPort),
+    CLOUDYARD_NFS_MOUNT_PORT: String(mountPort),
+    CLOUDYARD_BOOTSTRAP_TOKEN: bootstrapToken,
+    CLOUDYARD_LOG_FORMAT: 'json',
+    ...settings,
+  };
+  const launch = (file: string, args: string[], own: Record<string, string> = {}) =>
+    watch(spawn(pinnedNode, [file, ...args], { env: environment({ ...env, ...own }), stdio: ['ignore', 'pipe', 'pipe'] }));
+  const startReady = async (file: string, args: string[], own?: Record<string, string>) => {
+    const running = launch(file, args, own);
+    await until(() => running.stdout().includes('Cloudyard is ready.') || !liveProcess(running.pid), 60, 'ready');
+    if (running.stdout().includes('Cloudyard is ready.')) return running;
+    const { code, stderr, stdout } = await running.ended;
+    throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}${stdout}`);
+  };
+  const shares = join(dataDir, 'file-shares');
+  const cleanUp = () => removeYard(folder, dataDir);
+  process.once('exit', cleanUp);
+  return {
+    ...httpClient(`http://127.0.0.1:${port}`, bootstrapToken),
+    dataDir,
+    port,
+    nfsPort,
+    mountPort,
+    env,
+    start: (args, own) => startReady(script, args, own),
+    startByBin: (args, own) => startReady(bin, args, own),
+    spawn: (args, own) => launch(script, args, own),
+    run: (args, own) => launch(script, args, own).ended,
+    sql: (text, values) => query(postgresOf(dataDir), text, values),
+    databaseUrl() {
+      const { host, port: socket, user, database } = postgresOf(dataDir);
+      return `postgres://${user}@${encodeURIComponent(host)}:${socket}/${database}`;
+    },
+    pids: () => ({
+      postgres: livePid(postmasterFile(dataDir)),
+      ganesha: livePid(join(shares, 'ganesha/ganesha.pid')),
+      rpcbind: livePid(join(shares, 'ganesha/rpcbind.pid')),
+    }),
+    mounts: () => mountsUnder(dataDir),
+    loopDevices: () => loopDevicesOf(dataDir).map(({ device }) => device),
+    cleanUp() {
+      process.off('exit', cleanUp);
+      cleanUp();
+    },
+  };
+}
+
+/** Polls. @throws after so many seconds, naming what it waited for */
+export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
+  const deadline = performance.now() + seconds * 1000;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}`);
+    await sleep(20);
+  }
+}
+
+/** Ours, without what would change how Cloudyard runs. */
+function environment(own: Record<string, string>): Record<string, string> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(CLOUDYARD_|DATABASE_URL$|NODE_OPTIONS$|VITEST|TEST$|NODE_ENV$)/.test(name),
+  );
+  return { ...(Object.fromEntries(inherited) as Record<string, string>), ...own };
+}
+
+function watch(child: ChildProcess): Running {
+  let [stdout, stderr] = ['', ''];
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  return {
+    pid: child.pid!,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    log: () =>
+      `${stdout}\n${stderr}`
+        .split('\n')
+        .filter((line) => line.startsWith('{') && line.endsWith('}'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    ended,
+    signal: (signal) => void child.kill(signal),
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    async stop() {
+      child.kill('SIGINT');
+      return ended;
+    },
+  };
+}
+
+async function query<Row extends pg.QueryResultRow>(
+  options: pg.ClientConfig,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new pg.Client(options);
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Row>(text, values)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+function postmasterFile(dataDir: string): string {
+  return join(dataDir, 'postgres', 'data', 'postmaster.pid');
+}
+
+/** The fourth line of the pid file is the port, the fifth the folder of the socket. */
+function postgresOf(dataDir: string) {
+  const [, , , port, host = ''] = readFileSync(postmasterFile(dataDir), 'utf8').split('\n');
+  return { host, port: Number(port), user: 'cloudyard', database: 'cloudyard' };
+}
+
+function livePid(pidFile: string): number | null {
+  if (!existsSync(pidFile)) return null;
+  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
+  const found = liveProcess(pid);
+  return found && /postgres|ganesha\.nfsd|rpcbind/.test(found.commandLine) ? pid : null;
+}
+
+function mountsUnder(dataDir: string): string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((path) => path.startsWith(`${dataDir}/`));
+}
+
+function loopDevicesOf(dataDir: string): { device: string; file: string }[] {
+  return readdirSync('/sys/block')
+    .filter((name) => name.startsWith('loop'))
+    .map((name) => ({ device: `/dev/${name}`, file: backingFile(name) }))
+    .filter(({ file }) => file.startsWith(`${dataDir}/`));
+}
+
+function backingFile(name: string): string {
+  try {
+    return readFileSync(`/sys/block/${name}/loop/backing_file`, 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+/** Ids of the processes that were given this data directory, whoever started them. */
+function processesOf(dataDir: string): number[] {
+  const mark = `CLOUDYARD_DATA_DIR=${dataDir}\0`;
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return `${readFileSync(`/proc/${pid}/environ`, 'latin1')}\0`.includes(mark);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+function removeYard(folder: string, dataDir: string): void {
+  const postgres = livePid(postmasterFile(dataDir));
+  // Those that supervise go first, or they would start again what follows. SIGQUIT lets PostgreSQL free its memory.
+  const others = processesOf(dataDir).filter((pid) => pid !== postgres);
+  for (const pid of others) send(pid, 'SIGKILL');
+  if (postgres) send(postgres, 'SIGQUIT');
+  waitUntilGone([...others, ...(postgres ? [postgres] : [])]);
+  if (postgres) send(postgres, 'SIGKILL');
+  for (const path of mountsUnder(dataDir)) quietly('umount', '-l', path);
+  for (const { device } of loopDevicesOf(dataDir)) quietly('losetup', '-d', device);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It is gone.
+  }
+}
+
+function waitUntilGone(pids: number[]): void {
+  const giveUp = Date.now() + 5000;
+  const turn = new Int32Array(new SharedArrayBuffer(4));
+  while (pids.some((pid) => liveProcess(pid)) && Date.now() < giveUp) Atomics.wait(turn, 0, 0, 20);
+}
+
+function quietly(file: string, ...args: string[]): void {
+  try {
+    execFileSync(file, args, { stdio: 'ignore' });
+  } catch {
+    // What is not there any more needs no removal.
+  }
+}
