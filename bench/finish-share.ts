@@ -34,7 +34,7 @@ export async function finishShare(workplace: Workplace): Promise<Row[]> {
 async function latencies(client: Client, body: string, length: number): Promise<number[]> {
   const began = performance.now();
   const shares = Array.from({ length: length * perSecond }, async (_, i) => {
-    await sleep(began + (i * 1000) / perSecond - performance.now());
+    await sleep(Math.max(0, began + (i * 1000) / perSecond - performance.now()));
     return latencyOfOne(client, body);
   });
   return Promise.all(shares);

@@ -34,7 +34,7 @@ export function tableOf(rows: Row[]): string {
   const widthOf = (row: string[], column: number) => (column === 0 || row.length > 2 ? row[column]!.length : 0);
   const widths = heads.map((_, column) => Math.max(...cells.map((row) => widthOf(row, column))));
   const [head, ...lines] = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
-  return [head, '-'.repeat(head!.length), ...lines].join('\n');
+  return [head, '-'.repeat(head!.length), ...lines].map((line) => line!.trimEnd()).join('\n');
 }
 
 function cellsOf({ what, measured = '', peer = '', values, unit, bar }: Measured): string[] {

@@ -5,7 +5,16 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,6 +49,8 @@ export interface Running {
 }
 
 export interface Yard extends HttpClient {
+  /** For whatever else a test needs; gone with the yard. */
+  folder: string;
   dataDir: string;
   port: number;
   nfsPort: number;
@@ -85,7 +96,9 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     ...settings,
   };
   const launch = (file: string, args: string[], own: Record<string, string> = {}) =>
-    watch(spawn(pinnedNode, [file, ...args], { env: environment({ ...env, ...own }), stdio: ['ignore', 'pipe', 'pipe'] }));
+    watch(
+      spawn(pinnedNode, [file, ...args], { env: environment({ ...env, ...own }), stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
   const startReady = async (file: string, args: string[], own?: Record<string, string>) => {
     const running = launch(file, args, own);
     await until(() => running.stdout().includes('Cloudyard is ready.') || !liveProcess(running.pid), 60, 'ready');
@@ -98,6 +111,7 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
   process.once('exit', cleanUp);
   return {
     ...httpClient(`http://127.0.0.1:${port}`, bootstrapToken),
+    folder,
     dataDir,
     port,
     nfsPort,
@@ -227,14 +241,14 @@ function backingFile(name: string): string {
   }
 }
 
-/** Ids of the processes that were given this data directory, whoever started them. */
-function processesOf(dataDir: string): number[] {
-  const mark = `CLOUDYARD_DATA_DIR=${dataDir}\0`;
+/** Ids of the processes that were given a data directory in this folder, whoever started them. */
+function processesOf(folder: string): number[] {
+  const mark = `CLOUDYARD_DATA_DIR=${folder}/`;
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        return `${readFileSync(`/proc/${pid}/environ`, 'latin1')}\0`.includes(mark);
+        return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark);
       } catch {
         return false;
       }
@@ -245,7 +259,7 @@ function processesOf(dataDir: string): number[] {
 function removeYard(folder: string, dataDir: string): void {
   const postgres = livePid(postmasterFile(dataDir));
   // Those that supervise go first, or they would start again what follows. SIGQUIT lets PostgreSQL free its memory.
-  const others = processesOf(dataDir).filter((pid) => pid !== postgres);
+  const others = processesOf(folder).filter((pid) => pid !== postgres);
   for (const pid of others) send(pid, 'SIGKILL');
   if (postgres) send(postgres, 'SIGQUIT');
   waitUntilGone([...others, ...(postgres ? [postgres] : [])]);

@@ -2,13 +2,15 @@
  * Tests on real programs of the host. A machine that lacks one skips them and says why; CI has to have them all, so
  * there a skip is a failure. Add a part here, then `describe.skipIf(!requires('part'))`.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 
 const parts = {
   root: [],
   'nfs-ganesha': ['ganesha.nfsd'],
   'libnfs-utils': ['nfs-ls', 'nfs-cp', 'nfs-cat'],
   xfsprogs: ['mkfs.xfs', 'xfs_growfs'],
+  postgresql: ['initdb', 'postgres'],
   haproxy: ['haproxy'],
   nginx: ['nginx'],
   'docker-registry': ['docker-registry'],
@@ -36,5 +38,14 @@ export function requires(...needed: Part[]): boolean {
 
 function isInstalled(program: string): boolean {
   const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-  return folders.some((folder) => folder && existsSync(`${folder}/${program}`));
+  const found = [...folders, postgresPrograms() ?? ''];
+  return found.some((folder) => folder && existsSync(`${folder}/${program}`));
+}
+
+/** Debian keeps them out of PATH, by version. The oldest that Cloudyard works with: the embedded one is new. */
+export function postgresPrograms(): string | null {
+  const above = '/usr/lib/postgresql';
+  const versions = existsSync(above) ? readdirSync(above).map(Number) : [];
+  const [oldest] = versions.filter((version) => version >= 15).sort((a, b) => a - b);
+  return oldest === undefined ? null : join(above, String(oldest), 'bin');
 }

@@ -54,12 +54,15 @@ export const policy = {
   listNetworks: project('reader'),
   getNetwork: project('reader'),
   updateNetwork: project('member'),
+  updateNetworkV1: project('member'),
+  replaceNetworkMetadata: project('member'),
   deleteNetwork: project('member'),
 
   createSubnet: project('member'),
   listSubnets: project('reader'),
   getSubnet: project('reader'),
   updateSubnet: project('member'),
+  replaceSubnetMetadata: project('member'),
   deleteSubnet: project('member'),
 
   createFileShare: project('member'),

@@ -16,10 +16,11 @@ import type {
 import type { Logger } from 'pino';
 import type { Static, TSchema } from 'typebox';
 import type { RequestContext, Scope } from '../authz/actor.ts';
+import { invalidInput } from '../errors/catalogue.ts';
 import { policy } from '../authz/policy.ts';
 import { authorization } from './authorization.ts';
 import type { AuthorizationDeps } from './authorization.ts';
-import { errorHandling } from './error-handling.ts';
+import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
 import type { IdempotencyDeps } from './idempotency-keys.ts';
 import { openApiDocument } from './openapi.ts';
@@ -70,6 +71,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     bodyLimit,
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
+    frameworkErrors: frameworkError,
+    clientErrorHandler: unreadableRequest,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
   });
   const app = fastify.withTypeProvider<TypeBoxProvider>() as unknown as App;
@@ -100,6 +103,25 @@ function parseJsonBodies(app: App): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
+    else if (nestsDeeply(body as string)) done(invalidInput([{ path: '', message: tooDeep }]), undefined);
     else parse(request, body as string, done);
   });
+}
+
+const maxDepth = 50;
+const tooDeep = `the body must not nest objects and arrays more than ${maxDepth} deep`;
+
+/** What walks through a body recurses: a deeper one than any schema knows would end in a stack overflow. */
+function nestsDeeply(json: string): boolean {
+  let depth = 0;
+  let inText = false;
+  for (let i = 0; i < json.length; i++) {
+    const char = json[i];
+    if (inText && char === '\\') i += 1;
+    else if (char === '"') inText = !inText;
+    else if (inText) continue;
+    else if (char === ']' || char === '}') depth -= 1;
+    else if ((char === '[' || char === '{') && ++depth > maxDepth) return true;
+  }
+  return false;
 }

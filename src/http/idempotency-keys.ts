@@ -20,8 +20,9 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
     if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
       throw invalidInput([{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }]);
     }
-    const path = request.url.split('?')[0]!;
-    request.by.idempotency = { key, fingerprint: deps.fingerprintOf('POST', path, request.body), claimed: false };
+    // With the query: what a key was used for, it also says there.
+    const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
+    request.by.idempotency = { key, fingerprint, claimed: false };
     const kept = await deps.recallAnswer(request.by);
     if (kept) return answer(request, reply, kept.answer);
   });

@@ -9,6 +9,7 @@ import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 import type { FieldError } from '../errors/catalogue.ts';
 import { canonicalNetwork, isAddress } from '../platform/network-address.ts';
+import { isStorable, storableText } from '../platform/storable-text.ts';
 
 type Check = (data: unknown) => true | { error: ValidationError };
 
@@ -61,11 +62,10 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   };
 }
 
-/** Text that PostgreSQL cannot hold: NUL characters, and halves of surrogate pairs. */
+/** Names every text that PostgreSQL cannot hold. */
 function unstorable(data: unknown, path: string[]): FieldError[] {
   if (typeof data === 'string') {
-    if (!data.includes('\0') && data.isWellFormed()) return [];
-    return [{ path: path.join('.'), message: 'must not have NUL characters or halves of surrogate pairs' }];
+    return isStorable(data) ? [] : [{ path: path.join('.'), message: storableText }];
   }
   if (data === null || typeof data !== 'object') return [];
   return Object.entries(data).flatMap(([key, value]) => [
@@ -121,6 +121,7 @@ function fieldError(error: ErrorObject): FieldError {
 const formats: Record<string, string> = {
   uuid: 'a UUID',
   'date-time': 'a date and time such as 2026-11-20T09:52:52Z',
+  'iso-date-time': 'a date and time such as 2026-11-20T09:52:52Z',
   'ip-address': 'an IPv4 or IPv6 address',
   'ip-network': 'an IPv4 or IPv6 address, or a network such as 10.0.0.0/24 without host bits',
 };

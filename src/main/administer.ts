@@ -20,9 +20,16 @@ export async function migrateCommand(settings: Settings): Promise<void> {
 }
 
 export async function tokenCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
-  if (action === 'create') return withServices(settings, (services) => createToken(services, args));
+  if (action === 'create') {
+    const asked = tokenOptions(args);
+    return withServices(settings, (services) => createToken(services, asked));
+  }
   if (action === 'list') return withServices(settings, listTokens);
-  if (action === 'revoke') return withServices(settings, (services) => revokeToken(services, args));
+  if (action === 'revoke') {
+    const [which] = args;
+    if (!which) throw new UsageError('name the token: cloudyard token revoke ID');
+    return withServices(settings, (services) => revokeToken(services, which));
+  }
   throw new UsageError('token create, token list or token revoke?');
 }
 
@@ -66,7 +73,7 @@ export async function quotaCommand(settings: Settings, [action, ...args]: string
   });
 }
 
-async function createToken(services: Services, args: string[]): Promise<void> {
+function tokenOptions(args: string[]) {
   const options = {
     client: { type: 'string', default: '1' },
     role: { type: 'string', default: 'member' },
@@ -75,24 +82,26 @@ async function createToken(services: Services, args: string[]): Promise<void> {
     name: { type: 'string', default: '' },
   } as const;
   const { values } = parseArgs({ args, options });
-  const clientId = wholeNumber('--client', values.client);
   const role = values.role === 'read-only' ? 'reader' : values.role;
   if (!(roles as readonly string[]).includes(role)) throw new UsageError(`--role is one of ${roles.join(', ')}`);
+  return {
+    clientId: wholeNumber('--client', values.client),
+    role: role as Role,
+    projectIds: values.project?.map((text) => wholeNumber('--project', text)) ?? null,
+    expiresAt: values.expires === undefined ? null : expiry(values.expires, systemClock.now()),
+    name: values.name,
+  };
+}
+
+async function createToken(services: Services, asked: ReturnType<typeof tokenOptions>): Promise<void> {
+  const { clientId, projectIds } = asked;
   if (!(await services.clients.exists(clientId))) {
     throw new Error(`there is no client ${clientId}; make one: cloudyard client create NAME`);
   }
-  const projectIds = values.project?.map((text) => wholeNumber('--project', text)) ?? null;
   for (const id of projectIds ?? []) {
     if ((await services.projects.clientOf(id)) !== clientId) throw new Error(`client ${clientId} has no project ${id}`);
   }
-  const expiresAt = values.expires === undefined ? null : expiry(values.expires, services.clock.now());
-  const { text } = await services.tokens.create({
-    clientId,
-    name: values.name,
-    role: role as Role,
-    projectIds,
-    expiresAt,
-  });
+  const { text } = await services.tokens.create(asked);
   print(text);
 }
 
@@ -106,8 +115,7 @@ async function listTokens(services: Services): Promise<void> {
 }
 
 /** Takes the number, the part before the `$`, or the whole token. */
-async function revokeToken(services: Services, [which]: string[]): Promise<void> {
-  if (!which) throw new UsageError('name the token: cloudyard token revoke ID');
+async function revokeToken(services: Services, which: string): Promise<void> {
   const known = await services.tokens.revoke(which.split('$')[0]!);
   if (!known) throw new Error('there is no such token');
   print('revoked');

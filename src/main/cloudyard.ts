@@ -72,10 +72,13 @@ function regionsOf(args: string[]): number[] {
   });
 }
 
+function isUsage(error: unknown): boolean {
+  return error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true;
+}
+
 /** In words; with CLOUDYARD_LOG_LEVEL=debug, with the stack. */
 function tell(error: unknown): void {
-  const usage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
-  if (usage) process.stderr.write(`cloudyard: ${(error as Error).message}\n\n${help}`);
+  if (isUsage(error)) process.stderr.write(`cloudyard: ${(error as Error).message}\n\n${help}`);
   else if (error instanceof Error && process.env.CLOUDYARD_LOG_LEVEL !== 'debug') {
     process.stderr.write(`cloudyard: ${error.message}\n`);
   } else process.stderr.write(`cloudyard: ${error instanceof Error ? error.stack : String(error)}\n`);
@@ -85,6 +88,6 @@ main(process.argv.slice(2)).then(
   () => process.exit(0),
   (error: unknown) => {
     tell(error);
-    process.exit(error instanceof UsageError ? 2 : 1);
+    process.exit(isUsage(error) ? 2 : 1);
   },
 );

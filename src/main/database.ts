@@ -24,8 +24,10 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** @throws when the database cannot be reached, in words for whoever starts Cloudyard */
 export async function openDatabase(settings: Settings, log: Logger): Promise<Database> {
   const embedded = settings.databaseUrl ? null : await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
+  if (!embedded) await reach(settings.databaseUrl!);
   const connection: ConnectionOptions = embedded?.connection ?? { connectionString: settings.databaseUrl! };
   const open: Db[] = [];
   return {
@@ -46,6 +48,8 @@ export async function openDatabase(settings: Settings, log: Logger): Promise<Dat
 /** Runs what is new of both migrations, ours and the queue's. Safe to run from many servers at once. */
 export async function migrate(connection: ConnectionOptions): Promise<void> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
+  // What goes wrong shows as a rejected query; without a listener it would end the process.
+  client.on('error', () => {});
   await client.connect();
   try {
     const { rows } = await client.query<{ version: number }>(
@@ -57,7 +61,6 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder: join(root, 'migrations') });
     const pool = new pg.Pool({ ...connection, max: 2 });
-    // What goes wrong shows as a rejected query; without listeners it would end the process.
     pool.on('error', () => {});
     pool.on('connect', (connected) => connected.on('error', () => {}));
     try {
@@ -67,6 +70,21 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     }
   } finally {
     await client.end();
+  }
+}
+
+async function reach(url: string): Promise<void> {
+  let client: pg.Client | undefined;
+  try {
+    client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+    client.on('error', () => {});
+    await client.connect();
+  } catch (cause) {
+    // A name of two addresses fails with two errors, and no message.
+    const why = (cause as Error).message || (cause as AggregateError).errors?.[0]?.message;
+    throw new Error(`the database ${withoutPassword(url)} cannot be reached: ${why}`, { cause });
+  } finally {
+    await client?.end().catch(() => {});
   }
 }
 

@@ -28,15 +28,19 @@ export async function lockDataDirectory(
 
   const take = async (): Promise<void> => {
     client = new pg.Client({ ...connection, application_name: `cloudyard worker, process ${process.pid}` });
-    client.on('error', () => {
-      if (!released) void retake();
-    });
+    // What breaks shows as a rejection, or as the end below.
+    client.on('error', () => {});
     await client.connect();
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
       hostLocks,
       name,
     ]);
-    if (rows[0]!.taken) return;
+    if (rows[0]!.taken) {
+      client.once('end', () => {
+        if (!released) void retake();
+      });
+      return;
+    }
     const holder = await holderOf(client, name);
     await client.end();
     throw new DataDirectoryInUse(

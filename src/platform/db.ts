@@ -103,6 +103,9 @@ function postgresError(error: unknown): pg.DatabaseError | undefined {
 }
 
 const connectionCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND']);
+/** What `pg` says itself has no code. */
+const brokenConnection =
+  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
 
 /** True when the database could not be reached, went away in the middle, or is starting: worth another try soon. */
 export function isUnavailable(error: unknown): boolean {
@@ -110,8 +113,7 @@ export function isUnavailable(error: unknown): boolean {
     const code = (cause as { code?: string }).code ?? '';
     // Class 08: connection; 57P01..3: shutdown, crash, starting up; 53300: too many connections.
     if (code.startsWith('08') || /^57P0[123]$/.test(code) || code === '53300' || connectionCodes.has(code)) return true;
-    if (/Connection terminated|timeout exceeded when trying to connect|Client was closed/.test(cause.message))
-      return true;
+    if (brokenConnection.test(cause.message)) return true;
   }
   return false;
 }

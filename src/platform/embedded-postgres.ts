@@ -44,6 +44,7 @@ const NAME = 'cloudyard';
 const PORT = 5432;
 const SOCKET_FILE = `.s.PGSQL.${PORT}`;
 const LINGERING_BACKENDS_MS = 10_000;
+const HANGING_UP_MS = 1000;
 const INITDB_FLAGS = [
   `--username=${NAME}`,
   '--encoding=UTF8',
@@ -210,10 +211,18 @@ async function createDatabase(host: string): Promise<void> {
   });
 }
 
+/** Looks more than once: who has just hung up is still seen for a moment. */
 async function hasClients(host: string): Promise<boolean> {
   const others = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+  const giveUp = Date.now() + HANGING_UP_MS;
   try {
-    return await withClient(host, 'postgres', async (client) => ((await client.query(others)).rowCount ?? 0) > 0);
+    return await withClient(host, 'postgres', async (client) => {
+      while ((await client.query(others)).rowCount) {
+        if (Date.now() > giveUp) return true;
+        await sleep(20);
+      }
+      return false;
+    });
   } catch (err) {
     // One that is down has none; one that is full or starting up has or expects some.
     return !['ENOENT', 'ECONNREFUSED'].includes((err as NodeJS.ErrnoException).code ?? '');

@@ -57,11 +57,15 @@ export function createMetrics() {
         labelNames: ['state'],
         registers: [registry],
         async collect() {
-          const { rows } = await pool.query<{ ready: number; delayed: number; running: number }>(
-            `select count(*) filter (where locked_at is null and run_at <= now()) as ready,
-                    count(*) filter (where locked_at is null and run_at > now()) as delayed,
-                    count(*) filter (where locked_at is not null) as running from graphile_worker.jobs`,
-          );
+          this.reset();
+          // The database may be away: the other metrics are wanted all the more then.
+          const { rows } = await pool
+            .query<{ ready: number; delayed: number; running: number }>(
+              `select count(*) filter (where locked_at is null and run_at <= now()) as ready,
+                      count(*) filter (where locked_at is null and run_at > now()) as delayed,
+                      count(*) filter (where locked_at is not null) as running from graphile_worker.jobs`,
+            )
+            .catch(() => ({ rows: [{}] }));
           for (const [state, count] of Object.entries(rows[0]!)) this.set({ state }, count);
         },
       });

@@ -4,6 +4,7 @@ import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { Type } from 'typebox';
 import { invalidInput } from '../errors/catalogue.ts';
+import { isStorable, storableText } from '../platform/storable-text.ts';
 
 const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$' });
 
@@ -54,6 +55,8 @@ function pairsOf(path: string, text: string | undefined): Record<string, string>
   if (!isMap || Object.values(pairs).some((value) => typeof value !== 'string')) {
     throw invalidInput([{ path, message: 'must be a JSON object of strings such as {"env":"test"}, or env=test' }]);
   }
+  // What JSON escapes was no fault of the text that the schema has seen.
+  if (!Object.entries(pairs).flat().every(isStorable)) throw invalidInput([{ path, message: storableText }]);
   return pairs as Record<string, string>;
 }
 

@@ -21,10 +21,16 @@ export type Outcome =
 export interface Reconciler {
   /** E.g. `file_share`; the job's payload names it. */
   resource: string;
-  /** Brings the world to what the row says, and records what was observed. Idempotent; may be killed anywhere. */
-  reconcile(id: string, signal: AbortSignal): Promise<Outcome>;
-  /** Records a terminal failure in the row, and tells which generation failed; null when there is no row (any more). */
-  recordFailure(tx: Tx, id: string, message: string): Promise<{ generation: number } | null>;
+  /**
+   * Brings the world to what the row says, and records what was observed. Idempotent; may be killed anywhere. Tells
+   * `attempting` which generation it read, before it does anything about it.
+   */
+  reconcile(id: string, signal: AbortSignal, attempting: (generation: number) => void): Promise<Outcome>;
+  /**
+   * Records in the row that a generation failed for good. A row that has moved on keeps its state: the newer generation
+   * has a job of its own, and only that one may say that it failed.
+   */
+  recordFailure(tx: Tx, id: string, generation: number, message: string): Promise<void>;
   /** Rows in these regions whose desired state has not been observed. */
   unconverged(db: Db, regionIds: number[]): Promise<Placed[]>;
   /** Compares rows with the host: returns what to reconcile, and takes what has no row at all out of service. */
@@ -55,7 +61,7 @@ export async function runReconcile(
 ): Promise<void> {
   const log = deps.log.child({ resource: key.resource, id: key.id, attempt });
   await deps.tasks.markRunning(deps.db, key.id);
-  const outcome = await attemptOutcome(reconciler, key.id, shutdown);
+  const { outcome, generation } = await attemptOutcome(reconciler, key.id, shutdown);
   switch (outcome.kind) {
     case 'done':
       return;
@@ -69,32 +75,54 @@ export async function runReconcile(
         await deps.tasks.noteRetry(deps.db, key.id, attempt, outcome.message);
         throw new RetryLater(outcome.message);
       }
-      await recordFailure(deps, reconciler, key, outcome.message);
+      await recordFailure(deps, reconciler, key, generation, outcome.message);
       return;
     case 'failed':
       deps.onDriverError(key.resource);
       log.error({ err: outcome.cause }, 'reconcile failed for good');
-      await recordFailure(deps, reconciler, key, outcome.message);
+      await recordFailure(deps, reconciler, key, generation, outcome.message);
       return;
   }
 }
 
-async function attemptOutcome(reconciler: Reconciler, id: string, shutdown: AbortSignal): Promise<Outcome> {
+/** `generation` is what was attempted; null when it failed before it had read the row. */
+async function attemptOutcome(
+  reconciler: Reconciler,
+  id: string,
+  shutdown: AbortSignal,
+): Promise<{ outcome: Outcome; generation: number | null }> {
+  let generation: number | null = null;
+  const attempting = (read: number) => {
+    generation = read;
+  };
+  const signal = AbortSignal.any([shutdown, AbortSignal.timeout(reconcileTimeout)]);
   try {
-    return await reconciler.reconcile(id, AbortSignal.any([shutdown, AbortSignal.timeout(reconcileTimeout)]));
+    return { outcome: await reconciler.reconcile(id, signal, attempting), generation };
   } catch (error) {
-    // The database is away or this process is stopping: not the resource's fault, so it costs no attempt's verdict.
-    if (isUnavailable(error) || shutdown.aborted) throw error;
+    // This process is stopping, or the database is away: not the resource's fault, so it costs no attempt's verdict.
+    if (shutdown.aborted) throw error;
+    // First, because the cause of a driver's error may look like a broken connection (ENOENT, ECONNREFUSED), too.
     if (error instanceof DriverError) {
-      return { kind: error.retryable ? 'retry' : 'failed', message: error.customerMessage, cause: error };
+      const kind = error.retryable ? 'retry' : 'failed';
+      return { outcome: { kind, message: error.customerMessage, cause: error }, generation };
     }
-    return { kind: 'retry', message: 'an internal fault of Cloudyard; the operator finds it in the log', cause: error };
+    if (isUnavailable(error)) throw error;
+    const message = 'an internal fault of Cloudyard; the operator finds it in the log';
+    return { outcome: { kind: 'retry', message, cause: error }, generation };
   }
 }
 
-async function recordFailure(deps: ReconcileDeps, reconciler: Reconciler, key: ResourceKey, message: string) {
+async function recordFailure(
+  deps: ReconcileDeps,
+  reconciler: Reconciler,
+  key: ResourceKey,
+  generation: number | null,
+  message: string,
+): Promise<void> {
+  // Where not even the row could be read, whatever waits for it has failed.
+  const failed = generation ?? Number.MAX_SAFE_INTEGER;
   await transaction(deps.db, async (tx) => {
-    const failed = await reconciler.recordFailure(tx, key.id, message);
-    await deps.tasks.fail(tx, key.id, failed?.generation ?? Number.MAX_SAFE_INTEGER, message);
+    await reconciler.recordFailure(tx, key.id, failed, message);
+    await deps.tasks.fail(tx, key.id, failed, message);
   });
 }

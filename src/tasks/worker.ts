@@ -14,7 +14,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
-import { runReconcile } from './reconcile.ts';
+import { maxAttempts, runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
 import type { Placed } from './tasks.ts';
 
@@ -46,7 +46,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const shutdown = new AbortController();
   const id = `${hostname()}-${process.pid}-${Date.now().toString(36)}`;
   const utils = await makeWorkerUtils({ pgPool: db.$client, logger: quiet(log) });
-  const pool = await startPool(options, shutdown.signal);
+  const pools = await startPools(options, shutdown.signal);
   await beat(options, id);
   await findDrift(options);
   const timers = [
@@ -61,25 +61,37 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     async stop() {
       shutdown.abort(new Error('the worker is stopping'));
       await Promise.all(timers);
-      await pool.stop();
+      await pools.stop();
       await db.$client.query('delete from workers where id = $1', [id]).catch(() => {});
       await utils.release();
     },
   };
 }
 
-/** A graphile-worker pool that is started again when it gives up (it does when the database stays away). */
-async function startPool(options: WorkerOptions, shutdown: AbortSignal): Promise<{ stop(): Promise<void> }> {
+/**
+ * Runs graphile-worker pools. One that saw the database break may hold jobs that nobody runs (the answer that gave them
+ * to it was lost, or the statement that ends them), so it is retired: it takes no more jobs, ends those that it runs, and
+ * lets go of its lock, whereupon `takeover` frees the rest. Another one goes on meanwhile, under a new id.
+ */
+async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promise<{ stop(): Promise<void> }> {
   const { db, log } = options;
-  let runner: Runner | undefined;
-  let endLock = () => {};
+  const pools = new Map<Runner, Promise<void>>();
   const start = async () => {
+    const over = new AbortController();
+    let runner: Runner | undefined;
+    let retired = false;
+    const retire = () => {
+      if (retired || shutdown.aborted) return;
+      retired = true;
+      log.warn('the job queue lost the database; starting another one');
+      void runner?.stop().catch(() => {});
+      starting = retry(shutdown, start);
+    };
     const events: WorkerEvents = new EventEmitter();
-    events.on('pool:create', ({ workerPool }) => {
-      endLock();
-      endLock = keepLock(db, workerPool.id);
-    });
-    runner = await run({
+    events.on('pool:create', ({ workerPool }) => void keepLock(db, workerPool.id, over.signal, retire));
+    events.on('worker:getJob:error', retire);
+    events.on('pool:fatalError', retire);
+    const mine = (runner = await run({
       pgPool: db.$client,
       concurrency: options.concurrency,
       taskList: taskList(options, shutdown),
@@ -87,42 +99,44 @@ async function startPool(options: WorkerOptions, shutdown: AbortSignal): Promise
       pollInterval: 1000,
       events,
       logger: quiet(log),
-    });
-    runner.promise.catch((error: unknown) => {
-      if (shutdown.aborted) return;
-      log.error({ err: error }, 'the job queue gave up; starting it again');
-      void retry(shutdown, start);
-    });
+      // Without batches it does not await the statement that ends a job: where that fails, Node would end.
+      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+    }));
+    const end = () => {
+      over.abort();
+      pools.delete(mine);
+      retire();
+    };
+    // It resolves as well when the pool gave up.
+    pools.set(mine, mine.promise.then(end, end));
   };
-  await start();
+  let starting = start();
+  await starting;
   return {
     async stop() {
-      await runner?.stop().catch((error: unknown) => log.warn({ err: error }, 'the job queue did not stop cleanly'));
-      endLock();
+      await starting;
+      for (const runner of pools.keys()) void runner.stop().catch(() => {});
+      await Promise.all(pools.values());
     },
   };
 }
 
-/** Holds the lock that says a pool lives, and takes it again whenever the connection breaks. Returns how to let go. */
-function keepLock(db: Db, poolId: string): () => void {
-  const ended = new AbortController();
-  const hold = async () => {
-    const client = await db.$client.connect();
-    let released = false;
-    const release = () => {
-      if (!released) client.release(true);
-      released = true;
-    };
-    client.once('error', () => {
-      release();
-      void retry(ended.signal, hold);
+/** Holds the pool's lock until `over`, on another connection when one is lost; calls `lost` each time. */
+async function keepLock(db: Db, poolId: string, over: AbortSignal, lost: () => void): Promise<void> {
+  const ended = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve()));
+  while (!over.aborted) {
+    await retry(over, async () => {
+      const client = await db.$client.connect();
+      const broken = new Promise<void>((resolve) => client.once('end', resolve));
+      try {
+        await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
+        await Promise.race([broken, ended]);
+      } finally {
+        client.release(true);
+      }
     });
-    ended.signal.addEventListener('abort', release, { once: true });
-    await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
-    if (ended.signal.aborted) release();
-  };
-  void retry(ended.signal, hold);
-  return () => ended.abort();
+    if (!over.aborted) lost();
+  }
 }
 
 function taskList(options: WorkerOptions, shutdown: AbortSignal) {
@@ -191,15 +205,20 @@ async function findDrift(options: WorkerOptions): Promise<void> {
   }
 }
 
-/** Leaves a job that is there as it is, and waits behind what customers wait for. */
+/**
+ * Leaves a job that is there as it is, and waits behind what customers wait for. A job that has used up its attempts is
+ * there no more: only a broken database can have brought it so far, and the queue would let it wait for hours.
+ */
 async function enqueueAll(db: Db, { resource }: Reconciler, found: Placed[]): Promise<void> {
   if (found.length === 0) return;
   await db.$client.query(
     `select graphile_worker.add_job('reconcile:' || found.region_id, json_build_object('resource', $1::text, 'id', found.id),
        queue_name => $1::text || ':' || found.id, job_key => $1::text || ':' || found.id, priority => 10)
      from unnest($2::text[], $3::int[]) as found (id, region_id)
-     where not exists (select from graphile_worker.jobs j where j.key = $1::text || ':' || found.id)`,
-    [resource, found.map((row) => row.id), found.map((row) => row.regionId)],
+     where not exists (
+       select from graphile_worker.jobs j
+       where j.key = $1::text || ':' || found.id and (j.attempts < $4 or j.locked_at is not null))`,
+    [resource, found.map((row) => row.id), found.map((row) => row.regionId), maxAttempts],
   );
 }
 

@@ -21,9 +21,10 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
   return {
     resource: 'file_share',
 
-    async reconcile(id, signal): Promise<Outcome> {
+    async reconcile(id, signal, attempting): Promise<Outcome> {
       const share = await store.load(db, id);
       if (!share) return { kind: 'done' };
+      attempting(share.generation);
       if (share.deletedAt) {
         await driver.remove(id, signal);
         await transaction(db, (tx) => recordRemoval(deps, tx, share));
@@ -35,7 +36,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
       return { kind: 'done' };
     },
 
-    recordFailure: (tx, id) => recordFailure(deps, tx, id),
+    recordFailure: (tx, id, generation) => recordFailure(deps, tx, id, generation),
 
     unconverged: store.unconverged,
 
@@ -93,13 +94,9 @@ async function recordRemoval(deps: FileShareReconcilerDeps, tx: Tx, share: FileS
 }
 
 /** A failed extension gives back what it had reserved; a share that failed otherwise keeps its quota until deleted. */
-async function recordFailure(
-  deps: FileShareReconcilerDeps,
-  tx: Tx,
-  id: string,
-): Promise<{ generation: number } | null> {
+async function recordFailure(deps: FileShareReconcilerDeps, tx: Tx, id: string, generation: number): Promise<void> {
   const share = await store.lock(tx, id);
-  if (!share) return null;
+  if (!share || share.generation > generation) return;
   for (const rule of await store.accessRules(tx, id)) {
     await store.setAccessRuleState(tx, rule.id, ['applying', 'denying', 'queued_to_apply', 'queued_to_deny'], 'error');
   }
@@ -112,5 +109,4 @@ async function recordFailure(
     await deps.quota.release(tx, share, { sfs_size: share.size - share.observedSize! });
   }
   await store.update(tx, id, changes);
-  return { generation: share.generation };
 }

@@ -14,6 +14,7 @@ import {
   FileShareCollection,
   FileSharePath,
   FileShareRequiredQuota,
+  ListAccessRules,
   ListFileShares,
   MetadataKey,
   UpdateFileShare,
@@ -140,12 +141,13 @@ export function fileShareRoutes(fileShares: FileShares): Routes {
       `${one}/access_rule`,
       {
         schema: {
-          ...summarize('listFileShareAccessRules', 'List the access rules of a file share'),
+          ...summarize('listFileShareAccessRules', 'List the access rules of a file share, oldest first'),
           params: FileSharePath,
+          querystring: ListAccessRules,
           response: { 200: AccessRuleCollection },
         },
       },
-      (request) => fileShares.listAccessRules(request.scope, request.params.file_share_id),
+      (request) => fileShares.listAccessRules(request.scope, request.params.file_share_id, request.query),
     );
 
     app.delete(

@@ -124,6 +124,9 @@ export const ListFileShares = Type.Object({
 });
 export type ListFileShares = Static<typeof ListFileShares>;
 
+export const ListAccessRules = Type.Object(Paging(1000));
+export type ListAccessRules = Static<typeof ListAccessRules>;
+
 export const MetadataKey = Type.Object({ key: Type.String() });
 
 export const FileShare = Type.Object({
@@ -149,9 +152,15 @@ export const FileShare = Type.Object({
   protocol: Type.String(),
   share_settings: Type.Object({
     type_name: FileShareTypeName,
-    root_squash: Type.Boolean(),
+    root_squash: Type.Optional(
+      Type.Boolean({
+        description: 'of standard shares only when on: the Terraform provider takes it for a change otherwise',
+      }),
+    ),
     allowed_characters: Type.Optional(Nullable(NameLimit)),
     path_length: Type.Optional(Nullable(NameLimit)),
+    /** The SDKs require it of vast shares. */
+    trash_access: Type.Optional(Type.Boolean({ description: 'of vast shares; always false' })),
   }),
   size: SizeGib,
   status: Type.Enum([...fileShareStatuses]),

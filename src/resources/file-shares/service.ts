@@ -24,6 +24,7 @@ import type {
   FileShareCollection,
   FileShareRequiredQuota,
   FileShareTypeName,
+  ListAccessRules,
   ListFileShares,
   ShareSettingsInput,
   UpdateFileShare,
@@ -137,7 +138,7 @@ export function createFileShares(deps: FileSharesDeps) {
         });
         await store.insertAccessRules(
           tx,
-          access.map((rule) => newAccessRule(id, rule, now)),
+          access.map((rule, i) => newAccessRule(id, rule, new Date(now.getTime() + i))),
         );
         await quota.reserve(tx, scope, { sfs_count: 1, sfs_size: body.size });
         return { tasks: [taskId] };
@@ -192,14 +193,17 @@ export function createFileShares(deps: FileSharesDeps) {
       return idempotency.mutate(db, context, async (tx) => {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
-        const rule = newAccessRule(id, body, clock.now());
+        const rules = await store.accessRules(tx, id);
+        const rule = newAccessRule(id, body, after(rules, clock.now()));
         const errors = unservable(rule.network, 'ip_address');
         if (errors.length > 0) throw invalidInput(errors);
-        const rules = await store.accessRules(tx, id);
-        if (rules.some((other) => other.network === rule.network)) {
+        const same = rules.find((other) => other.network === rule.network);
+        if (same && !isBeingDenied(same)) {
           throw new ClientError('Conflict', `file share ${id} has an access rule for ${rule.network}; delete it first`);
         }
-        if (rules.length >= maxAccessRules) {
+        // A rule that was deleted a moment ago makes room at once: who changes rules deletes and creates them.
+        if (same) await store.removeAccessRule(tx, same.id);
+        if (!same && rules.length >= maxAccessRules) {
           throw new ClientError(
             'Conflict',
             `file share ${id} has ${maxAccessRules} access rules, and that is the most`,
@@ -212,10 +216,11 @@ export function createFileShares(deps: FileSharesDeps) {
       });
     },
 
-    async listAccessRules(scope: Scope, id: string): Promise<AccessRuleCollection> {
+    async listAccessRules(scope: Scope, id: string, page: ListAccessRules): Promise<AccessRuleCollection> {
       await view(scope, id);
       const rules = await store.accessRules(db, id);
-      return { count: rules.length, results: rules.map(presentAccessRule) };
+      const { limit = maxAccessRules, offset = 0 } = page;
+      return { count: rules.length, results: rules.slice(offset, offset + limit).map(presentAccessRule) };
     },
 
     async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {
@@ -223,7 +228,7 @@ export function createFileShares(deps: FileSharesDeps) {
         const share = await lockForChange(tx, scope, id);
         const rule = (await store.accessRules(tx, id)).find((candidate) => candidate.id === ruleId);
         if (!rule) throw notFound('access rule', ruleId);
-        if (rule.state === 'queued_to_deny' || rule.state === 'denying') return;
+        if (isBeingDenied(rule)) return;
         await store.setAccessRuleState(tx, ruleId, [rule.state], 'queued_to_deny');
         await store.update(tx, id, { generation: share.generation + 1 });
         await tasks.requestReconcile(tx, keyOf(share));
@@ -341,6 +346,11 @@ function isEmpty(changes: object): boolean {
   return Object.keys(changes).length === 0;
 }
 
+/** Rules are listed in the order of their making, so no two of a share are of the same millisecond. */
+function after(rules: AccessRuleRow[], now: Date): Date {
+  return new Date(Math.max(now.getTime(), ...rules.map((rule) => rule.createdAt.getTime() + 1)));
+}
+
 function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: Date): AccessRuleRow {
   return {
     id: randomUUID(),
@@ -351,6 +361,10 @@ function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: Date): 
     state: 'queued_to_apply',
     createdAt: now,
   };
+}
+
+function isBeingDenied(rule: AccessRuleRow): boolean {
+  return rule.state === 'queued_to_deny' || rule.state === 'denying';
 }
 
 function presentAccessRule(rule: AccessRuleRow): AccessRule {
@@ -380,8 +394,8 @@ function present(share: FileShareView, regionName: string): FileShare {
     protocol: 'NFS',
     share_settings: {
       type_name: share.typeName,
-      root_squash: share.rootSquash,
-      ...(vast && { allowed_characters: share.allowedCharacters, path_length: share.pathLength }),
+      ...((vast || share.rootSquash) && { root_squash: share.rootSquash }),
+      ...(vast && { allowed_characters: share.allowedCharacters, path_length: share.pathLength, trash_access: false }),
     },
     // While it grows, what the host has so far.
     size: share.status === 'extending' ? share.observedSize! : share.size,

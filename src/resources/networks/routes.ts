@@ -1,6 +1,8 @@
 /** The HTTP operations of networks. */
+import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+import { CreateTags } from '../../tags/tags.ts';
 import { CreateNetwork, ListNetworks, Network, NetworkCollection, NetworkPath, UpdateNetwork } from './schema.ts';
 import type { Networks } from './service.ts';
 
@@ -55,7 +57,7 @@ export function networkRoutes(networks: Networks): Routes {
     );
 
     app.patch(
-      one,
+      one.replace('/v1/', '/v2/'),
       {
         schema: {
           operationId: 'updateNetwork',
@@ -63,10 +65,44 @@ export function networkRoutes(networks: Networks): Routes {
           tags,
           params: NetworkPath,
           body: UpdateNetwork,
-          response: { 200: Network },
+          response: { 200: TaskIds },
         },
       },
       (request) => networks.update(request.by, request.scope, request.params.network_id, request.body),
+    );
+
+    app.patch(
+      one,
+      {
+        schema: {
+          operationId: 'updateNetworkV1',
+          summary: 'Update a network, answering the network',
+          tags,
+          params: NetworkPath,
+          body: UpdateNetwork,
+          response: { 200: Network },
+        },
+      },
+      (request) => networks.updateV1(request.by, request.scope, request.params.network_id, request.body),
+    );
+
+    app.put(
+      `${one}/metadata`,
+      {
+        schema: {
+          operationId: 'replaceNetworkMetadata',
+          summary: 'Replace the user-managed tags of a network',
+          tags,
+          deprecated: true,
+          params: NetworkPath,
+          body: CreateTags,
+          response: { 204: Type.Null({ description: 'Done' }) },
+        },
+      },
+      async (request, reply) => {
+        await networks.replaceTags(request.by, request.scope, request.params.network_id, request.body);
+        return reply.code(204).send(null);
+      },
     );
 
     app.delete(

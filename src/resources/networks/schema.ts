@@ -60,6 +60,8 @@ export const Network = Type.Object({
   shared: Type.Boolean(),
   subnets: Type.Array(Uuid),
   tags: Type.Array(Tag),
+  /** The Terraform provider reads tags under this name. */
+  metadata: Type.Array(Tag, { deprecated: true }),
   task_id: Nullable(Uuid),
   type: Type.String(),
   updated_at: Type.String(),

@@ -9,7 +9,8 @@ import { postgresCode } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
+import type { CreateTags, Tags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { CreateNetwork, ListNetworks, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
@@ -60,6 +61,22 @@ export function createNetworks(deps: NetworksDeps) {
     return network;
   };
 
+  /** Writes what `changesOf` finds to change, and returns the network as it is then. @throws ClientError 404 */
+  const change = async (
+    tx: Tx,
+    scope: Scope,
+    id: string,
+    changesOf: (current: NetworkRow) => Partial<NetworkRow>,
+  ): Promise<{ network: NetworkView; changed: boolean }> => {
+    const network = await store.lock(tx, scope, id, 'no key update');
+    if (!network) throw notFound('network', id);
+    const changes = changesOf(network);
+    if (Object.keys(changes).length === 0) return { network, changed: false };
+    const written = { ...changes, updatedAt: clock.now() };
+    await store.update(tx, id, written);
+    return { network: { ...network, ...written }, changed: true };
+  };
+
   return {
     async create(context: RequestContext, scope: Scope, body: CreateNetwork): Promise<TaskIds> {
       const tags = newTags(body.tags ?? body.metadata);
@@ -98,16 +115,27 @@ export function createNetworks(deps: NetworksDeps) {
       return present(network, scope.regionName);
     },
 
-    async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<Network> {
+    async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
-        const network = await store.lock(tx, scope, id, 'no key update');
-        if (!network) throw notFound('network', id);
-        const changes = changesOf(network, body);
-        if (Object.keys(changes).length === 0) return present(network, scope.regionName);
-        const changed = { ...changes, updatedAt: clock.now() };
-        await store.update(tx, id, changed);
-        return present({ ...network, ...changed }, scope.regionName);
+        const { network, changed } = await change(tx, scope, id, (current) => changesOf(current, body));
+        if (!changed) return { tasks: [] };
+        const done = { type: 'update_network', key: keyOf(network), projectId: network.projectId, generation: 1 };
+        return { tasks: [await tasks.recordFinished(tx, context, done)] };
       });
+    },
+
+    /** The older form answers the network, without a task. */
+    async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<Network> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { network } = await change(tx, scope, id, (current) => changesOf(current, body));
+        return present(network, scope.regionName);
+      });
+    },
+
+    async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
+      await idempotency.mutate(db, context, (tx) =>
+        change(tx, scope, id, (current) => changesOfTags(current, replaceTags(current.tags, tags))),
+      );
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
@@ -183,8 +211,12 @@ function changesOf(network: NetworkRow, body: UpdateNetwork): Partial<NetworkRow
   const tags = body.tags === undefined ? network.tags : mergeTags(network.tags, body.tags);
   return {
     ...(body.name !== undefined && body.name !== network.name && { name: body.name }),
-    ...(!sameTags(tags, network.tags) && { tags }),
+    ...changesOfTags(network, tags),
   };
+}
+
+function changesOfTags(network: NetworkRow, tags: Tags): Partial<NetworkRow> {
+  return sameTags(tags, network.tags) ? {} : { tags };
 }
 
 function noNetwork(given: GivenNetwork | undefined, found: string | undefined) {
@@ -210,6 +242,7 @@ function keyOf(network: NetworkRow): ResourceKey {
 }
 
 function present(network: NetworkView, regionName: string): Network {
+  const tags = presentTags(network.tags);
   return {
     id: network.id,
     name: network.name,
@@ -225,7 +258,8 @@ function present(network: NetworkView, regionName: string): Network {
     segmentation_id: network.segmentationId,
     shared: false,
     subnets: network.subnetIds,
-    tags: presentTags(network.tags),
+    tags,
+    metadata: tags,
     task_id: null,
     type: network.type,
     updated_at: withZone(network.updatedAt),

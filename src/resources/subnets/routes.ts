@@ -1,6 +1,8 @@
 /** The HTTP operations of subnets. */
+import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+import { CreateTags } from '../../tags/tags.ts';
 import { CreateSubnet, ListSubnets, Subnet, SubnetCollection, SubnetPath, UpdateSubnet } from './schema.ts';
 import type { Subnets } from './service.ts';
 
@@ -67,6 +69,25 @@ export function subnetRoutes(subnets: Subnets): Routes {
         },
       },
       (request) => subnets.update(request.by, request.scope, request.params.subnet_id, request.body),
+    );
+
+    app.put(
+      `${one}/metadata`,
+      {
+        schema: {
+          operationId: 'replaceSubnetMetadata',
+          summary: 'Replace the user-managed tags of a subnet',
+          tags,
+          deprecated: true,
+          params: SubnetPath,
+          body: CreateTags,
+          response: { 204: Type.Null({ description: 'Done' }) },
+        },
+      },
+      async (request, reply) => {
+        await subnets.replaceTags(request.by, request.scope, request.params.subnet_id, request.body);
+        return reply.code(204).send(null);
+      },
     );
 
     app.delete(

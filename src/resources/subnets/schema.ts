@@ -91,6 +91,8 @@ export const Subnet = Type.Object({
   region: Type.String(),
   region_id: Type.Integer(),
   tags: Type.Array(Tag),
+  /** The Terraform provider reads tags under this name. */
+  metadata: Type.Array(Tag, { deprecated: true }),
   task_id: Nullable(Uuid),
   total_ips: Nullable(Type.Integer()),
   updated_at: Type.String(),

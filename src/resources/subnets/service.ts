@@ -13,7 +13,8 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
+import type { CreateTags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { CreateSubnet, ListSubnets, Subnet, SubnetCollection, UpdateSubnet } from './schema.ts';
 import * as store from './store.ts';
@@ -86,6 +87,17 @@ export function createSubnets(deps: SubnetsDeps) {
         const changes = changesOf(subnet, body);
         if (Object.keys(changes).length > 0) await store.update(tx, id, { ...changes, updatedAt: clock.now() });
         return present(await view(tx, scope, id), scope.regionName);
+      });
+    },
+
+    async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
+      await idempotency.mutate(db, context, async (tx) => {
+        const subnet = await store.lock(tx, scope, id, 'no key update');
+        if (!subnet) throw notFound('subnet', id);
+        const replaced = replaceTags(subnet.tags, tags);
+        if (!sameTags(replaced, subnet.tags)) {
+          await store.update(tx, id, { tags: replaced, updatedAt: clock.now() });
+        }
       });
     },
 
@@ -245,6 +257,7 @@ function keyOf(subnet: Pick<SubnetRow, 'id' | 'regionId'>): ResourceKey {
 }
 
 function present(subnet: SubnetView, regionName: string): Subnet {
+  const tags = presentTags(subnet.tags);
   return {
     id: subnet.id,
     name: subnet.name,
@@ -262,7 +275,8 @@ function present(subnet: SubnetView, regionName: string): Subnet {
     project_id: subnet.projectId,
     region: regionName,
     region_id: subnet.regionId,
-    tags: presentTags(subnet.tags),
+    tags,
+    metadata: tags,
     task_id: null,
     total_ips: subnet.totalIps,
     updated_at: withZone(subnet.updatedAt),

@@ -39,7 +39,8 @@ export const AcknowledgeAll = Type.Object({
 });
 export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
 
-export const AcknowledgeTasks = Type.Optional(
+/** Null: no body at all. */
+export const AcknowledgeTasks = Nullable(
   Type.Object(
     { task_ids: Type.Optional(Nullable(Type.Array(Uuid, { maxItems: 1000 }))) },
     { additionalProperties: false },

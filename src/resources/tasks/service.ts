@@ -1,7 +1,7 @@
 /** What clients see of tasks, and the long poll. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Actor, RequestContext, Scope } from '../../authz/actor.ts';
-import { notFound } from '../../errors/catalogue.ts';
+import { invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -39,8 +39,8 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
 
     async list(actor: Actor, query: ListTasks): Promise<TaskCollection> {
       const { count, rows } = await store.list(db, visibleTo(actor), {
-        from: query.from_timestamp === undefined ? undefined : utc(query.from_timestamp),
-        to: query.to_timestamp === undefined ? undefined : utc(query.to_timestamp),
+        from: query.from_timestamp === undefined ? undefined : instantOf('from_timestamp', query.from_timestamp),
+        to: query.to_timestamp === undefined ? undefined : instantOf('to_timestamp', query.to_timestamp),
         acknowledged: query.is_acknowledged,
         projectIds: query.project_id,
         regionIds: query.region_id,
@@ -137,10 +137,14 @@ function visibleTo(actor: Actor): Visible {
   return { clientId: actor.clientId, projectIds: actor.projectIds };
 }
 
-/** A time without a zone is UTC, as tasks write it. */
-function utc(text: string): Date {
-  const spaceless = text.replace(' ', 'T');
-  return new Date(/T/.test(spaceless) && !/([zZ]|[+-]\d\d:?\d\d)$/.test(spaceless) ? `${spaceless}Z` : spaceless);
+/** A time without a zone is UTC, as tasks write it. @throws ClientError 400 for what a column cannot hold (a leap second, the year 0) */
+function instantOf(path: string, text: string): Date {
+  const [day, time] = text.toUpperCase().split(/[T ]/);
+  const zone = time && (/(Z|[+-]\d\d(:?\d\d)?)$/.exec(time)?.[0] ?? '');
+  const date = new Date(time ? `${day}T${time}${zone === '' ? 'Z' : zone?.length === 3 ? ':00' : ''}` : text);
+  const year = date.getUTCFullYear();
+  if (year >= 1 && year <= 9999) return date;
+  throw invalidInput([{ path, message: 'must be a date and time such as 2026-11-20T09:52:52Z' }]);
 }
 
 function present(task: TaskRow): Task {

@@ -1,0 +1,102 @@
+/** docs/operating.md lists every setting with its default; a bad value is named, and so are all of them at once. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readSettings, settingNames, SettingsError, unknownSettings } from './settings.ts';
+
+const operating = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+const read = (env: Record<string, string>) => readSettings(env, '/checkout', false);
+
+/** The rows of the settings table: the name, and the default as it is written. */
+const rows = [...operating.matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
+  ([, name = '', fallback = '']) => [name, fallback] as const,
+);
+
+describe('docs/operating.md', () => {
+  it('has a row for every setting, in the order of the help', () => {
+    expect(rows.map(([name]) => name)).toEqual([...settingNames]);
+  });
+
+  it('writes no other name as a setting', () => {
+    const written = [...operating.matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(([, name]) => name);
+    expect(new Set(written)).toEqual(new Set(settingNames));
+  });
+
+  const literal = rows.flatMap(([name, text]) => {
+    const fallback = /^`(.+)`$/.exec(text)?.[1];
+    return fallback === undefined ? [] : [[name, fallback] as const];
+  });
+
+  it.each(literal)('%s is %s unless it is set', (name, fallback) => {
+    const { portIsFixed: _given, ...stated } = read({ [name]: fallback });
+    const { portIsFixed: _absent, ...unset } = read({});
+    expect(stated).toEqual(unset);
+  });
+});
+
+describe('settings', () => {
+  it('names every one at fault, a line each, and what it must be', () => {
+    const bad = {
+      CLOUDYARD_PORT: 'http',
+      CLOUDYARD_DATABASE_POOL_SIZE: '1',
+      CLOUDYARD_RATE_LIMIT: '-1',
+      CLOUDYARD_LOG_LEVEL: 'loud',
+      CLOUDYARD_LOG_FORMAT: 'xml',
+      CLOUDYARD_FILE_SHARE_DRIVER: 'samba',
+      CLOUDYARD_NFS_PORT: '0',
+      CLOUDYARD_NFS_MOUNT_PORT: '65536',
+      CLOUDYARD_WORKER_CONCURRENCY: '1.5',
+      CLOUDYARD_WORKER_PORT: '1e9',
+      CLOUDYARD_SWEEP_SECONDS: '5 minutes',
+    };
+    const faults = faultsOf(bad);
+    expect(faults.map((line) => line.split(' is ')[0]).sort()).toEqual(Object.keys(bad).sort());
+    expect(faults).toContain('CLOUDYARD_PORT is "http"; it must be a whole number from 0 to 65535');
+    expect(faults).toContain(
+      'CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated',
+    );
+  });
+
+  it('an empty one is not set', () => {
+    const empty = Object.fromEntries(settingNames.map((name) => [name, '']));
+    expect(read(empty)).toEqual(read({}));
+  });
+
+  it('a data directory is relative to the checkout', () => {
+    expect(read({}).dataDir).toBe('/checkout/data');
+    expect(read({ CLOUDYARD_DATA_DIR: 'other' }).dataDir).toBe('/checkout/other');
+    expect(read({ CLOUDYARD_DATA_DIR: '/srv/cloudyard' }).dataDir).toBe('/srv/cloudyard');
+  });
+
+  it('shares are mounted from where the API listens, and from loopback where that is everywhere', () => {
+    expect(read({ CLOUDYARD_HOST: '10.0.0.5' }).nfsHost).toBe('10.0.0.5');
+    expect(read({ CLOUDYARD_HOST: '0.0.0.0' }).nfsHost).toBe('127.0.0.1');
+    expect(read({ CLOUDYARD_HOST: '::' }).nfsHost).toBe('127.0.0.1');
+    expect(read({ CLOUDYARD_HOST: '::', CLOUDYARD_NFS_HOST: 'nfs.example' }).nfsHost).toBe('nfs.example');
+  });
+
+  it('the mount port follows the NFS port', () => {
+    expect(read({}).nfsMountPort).toBe(20_048);
+    expect(read({ CLOUDYARD_NFS_PORT: '12049' }).nfsMountPort).toBe(12_050);
+    expect(read({ CLOUDYARD_NFS_PORT: '12049', CLOUDYARD_NFS_MOUNT_PORT: '13000' }).nfsMountPort).toBe(13_000);
+  });
+
+  it('a terminal gets readable logs, unless told otherwise', () => {
+    expect(readSettings({}, '/checkout', true).logFormat).toBe('pretty');
+    expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, '/checkout', true).logFormat).toBe('json');
+    expect(read({}).logFormat).toBe('json');
+  });
+
+  it('one that is misspelled is noticed', () => {
+    expect(unknownSettings({ CLOUDYARD_PROT: '1', CLOUDYARD_PORT: '1', HOME: '/root' })).toEqual(['CLOUDYARD_PROT']);
+  });
+});
+
+function faultsOf(env: Record<string, string>): string[] {
+  try {
+    read(env);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}

@@ -1,0 +1,309 @@
+/** Habit 9: every statement and driver call of the share reconciler fails once, and the world still becomes as desired. */
+import { describe, expect, it } from 'vitest';
+import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
+import type { CrashCase } from '../../../test/crash-harness.ts';
+import { createTestHost, terminal } from '../../../test/drivers.ts';
+import type { DriverCall, Trouble } from '../../../test/drivers.ts';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { FileShareDriver } from '../../drivers/file-share.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { runReconcile } from '../../tasks/reconcile.ts';
+import { createFileShareReconciler } from './reconcile.ts';
+
+const cloud = useCloudyard({ driver: null });
+const host = createTestHost();
+const shares = '/cloud/v1/file_shares/1/1';
+const truth = {
+  sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
+  sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
+};
+
+const reconciler: CrashCase<FileShareDriver>['reconciler'] = (db, driver) =>
+  createFileShareReconciler({ ...cloud.services, db, driver });
+
+/** Says how a reconcile ended, of one share that was brought to its present state without a failure. */
+const calm = async (id: string) => {
+  const { db, services } = cloud;
+  const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
+  await runReconcile(
+    deps,
+    reconciler(db, host),
+    { resource: 'file_share', id, regionId: 1 },
+    1,
+    new AbortController().signal,
+  );
+};
+
+async function accepted(): Promise<string> {
+  const access = [
+    { access_mode: 'ro', ip_address: '10.0.0.0/24' },
+    { access_mode: 'rw', ip_address: '10.0.1.1' },
+  ];
+  const network_id = (await cloud.get('/cloud/v1/networks/1/1')).body.results[0].id as string;
+  const body = { name: 'a share', protocol: 'NFS', size: 2, network: { network_id }, access };
+  const { tasks } = (await cloud.post(shares, body)).body;
+  return (await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources.file_shares[0];
+}
+
+/** A share that works, with what `change` then asks of it. */
+const changed = (change: (path: string) => Promise<unknown>) => async () => {
+  const id = await accepted();
+  await calm(id);
+  await change(`${shares}/${id}`);
+  return id;
+};
+
+const ruleOf = async (path: string, i: number) => (await cloud.get(`${path}/access_rule`)).body.results[i].id as string;
+
+/** Everything that is to be seen of a share: its row, its rules, its tasks, the host, the counters. */
+async function world(id: string) {
+  const { status, body } = await cloud.get(`${shares}/${id}`);
+  const rules = status === 200 ? (await cloud.get(`${shares}/${id}/access_rule`)).body.results : [];
+  const { body: tasks } = await cloud.get('/cloud/v1/tasks?limit=1000&order_by=desc');
+  const { rows } = await cloud.db.$client.query<{ id: string }>('select id from tasks where resource_id = $1', [id]);
+  const mine = new Set(rows.map((row) => row.id));
+  return {
+    share: status === 200 ? { status: body.status, size: body.size, task_id: body.task_id } : status,
+    rules: rules.map((rule: Record<string, string>) => `${rule['access_level']} ${rule['access_to']} ${rule['state']}`),
+    tasks: tasks.results
+      .filter((task: { id: string }) => mine.has(task.id))
+      .map((task: Record<string, string>) => `${task['task_type']} ${task['state']}`)
+      .reverse(),
+    host: host.shares.get(id),
+    drift: await drift(cloud.db, truth),
+    counted: await countedRight(),
+    unconverged: (await reconciler(cloud.db, host).unconverged(cloud.db, [1])).some((row) => row.id === id),
+  };
+}
+
+async function countedRight(): Promise<boolean> {
+  const { rows } = await cloud.db.$client.query<{ right: boolean }>(
+    `select (select count from row_counts where resource = 'file_share' and project_id = 1 and region_id = 1)
+            = (select count(*) from file_shares where project_id = 1 and region_id = 1) as right`,
+  );
+  return rows[0]!.right;
+}
+
+const initialRules = [
+  { network: '10.0.0.0/24', mode: 'ro' as const },
+  { network: '10.0.1.1/32', mode: 'rw' as const },
+];
+const initialShown = ['ro 10.0.0.0/24 active', 'rw 10.0.1.1 active'];
+const well = { drift: [], counted: true, unconverged: false };
+const available = (size: number) => ({ status: 'available', size, task_id: null });
+const onHost = (id: string, changes: object = {}) => ({
+  id,
+  sizeGib: 2,
+  rootSquash: false,
+  access: initialRules,
+  ...changes,
+});
+
+interface Scenario {
+  arrange(): Promise<string>;
+  /** What `world` shows in the end. */
+  end(id: string): object;
+  trouble?: (call: DriverCall) => Trouble;
+  /** What a client does meanwhile. */
+  meddle?: (path: string) => Promise<unknown>;
+}
+
+const scenarios: Record<string, Scenario> = {
+  'a create': {
+    arrange: accepted,
+    end: (id) => ({
+      ...well,
+      share: available(2),
+      rules: initialShown,
+      tasks: ['create_sfs FINISHED'],
+      host: onHost(id),
+    }),
+  },
+  'an extension': {
+    arrange: changed((path) => cloud.post(`${path}/extend`, { size: 5 })),
+    end: (id) => ({
+      ...well,
+      share: available(5),
+      rules: initialShown,
+      tasks: ['create_sfs FINISHED', 'extend_sfs FINISHED'],
+      host: onHost(id, { sizeGib: 5 }),
+    }),
+  },
+  'a change of settings': {
+    arrange: changed((path) =>
+      cloud.patch(path.replace('/v1/', '/v3/'), { share_settings: { root_squash: true }, tags: { a: '1' } }),
+    ),
+    end: (id) => ({
+      ...well,
+      share: available(2),
+      rules: initialShown,
+      tasks: ['create_sfs FINISHED', 'update_sfs FINISHED'],
+      host: onHost(id, { rootSquash: true }),
+    }),
+  },
+  'rules that come and go': {
+    arrange: changed(async (path) => {
+      await cloud.delete(`${path}/access_rule/${await ruleOf(path, 0)}`);
+      await cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' });
+      await cloud.post(`${path}/access_rule`, { access_mode: 'rw', ip_address: 'fd00::/64' });
+    }),
+    end: (id) => ({
+      ...well,
+      share: available(2),
+      rules: ['rw 10.0.1.1 active', 'ro 1.2.3.4 active', 'rw fd00::/64 active'],
+      tasks: ['create_sfs FINISHED'],
+      host: onHost(id, { access: [initialRules[1], added, { network: 'fd00::/64', mode: 'rw' }] }),
+    }),
+  },
+  'a deletion': {
+    arrange: changed((path) => cloud.delete(path)),
+    end: () => ({
+      ...well,
+      share: 404,
+      rules: [],
+      tasks: ['create_sfs FINISHED', 'delete_sfs FINISHED'],
+      host: undefined,
+    }),
+  },
+  'a rule that the host refuses for good': {
+    arrange: changed((path) => cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' })),
+    trouble: () => ({ error: terminal(), done: false }),
+    end: (id) => ({
+      ...well,
+      share: available(2),
+      rules: [...initialShown, 'ro 1.2.3.4 error'],
+      tasks: ['create_sfs FINISHED'],
+      host: onHost(id),
+    }),
+  },
+  'a create that the host refuses for good': {
+    arrange: accepted,
+    trouble: () => ({ error: terminal(), done: false }),
+    end: () => ({
+      ...well,
+      share: { status: 'error', size: 2, task_id: null },
+      rules: ['ro 10.0.0.0/24 error', 'rw 10.0.1.1 error'],
+      tasks: ['create_sfs ERROR'],
+      host: undefined,
+    }),
+  },
+  'an extension that the host refuses for good': {
+    arrange: changed((path) => cloud.post(`${path}/extend`, { size: 5 })),
+    trouble: () => ({ error: terminal(), done: false }),
+    end: (id) => ({
+      ...well,
+      share: { status: 'extending_error', size: 2, task_id: null },
+      rules: initialShown,
+      tasks: ['create_sfs FINISHED', 'extend_sfs ERROR'],
+      host: onHost(id),
+    }),
+  },
+  'a deletion that the host refuses for good': {
+    arrange: changed((path) => cloud.delete(path)),
+    trouble: ({ method }) => (method === 'remove' ? { error: terminal(), done: false } : null),
+    end: (id) => ({
+      ...well,
+      share: { status: 'error_deleting', size: 2, task_id: null },
+      rules: initialShown,
+      tasks: ['create_sfs FINISHED', 'delete_sfs ERROR'],
+      host: onHost(id),
+    }),
+  },
+};
+
+const oneMoreRule = changed((path) => cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' }));
+const added = { network: '1.2.3.4/32', mode: 'ro' as const };
+const shownWithOneMore = [...initialShown, 'ro 1.2.3.4 active'];
+
+/** A share is not locked while a rule changes, so clients may come at any moment. */
+const meddlers: Record<string, Scenario> = {
+  'a deletion while a rule changes': {
+    arrange: oneMoreRule,
+    meddle: (path) => cloud.delete(path),
+    end: scenarios['a deletion']!.end,
+  },
+  'a deletion while a rule fails for good': {
+    arrange: oneMoreRule,
+    trouble: ({ method }) => (method === 'apply' ? { error: terminal(), done: false } : null),
+    meddle: (path) => cloud.delete(path),
+    end: scenarios['a deletion']!.end,
+  },
+  'an extension while a rule changes': {
+    arrange: oneMoreRule,
+    meddle: (path) => cloud.post(`${path}/extend`, { size: 5 }),
+    end: (id) => ({
+      ...well,
+      share: available(5),
+      rules: shownWithOneMore,
+      tasks: ['create_sfs FINISHED', 'extend_sfs FINISHED'],
+      host: onHost(id, { sizeGib: 5, access: [...initialRules, added] }),
+    }),
+  },
+  'an extension while a rule fails for good': {
+    arrange: oneMoreRule,
+    trouble: ({ desired }) => (desired?.sizeGib === 2 ? { error: terminal(), done: false } : null),
+    meddle: (path) => cloud.post(`${path}/extend`, { size: 5 }),
+    end: (id) => ({
+      ...well,
+      share: available(5),
+      rules: shownWithOneMore,
+      tasks: ['create_sfs FINISHED', 'extend_sfs FINISHED'],
+      host: onHost(id, { sizeGib: 5, access: [...initialRules, added] }),
+    }),
+  },
+  'a rule removed while another is added': {
+    arrange: oneMoreRule,
+    meddle: async (path) => cloud.delete(`${path}/access_rule/${await ruleOf(path, 0)}`),
+    end: (id) => ({
+      ...well,
+      share: available(2),
+      rules: shownWithOneMore.slice(1),
+      tasks: ['create_sfs FINISHED'],
+      host: onHost(id, { access: [initialRules[1], added] }),
+    }),
+  },
+  'the rule that is being added removed again': {
+    arrange: oneMoreRule,
+    meddle: async (path) => cloud.delete(`${path}/access_rule/${await ruleOf(path, 2)}`),
+    end: (id) => ({
+      ...well,
+      share: available(2),
+      rules: initialShown,
+      tasks: ['create_sfs FINISHED'],
+      host: onHost(id),
+    }),
+  },
+};
+
+async function everywhere(name: string, given: Scenario): Promise<void> {
+  const figures = await crashEverywhere({
+    db: cloud.db,
+    tasks: cloud.services.tasks,
+    driver: host as FileShareDriver,
+    reconciler,
+    async arrange() {
+      host.trouble();
+      const id = await given.arrange();
+      host.trouble(given.trouble);
+      return id;
+    },
+    async check(id) {
+      expect(await world(id)).toEqual(given.end(id));
+    },
+    ...(given.meddle && { meddle: (id: string) => given.meddle!(`${shares}/${id}`) }),
+  });
+  expect(figures.injected).toBeGreaterThan(10);
+  console.info(`${name}: ${figures.steps} steps, ${figures.injected} injections`);
+}
+
+describe('wherever the reconciler of file shares fails or dies, and however often', () => {
+  it.each(Object.entries(scenarios))(
+    '%s ends as it should, and another reconcile changes nothing',
+    everywhere,
+    120_000,
+  );
+});
+
+describe('whenever a client changes a share while it is being reconciled', () => {
+  it.each(Object.entries(meddlers))('%s ends as it should', everywhere, 120_000);
+});

@@ -1,0 +1,229 @@
+import { describe, expect, inject, it } from 'vitest';
+import { openGate } from '../../../test/crash-harness.ts';
+import { openCloudyard, useCloudyard } from '../../../test/harness.ts';
+import type { Cloudyard } from '../../../test/harness.ts';
+import { createApi } from '../../main/api.ts';
+import { createServices, readConfiguration } from '../../main/services.ts';
+import { connect } from '../../platform/db.ts';
+import type { ConnectionOptions } from '../../platform/db.ts';
+import { silentLogger } from '../../platform/log.ts';
+
+const cloud = useCloudyard({ driver: null });
+const files = { regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' };
+
+/** Another server on the same database, with memory of its own. */
+async function anotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
+  const db = connect({ ...connection, poolSize: 2, log: silentLogger });
+  const configuration = readConfiguration(files, silentLogger);
+  const services = await createServices({ db, clock: of.clock, log: silentLogger, configuration });
+  const app = await createApi(services, { log: silentLogger, rateLimit: 0 });
+  return {
+    services,
+    async status(token: string): Promise<number> {
+      const headers = { authorization: `apikey ${token}` };
+      return (await app.inject({ method: 'GET', url: '/cloud/v1/projects', headers })).statusCode;
+    },
+    async stop() {
+      services.caches.stop();
+      await app.close();
+      await db.$client.end();
+    },
+  };
+}
+
+const statusOf = async (token: string | null, path = '/cloud/v1/projects') => (await cloud.get(path, { token })).status;
+const keyOf = (token: string) => token.split('$')[0]!;
+
+describe('a token', () => {
+  it('lets its role do what the role may, and no more', async () => {
+    const { clientId, projectId, token: admin } = await cloud.newClient('admin');
+    const member = await cloud.newToken(clientId, 'member');
+    const reader = await cloud.newToken(clientId, 'reader');
+    const networks = `/cloud/v1/networks/${projectId}/1`;
+    const tries = async (token: string) => [
+      (await cloud.get(networks, { token })).status,
+      (await cloud.post(networks, { name: 'a network' }, { token })).status,
+      (await cloud.post('/cloud/v1/projects', { name: `of ${keyOf(token)}` }, { token })).status,
+    ];
+    expect(await tries(reader)).toEqual([200, 403, 403]);
+    expect(await tries(member)).toEqual([200, 200, 403]);
+    expect(await tries(admin)).toEqual([200, 200, 201]);
+    const refused = await cloud.post(networks, { name: 'a network' }, { token: reader });
+    expect(refused.body).toMatchObject({ exception_class: 'Forbidden', message: expect.stringContaining('member') });
+  });
+
+  it("of another client's admin is no operator, and the operator's member is none either", async () => {
+    const { clientId, token } = await cloud.newClient('admin');
+    const member = await cloud.newToken(1, 'member');
+    const path = `/cloudyard/v1/clients/${clientId}/quotas`;
+    for (const other of [token, member]) {
+      expect((await cloud.patch(path, { keypair_count_limit: 1 }, { token: other })).status).toBe(403);
+    }
+    expect((await cloud.patch(path, { keypair_count_limit: 1 })).status).toBe(200);
+  });
+
+  it('that is limited to projects sees those only: the others are 403, and absent from lists', async () => {
+    const { clientId, projectId, token } = await cloud.newClient('admin');
+    const other = (await cloud.post('/cloud/v1/projects', { name: 'other' }, { token })).body.id as number;
+    const limited = await cloud.newToken(clientId, 'admin', [other]);
+    expect(await statusOf(limited, `/cloud/v1/projects/${other}`)).toBe(200);
+    expect(await statusOf(limited, `/cloud/v1/networks/${other}/1`)).toBe(200);
+    for (const path of ['projects', 'networks', 'file_shares']) {
+      const inside = path === 'projects' ? `${projectId}` : `${projectId}/1`;
+      const refused = await cloud.get(`/cloud/v1/${path}/${inside}`, { token: limited });
+      expect(refused).toMatchObject({ status: 403, body: { exception_class: 'Forbidden' } });
+    }
+    const list = await cloud.get('/cloud/v1/projects', { token: limited });
+    expect(list.body.results.map((project: { id: number }) => project.id)).toEqual([other]);
+    expect((await cloud.post('/cloud/v1/projects', { name: 'third' }, { token: limited })).status).toBe(403);
+    const nothing = await cloud.newToken(clientId, 'admin', []);
+    expect((await cloud.get('/cloud/v1/projects', { token: nothing })).body).toEqual({ count: 0, results: [] });
+    expect(await statusOf(nothing, `/cloud/v1/networks/${projectId}/1`)).toBe(403);
+    // Another client's project is not there, whatever the limit says.
+    const stranger = await cloud.newToken((await cloud.newClient()).clientId, 'admin', [projectId]);
+    expect(await statusOf(stranger, `/cloud/v1/networks/${projectId}/1`)).toBe(404);
+  });
+
+  it('ends at the instant of its expiry, by the clock', async () => {
+    const { clientId } = await cloud.newClient();
+    const now = new Date('2026-11-20T10:00:00Z');
+    cloud.clock.set(now);
+    const token = await cloud.newToken(clientId, 'reader', null, new Date(now.getTime() + 60_000));
+    expect(await statusOf(token)).toBe(200);
+    cloud.clock.advance(59.999);
+    expect(await statusOf(token)).toBe(200);
+    cloud.clock.advance(0.001);
+    expect(await statusOf(token)).toBe(401);
+    cloud.clock.set(null);
+  });
+
+  it('is refused when its secret is wrong, short, long, absent or of another token', async () => {
+    const { clientId, token } = await cloud.newClient();
+    const [key, secret] = token.split('$') as [string, string];
+    const [otherKey] = (await cloud.newToken(clientId, 'admin')).split('$') as [string];
+    const wrong = [
+      `${key}$`,
+      `${key}$${secret}x`,
+      `${key}$${secret.slice(1)}`,
+      `${key}$${secret}$`,
+      `${otherKey}$${secret}`,
+    ];
+    for (const text of [...wrong, key, secret, `$${secret}`, `${secret}$${key}`, `${key}$$${secret}`, '$', "'$'"]) {
+      const answer = await cloud.get('/cloud/v1/projects', { token: text });
+      expect([text, answer.status, answer.body.exception_class]).toEqual([text, 401, 'Unauthenticated']);
+    }
+    expect(await statusOf(token)).toBe(200);
+  });
+
+  it('is taken with its scheme in any case, and with no other scheme', async () => {
+    const { token } = await cloud.newClient();
+    const statusWith = async (authorization: string) =>
+      (await cloud.get('/cloud/v1/projects', { token: null, headers: { authorization } })).status;
+    for (const scheme of ['apikey', 'APIKey', 'APIKEY', 'ApiKey']) {
+      expect([scheme, await statusWith(`${scheme} ${token}`)]).toEqual([scheme, 200]);
+    }
+    for (const text of ['', token, 'apikey', 'apikey ', `Bearer ${token}`, `Basic ${token}`, `apikey${token}`]) {
+      expect([text, await statusWith(text)]).toEqual([text, 401]);
+    }
+    const none = await cloud.get('/cloud/v1/projects', { token: null });
+    expect([none.status, none.headers['www-authenticate']]).toEqual([401, 'apikey']);
+  });
+
+  it('leaves nothing but a hash: its secret stands nowhere in the database', async () => {
+    const { token } = await cloud.newClient();
+    const secret = token.split('$')[1]!;
+    expect(await statusOf(token)).toBe(200);
+    await cloud.post('/cloud/v1/projects', { name: 'made by it' }, { token, headers: { 'idempotency-key': 'one' } });
+    const { rows: tables } = await cloud.db.$client.query<{ name: string }>(
+      `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+       where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
+    );
+    const found = async (needle: string) => {
+      const holders: string[] = [];
+      for (const { name } of tables) {
+        const { rowCount } = await cloud.db.$client.query(
+          `select from ${name} as row where strpos(row::text, $1) > 0 limit 1`,
+          [needle],
+        );
+        if (rowCount) holders.push(name);
+      }
+      return holders;
+    };
+    expect(await found(keyOf(token))).toEqual(['public.tokens']);
+    for (const spelling of [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64')]) {
+      expect(await found(spelling)).toEqual([]);
+    }
+  });
+});
+
+describe('revoking a token', () => {
+  it('is obeyed at once here, and by every other server within a second', async () => {
+    const other = await anotherServer(cloud);
+    const { clientId, token } = await cloud.newClient();
+    const bystander = await cloud.newToken(clientId, 'reader');
+    expect([await other.status(token), await statusOf(token)]).toEqual([200, 200]);
+    expect(await cloud.services.tokens.revoke(keyOf(token))).toBe(true);
+    const revokedAt = performance.now();
+    let lastAccepted = 0;
+    const asked = async () => {
+      const at = performance.now();
+      const status = await other.status(token);
+      if (status === 200) lastAccepted = at;
+      return status;
+    };
+    await expect.poll(asked, { timeout: 5000, interval: 20 }).toBe(401);
+    expect(lastAccepted - revokedAt).toBeLessThan(1000);
+    await expect.poll(() => statusOf(token), { timeout: 1000 }).toBe(401);
+    expect([await other.status(bystander), await statusOf(bystander)]).toEqual([200, 200]);
+    await other.stop();
+  });
+
+  it('says whether there was such a token, and may be done twice, by number as well', async () => {
+    const { clientId } = await cloud.newClient();
+    const { id, text } = await cloud.services.tokens.create({
+      clientId,
+      name: 'by number',
+      role: 'reader',
+      projectIds: null,
+      expiresAt: null,
+    });
+    expect(await cloud.services.tokens.revoke(String(id))).toBe(true);
+    expect(await cloud.services.tokens.revoke(keyOf(text))).toBe(true);
+    expect(await cloud.services.tokens.revoke('no such token')).toBe(false);
+    expect(await statusOf(text)).toBe(401);
+  });
+
+  it('is not undone by a database that cannot be reached: whoever may not be let in is not', async () => {
+    const gate = await openGate(inject('postgres'));
+    const { cloudyard, stop } = await openCloudyard(inject('postgres'), { driver: null });
+    const behindGate = { ...gate.connection, database: databaseOf(cloudyard.connection) };
+    const other = await anotherServer(cloudyard, behindGate);
+    const { token } = await cloudyard.newClient();
+    expect(await other.status(token)).toBe(200);
+    await gate.cut();
+    // The other server cannot hear of this, so it may trust what it knows for a moment, and then no more.
+    await cloudyard.services.tokens.revoke(keyOf(token));
+    await expect.poll(() => other.status(token), { timeout: 5000, interval: 20 }).toBe(503);
+    for (let i = 0; i < 20; i++) expect(await other.status(token)).toBe(503);
+    await gate.restore();
+    await expect.poll(() => other.status(token), { timeout: 5000, interval: 20 }).toBe(401);
+    await other.stop();
+    await stop();
+  });
+});
+
+function databaseOf({ connectionString, database }: ConnectionOptions): string {
+  return connectionString === undefined ? database! : new URL(connectionString).pathname.slice(1);
+}
+
+describe('the token that the operator fixes', () => {
+  it('works from the next start on, replaces what had its id, and stays one token however often it starts', async () => {
+    const before = (await cloud.services.tokens.list()).length;
+    for (const text of ['ci$first', 'ci$second', 'ci$second']) await cloud.services.tokens.fix(text, 1);
+    await expect.poll(() => statusOf('ci$second'), { timeout: 2000 }).toBe(200);
+    await expect.poll(() => statusOf('ci$first'), { timeout: 2000 }).toBe(401);
+    expect((await cloud.services.tokens.list()).length).toBe(before + 1);
+    await cloud.services.tokens.revoke('ci');
+    await expect.poll(() => statusOf('ci$second'), { timeout: 2000 }).toBe(401);
+  });
+});

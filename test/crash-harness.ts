@@ -1,0 +1,291 @@
+/**
+ * Crash everywhere, by machine: runs a reconcile with a failure before and after every statement and every driver call
+ * that it makes, then once more without a failure, and holds that the world is as it should be; and then runs it again,
+ * which must change nothing.
+ *
+ * Two kinds of failure: `fault`, where that one step fails and the process lives on (so clean-up runs), and `death`,
+ * where nothing works any more after it (so only what PostgreSQL and the host have is left). "After" means that the step
+ * was done and nobody heard of it: a commit whose answer was lost. A third kind, `meddle`, fails nothing: there a client
+ * changes the resource at that moment.
+ */
+import { connect as dial, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import type pg from 'pg';
+import { parse } from 'pg-connection-string';
+import type { ConnectionOptions, Db } from '../src/platform/db.ts';
+import { silentLogger } from '../src/platform/log.ts';
+import { runReconcile } from '../src/tasks/reconcile.ts';
+import type { Reconciler } from '../src/tasks/reconcile.ts';
+import type { Tasks } from '../src/tasks/tasks.ts';
+
+export interface CrashCase<Driver extends object> {
+  db: Db;
+  tasks: Tasks;
+  driver: Driver;
+  /** The reconciler under test, over a database and a driver that may fail. */
+  reconciler(db: Db, driver: Driver): Reconciler;
+  /** A new resource with something to reconcile. Returns its id. */
+  arrange(): Promise<string>;
+  /** Expects the end that every crash must lead to. */
+  check(id: string): Promise<void>;
+  /** What a client does meanwhile. With this, nothing fails: the client comes before and after every step instead. */
+  meddle?(id: string): Promise<unknown>;
+  regionId?: number;
+}
+
+export interface CrashFigures {
+  /** Statements and driver calls of the longest run. */
+  steps: number;
+  /** Runs that a failure was injected into. */
+  injected: number;
+}
+
+const never = new AbortController().signal;
+const moments = ['before', 'after'] as const;
+type Kind = 'fault' | 'death' | 'meddle';
+
+export async function crashEverywhere<Driver extends object>(given: CrashCase<Driver>): Promise<CrashFigures> {
+  const figures: CrashFigures = { steps: 0, injected: 0 };
+  const undisturbed = async (id: string, what: string) => {
+    await settle(given, id);
+    await named(`${what}, then a run without a failure`, () => given.check(id));
+    await settle(given, id);
+    await named(`${what}, then two runs without a failure`, () => given.check(id));
+  };
+  const strikeOnce = async (kind: Kind, moment: Moment, at: number): Promise<boolean> => {
+    const id = await given.arrange();
+    const saboteur = await attempt(given, id, new Saboteur(at, moment, kind, () => given.meddle!(id)));
+    if (!saboteur.struck && kind === 'meddle') return false;
+    await undisturbed(id, `${kind} ${moment} step ${at} (${saboteur.name})`);
+    figures.steps = Math.max(figures.steps, saboteur.count);
+    figures.injected += saboteur.struck ? 1 : 0;
+    return saboteur.struck;
+  };
+  /** One resource whose every attempt fails one step later than the one before. */
+  const strikeInTurn = async (kind: Kind, moment: Moment): Promise<void> => {
+    const id = await given.arrange();
+    for (let at = 1; (await attempt(given, id, new Saboteur(at, moment, kind))).struck; at++) figures.injected += 1;
+    await undisturbed(id, `a ${kind} ${moment} each step in turn`);
+  };
+
+  const kinds: Kind[] = given.meddle ? ['meddle'] : ['fault', 'death'];
+  for (const kind of kinds) {
+    for (const moment of moments) {
+      for (let at = 1; await strikeOnce(kind, moment, at); at++);
+      if (kind !== 'meddle') await strikeInTurn(kind, moment);
+    }
+  }
+  return figures;
+}
+
+type Moment = (typeof moments)[number];
+
+class Sabotage extends Error {}
+
+/** Counts steps, and strikes at one of them. */
+class Saboteur {
+  count = 0;
+  struck = false;
+  name = 'none';
+  /** What a client does meanwhile, once it has begun. */
+  meddling: Promise<unknown> = Promise.resolve();
+  private readonly at: number;
+  private readonly moment: Moment;
+  private readonly kind: Kind;
+  private readonly meddle: () => Promise<unknown>;
+
+  constructor(at: number, moment: Moment, kind: Kind, meddle = async (): Promise<unknown> => undefined) {
+    this.at = at;
+    this.moment = moment;
+    this.kind = kind;
+    this.meddle = meddle;
+  }
+
+  async step<T>(name: string, inTransaction: boolean, work: () => Promise<T>): Promise<T> {
+    if (this.struck && this.kind === 'death') throw new Sabotage('this process is dead');
+    this.count += 1;
+    const mine = this.count === this.at;
+    if (mine) this.name = name;
+    if (mine && this.moment === 'before') await this.strike(inTransaction);
+    const result = await work();
+    if (mine && this.moment === 'after') await this.strike(inTransaction);
+    return result;
+  }
+
+  private async strike(inTransaction: boolean): Promise<void> {
+    this.struck = true;
+    if (this.kind !== 'meddle') throw new Sabotage(`failed ${this.moment} ${this.name}`);
+    this.meddling = this.meddle();
+    // The client may have to wait for this very transaction.
+    if (!inTransaction) await this.meddling;
+  }
+}
+
+/** One run as the worker would do it, with whatever the saboteur does to it. */
+async function attempt<D extends object>(given: CrashCase<D>, id: string, saboteur: Saboteur): Promise<Saboteur> {
+  const db = sabotagedDb(given.db, saboteur);
+  const reconciler = given.reconciler(db, sabotagedDriver(given.driver, saboteur));
+  await run(given, { db, reconciler, id, attempt: 1 }).catch((error: unknown) => {
+    if (!saboteur.struck) throw error;
+  });
+  await saboteur.meddling;
+  return saboteur;
+}
+
+/** Runs without a failure until nothing asks for another run. */
+async function settle<D extends object>(given: CrashCase<D>, id: string): Promise<void> {
+  const { db, driver } = given;
+  for (let i = 2; i < 50; i++) {
+    if (!(await run(given, { db, reconciler: given.reconciler(db, driver), id, attempt: i })).again) return;
+  }
+  throw new Error('the reconciler never comes to an end');
+}
+
+async function run<D extends object>(
+  given: CrashCase<D>,
+  { db, reconciler, id, attempt }: { db: Db; reconciler: Reconciler; id: string; attempt: number },
+): Promise<{ again: boolean }> {
+  let again = false;
+  const requestReconcile = async () => {
+    again = true;
+  };
+  const deps = { db, tasks: { ...given.tasks, requestReconcile }, log: silentLogger, onDriverError: () => {} };
+  const key = { resource: reconciler.resource, id, regionId: given.regionId ?? 1 };
+  await runReconcile(deps, reconciler, key, attempt, never);
+  return { again };
+}
+
+async function named(what: string, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (error instanceof Error) error.message = `after ${what}: ${error.message}`;
+    throw error;
+  }
+}
+
+/** The same database, each statement a step: of the pool, and of a transaction's connection. */
+function sabotagedDb(db: Db, saboteur: Saboteur): Db {
+  type Query = (...args: unknown[]) => Promise<unknown>;
+  const counted = (on: { query: unknown }, inTransaction: boolean): Query => {
+    const query = (on.query as Query).bind(on);
+    return (...args) => saboteur.step(statementOf(args[0]), inTransaction, () => query(...args));
+  };
+  const client = (of: pg.PoolClient) => replace(of, { query: counted(of, true) });
+  const pool = db.$client;
+  const connect = async () => client(await pool.connect());
+  return drizzle({ client: replace(pool, { query: counted(pool, false), connect }) }) as unknown as Db;
+}
+
+/** The same driver, each call of a method that is asynchronous a step. */
+function sabotagedDriver<D extends object>(driver: D, saboteur: Saboteur): D {
+  return new Proxy(driver, {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (typeof value !== 'function' || name === 'status') return value;
+      return (...args: unknown[]) =>
+        saboteur.step(String(name), false, async () => value.apply(target, args) as unknown);
+    },
+  });
+}
+
+/** `target` with some members in the place of its own. */
+function replace<T extends object>(target: T, members: Record<string, unknown>): T {
+  return new Proxy(target, {
+    get(of, name) {
+      if (typeof name === 'string' && Object.hasOwn(members, name)) return members[name];
+      const value = Reflect.get(of, name) as unknown;
+      return typeof value === 'function' ? value.bind(of) : value;
+    },
+  });
+}
+
+function statementOf(query: unknown): string {
+  const text = typeof query === 'string' ? query : (query as { name?: string; text: string });
+  return typeof text === 'string' ? text : (text.name ?? text.text.replaceAll(/\s+/g, ' ').slice(0, 60));
+}
+
+/** A counter, and the query that says what it should be: `select client_id, region_id, n as amount …`. */
+export type Truth = Record<string, string>;
+
+/** Counters that differ from the rows, in words; empty when all is well. */
+export async function drift(db: Db, truth: Truth): Promise<string[]> {
+  const found: string[] = [];
+  for (const [kind, rows] of Object.entries(truth)) {
+    const { rows: differing } = await db.$client.query<{ client: number; region: number; said: number; is: number }>(
+      `with rows as (${rows}), said as (select client_id, region_id, usage from quota_counters where kind = $1)
+       select coalesce(s.client_id, i.client_id) as client, coalesce(s.region_id, i.region_id) as region,
+              coalesce(s.usage, 0) as said, coalesce(i.amount, 0) as "is"
+       from said s full join rows i on i.client_id = s.client_id and i.region_id = s.region_id
+       where coalesce(s.usage, 0) <> coalesce(i.amount, 0)`,
+      [kind],
+    );
+    for (const { client, region, said, is } of differing) {
+      found.push(`${kind} of client ${client} in region ${region} says ${said}, the rows say ${is}`);
+    }
+  }
+  return found;
+}
+
+/** Runs at once every job that waits for its backoff. */
+export async function retryNow(db: Db): Promise<void> {
+  await db.$client.query(
+    `with due as (update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null)
+     select pg_notify('jobs:insert', '{"count":10}')`,
+  );
+}
+
+/** A way to PostgreSQL that a test can break, as a lost network, a restart or a failover does. */
+export interface Gate {
+  connection: ConnectionOptions;
+  /** Breaks every connection and refuses new ones. */
+  cut(): Promise<void>;
+  restore(): Promise<void>;
+  /** Until the next cut, requests arrive at PostgreSQL but no answer comes back. */
+  deafen(): void;
+}
+
+export async function openGate(to: ConnectionOptions): Promise<Gate> {
+  const known = to.connectionString === undefined ? to : { ...parse(to.connectionString) };
+  const host = known.host ?? 'localhost';
+  const behind = Number(known.port ?? 5432);
+  const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${behind}` } : { host, port: behind };
+  const sockets = new Set<Socket>();
+  let deaf = false;
+  const server = createServer((client) => {
+    const postgres = dial(target as { host: string; port: number });
+    for (const [mine, other] of [
+      [client, postgres],
+      [postgres, client],
+    ] as const) {
+      sockets.add(mine);
+      mine.on('data', (data) => {
+        if (mine === client || !deaf) other.write(data);
+      });
+      mine.on('error', () => {});
+      mine.on('close', () => {
+        sockets.delete(mine);
+        other.destroy();
+      });
+    }
+  });
+  server.unref();
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const connection = { host: '127.0.0.1', port, user: known.user, database: known.database ?? undefined };
+  return {
+    connection,
+    async cut() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+      deaf = false;
+    },
+    restore: () => listen(port),
+    deafen() {
+      deaf = true;
+    },
+  };
+}

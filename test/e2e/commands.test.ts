@@ -1,0 +1,194 @@
+/** What people type: `start` and its neighbours, on real processes. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { liveProcess } from '../../src/platform/daemon.ts';
+import { httpClient } from '../http-client.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
+import type { Running, Yard } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+import { createMany, expectHostEqualsRows } from './storm.ts';
+
+const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
+const runsGanesha = requires(...parts);
+const nothingRuns = { postgres: null, ganesha: null, rpcbind: null };
+const simulated = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+
+let yard: Yard;
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+  yard?.cleanUp();
+});
+
+/** Takes a port; does nothing when somebody has it already. */
+async function occupy(port: number): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.once('error', () => resolve()).listen(port, '127.0.0.1', resolve));
+  servers.push(server);
+}
+
+const adopted = (running: Running) =>
+  running
+    .log()
+    .filter(({ msg }) => msg === 'daemon adopted')
+    .map(({ daemon }) => daemon);
+
+describe('start', () => {
+  it('prints a URL, a token that works, the reference page and what is simulated', async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_BOOTSTRAP_TOKEN: '' });
+    const server = await yard.startByBin(['start']);
+    const [, url] = /^ {2}API +(http:\S+)$/m.exec(server.stdout())!;
+    const [, token] = /^ {2}Token +(\S+\$\S+)$/m.exec(server.stdout())!;
+    const [, reference] = /^ {2}Reference +(\S+)$/m.exec(server.stdout())!;
+    expect(server.stdout()).toMatch(/file shares +simulated +SIMULATED +\S/);
+    expect((await httpClient(url!, token!).get('/cloud/v1/projects')).body).toMatchObject({ count: 1 });
+    expect((await fetch(reference!)).status).toBe(200);
+
+    await server.stop();
+    const again = await yard.startByBin(['start']);
+    expect(again.stdout()).not.toContain(token);
+    expect((await httpClient(url!, token!).get('/cloud/v1/projects')).status).toBe(200);
+  });
+
+  it('takes the next free port unless one was asked for', async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_PORT: '' });
+    await occupy(8080);
+    const server = await yard.start(['start']);
+    const [, port] = /^ {2}API +http:\/\/127\.0\.0\.1:(\d+)$/m.exec(server.stdout())!;
+    expect(Number(port)).toBeGreaterThan(8080);
+    expect(Number(port)).toBeLessThanOrEqual(8100);
+  });
+
+  it('exits 1 and stops what it started when the port that was asked for stays busy', async () => {
+    yard = await openYard(simulated);
+    await occupy(yard.port);
+    const { code, stderr } = await yard.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`port ${yard.port} on 127.0.0.1 is in use by another program; set CLOUDYARD_PORT`);
+    expect(yard.pids()).toEqual(nothingRuns);
+  });
+
+  it('exits 1 on a data directory in use, naming the holder, which goes on', async () => {
+    yard = await openYard(simulated);
+    const first = await yard.start(['start']);
+    const { code, stderr } = await yard.run(['start'], { CLOUDYARD_PORT: '0' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`data directory ${yard.dataDir} is in use by .*process ${first.pid}`));
+    expect(stderr).toContain('CLOUDYARD_DATA_DIR');
+    const task = await yard.ended(await (await createMany(yard, 1)).answers.then(([answer]) => answer!));
+    expect(task.state).toBe('FINISHED');
+  });
+
+  it('recovers from a stale postmaster.pid that names a process of somebody else', async () => {
+    yard = await openYard(simulated);
+    await (await yard.start(['start'])).stop();
+    const pidFile = join(yard.dataDir, 'postgres/data/postmaster.pid');
+    writeFileSync(pidFile, `${process.pid}\n${yard.dataDir}/postgres/data\n`);
+    await yard.start(['start']);
+    expect((await yard.get('/readyz')).status).toBe(200);
+  });
+
+  it('ends at once, leaving nothing, when it is interrupted while it starts', async () => {
+    yard = await openYard(simulated);
+    const starting = yard.spawn(['start']);
+    starting.signal('SIGINT');
+    await starting.ended;
+    expect(yard.pids()).toEqual(nothingRuns);
+    const again = yard.spawn(['start']);
+    await expect.poll(() => again.stdout(), { timeout: 20_000, interval: 5 }).toContain('daemon started');
+    expect((await again.stop()).code).toBe(0);
+    expect(yard.pids()).toEqual(nothingRuns);
+    await yard.start(['start']);
+  });
+});
+
+describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', () => {
+  it('stops everything that it started at Ctrl-C, and leaves no mount', async () => {
+    yard = await openYard();
+    const server = await yard.startByBin(['start']);
+    await Promise.all((await (await createMany(yard, 3)).answers).map((answer) => yard.ended(answer)));
+    expect(yard.mounts()).toHaveLength(3);
+    const { postgres, ganesha } = yard.pids();
+    expect([postgres, ganesha].map((pid) => liveProcess(pid!))).not.toContain(null);
+    expect(await server.stop()).toMatchObject({ code: 0, stderr: '' });
+    expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([nothingRuns, [], []]);
+  });
+
+  it('adopts the PostgreSQL and the Ganesha of a server that was killed', async () => {
+    yard = await openYard();
+    const killed = await yard.start(['start']);
+    await Promise.all((await (await createMany(yard, 2)).answers).map((answer) => yard.ended(answer)));
+    const orphans = yard.pids();
+    await killed.kill();
+    const server = await yard.start(['start']);
+    expect(adopted(server)).toEqual(expect.arrayContaining(['postgres', 'ganesha']));
+    expect(yard.pids()).toEqual(orphans);
+    await expectHostEqualsRows(yard);
+    await server.stop();
+    expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([nothingRuns, [], []]);
+  });
+
+  it('says which NFS port is busy, rather than serving shares that only pretend', async () => {
+    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'ganesha' });
+    await occupy(yard.nfsPort);
+    const { code, stderr } = await yard.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`port ${yard.nfsPort}`);
+    expect(yard.pids()).toEqual(nothingRuns);
+  });
+});
+
+describe('other commands', () => {
+  it('exit 2 with the usage when they are not understood', async () => {
+    yard = await openYard(simulated);
+    for (const args of [
+      ['strat'],
+      ['worker'],
+      ['worker', '--region', 'x'],
+      ['token'],
+      ['token', 'create', '--rol', 'a'],
+    ]) {
+      const { code, stderr } = await yard.run(args);
+      expect([args, code]).toEqual([args, 2]);
+      expect(stderr).toContain('Usage: cloudyard <command>');
+    }
+    expect(existsSync(join(yard.dataDir, 'postgres'))).toBe(false);
+  });
+
+  it('exit 1 naming every bad setting, and say which name is none', async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_PORT: 'http', CLOUDYARD_RATE_LIMIT: '-1', CLOUDYARD_PROT: '80' });
+    const { code, stderr } = await yard.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('CLOUDYARD_PORT is "http"');
+    expect(stderr).toContain('CLOUDYARD_RATE_LIMIT is "-1"');
+    const misspelled = await yard.run(['doctor'], { CLOUDYARD_PORT: '80', CLOUDYARD_RATE_LIMIT: '0' });
+    expect(misspelled.stderr).toContain('CLOUDYARD_PROT is no setting of Cloudyard');
+  });
+
+  it('exit 1 naming the database that cannot be reached, without its password', async () => {
+    yard = await openYard({ ...simulated, DATABASE_URL: 'postgres://me:pa55word@localhost:9/nowhere' });
+    for (const args of [['start'], ['migrate']]) {
+      const { code, stderr } = await yard.run(args);
+      expect(code).toBe(1);
+      expect(stderr).toContain(
+        'the database postgres://me:…@localhost:9/nowhere cannot be reached: connect ECONNREFUSED',
+      );
+    }
+  });
+
+  it('print help, what is installed, and that the database is migrated; without a server they leave none behind', async () => {
+    yard = await openYard();
+    expect((await yard.run(['help'])).stdout).toContain('token revoke ID');
+    expect((await yard.run(['doctor'])).stdout).toMatch(/Drivers on this host[\s\S]*file shares +(ganesha|simulated)/);
+    for (const _ of ['first', 'again']) {
+      expect(await yard.run(['migrate'])).toMatchObject({ code: 0, stdout: expect.stringContaining('up to date') });
+    }
+    expect(yard.pids()).toEqual(nothingRuns);
+    const server = await yard.start(['start'], simulated);
+    expect((await yard.get('/cloud/v1/projects', { token: bootstrapToken })).status).toBe(200);
+    await server.stop();
+  });
+});

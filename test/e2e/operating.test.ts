@@ -1,0 +1,157 @@
+/** What an operator's tools see: the reference, health, metrics, limits and logs, also while PostgreSQL is away. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
+import { silentLogger } from '../../src/platform/log.ts';
+import { bootstrapToken, openYard, until } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import { defaultNetwork, newShare, shares } from './storm.ts';
+
+const timeout = { timeout: 120_000 };
+const simulated = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+const unavailable = {
+  exception_class: 'Unavailable',
+  message: expect.stringContaining('database'),
+  request_id: expect.any(String),
+};
+
+let yard: Yard;
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  yard?.cleanUp();
+  for (const close of closing.splice(0)) await close();
+});
+
+const create = async (name: string) => yard.post(shares, newShare(name, await defaultNetwork(yard)));
+
+describe('a server that runs', () => {
+  it('shows its reference, its interface and its health to anybody, and its metrics', timeout, async () => {
+    yard = await openYard(simulated);
+    await yard.start(['start']);
+    const open = { token: null };
+    const reference = await yard.get('/docs/', open);
+    expect([reference.status, reference.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringContaining('text/html'),
+    ]);
+    const committed = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi.json'), 'utf8'));
+    expect((await yard.get('/openapi.json', open)).body).toMatchObject({ openapi: '3.1.0', info: committed.info });
+    expect((await yard.get('/healthz', open)).body).toEqual({ status: 'ok' });
+    expect((await yard.get('/readyz', open)).body).toEqual({ status: 'ready' });
+    expect((await yard.get('/healthz/drivers', open)).body.drivers).toMatchObject([
+      { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
+    ]);
+
+    await yard.ended(await create('measured'));
+    const metrics = await yard.get('/metrics', open);
+    expect(metrics.headers.get('content-type')).toContain('text/plain');
+    for (const line of [
+      /^cloudyard_http_request_seconds_count\{operation="createFileShare",status="200"\} 1$/m,
+      /^cloudyard_task_seconds_count\{type="create_sfs",state="FINISHED"\} 1$/m,
+      /^cloudyard_queue_jobs\{state="ready"\} \d+$/m,
+      /^cloudyard_database_connections\{state="idle"\} \d+$/m,
+      /^# TYPE cloudyard_driver_errors_total counter$/m,
+    ])
+      expect(metrics.body).toMatch(line);
+  });
+
+  it(
+    'writes the id of a request in its answer, its log lines and its task, and no secret anywhere',
+    timeout,
+    async () => {
+      yard = await openYard({ ...simulated, CLOUDYARD_LOG_LEVEL: 'trace' });
+      const server = await yard.start(['start']);
+      const made = (await yard.run(['token', 'create', '--role', 'admin'])).stdout.trim();
+      const answer = await yard.post(shares, newShare('logged', await defaultNetwork(yard)), { token: made });
+      const task = await yard.ended(answer);
+      const id = answer.headers.get('x-request-id');
+      expect(task.request_id).toBe(id);
+      const wrong = await yard.post(shares, { name: 1 }, { token: made });
+      expect(wrong.body.request_id).toBe(wrong.headers.get('x-request-id'));
+      await yard.get(shares, { token: 'someone$unknown-secret' });
+      await yard.get(shares, { headers: { authorization: `Bearer ${made}` } });
+      await server.stop();
+      for (const request of [id, wrong.body.request_id]) {
+        expect(server.log().filter(({ reqId, msg }) => reqId === request && msg === 'request')).toHaveLength(1);
+      }
+      const lines = server.log().map((line) => JSON.stringify(line));
+      expect(lines.length).toBeGreaterThan(10);
+      const logs = [...lines, ...readLogs('postgres.log')].join('\n');
+      for (const secret of [bootstrapToken, made, 'someone$unknown-secret'].map((token) => token.split('$')[1]!)) {
+        expect(logs).not.toContain(secret);
+      }
+    },
+  );
+
+  it('answers 429 with Retry-After to the token that asks too much, and to no other', timeout, async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_RATE_LIMIT: '5' });
+    await yard.start(['start']);
+    const other = (await yard.run(['token', 'create'])).stdout.trim();
+    const answers = [];
+    for (let n = 0; n < 7; n += 1) answers.push(await yard.get('/cloud/v1/projects'));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429]);
+    const refused = answers.at(-1)!;
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    expect(refused.body).toEqual({
+      exception_class: 'TooManyRequests',
+      message: expect.stringContaining('5 requests a minute'),
+      request_id: refused.headers.get('x-request-id'),
+    });
+    expect((await yard.get('/cloud/v1/projects', { token: other })).status).toBe(200);
+    expect((await yard.get('/healthz')).status).toBe(200);
+  });
+});
+
+describe('a server without its database', () => {
+  it('answers 503 with Retry-After, never 500, and goes on by itself when the database is back', timeout, async () => {
+    yard = await openYard(simulated);
+    const given = { dataDir: join(yard.folder, 'elsewhere'), log: silentLogger };
+    let postgres = await startEmbeddedPostgres(given);
+    closing.push(() => postgres.stop());
+    const server = await yard.start(['start'], { DATABASE_URL: postgres.url });
+    await yard.ended(await create('before'));
+    const networkId = await defaultNetwork(yard);
+
+    await postgres.stop();
+    await until(async () => (await yard.get('/readyz')).status === 503, 10, 'not ready');
+    const attempts = {
+      ready: () => yard.get('/readyz'),
+      drivers: () => yard.get('/healthz/drivers'),
+      list: () => yard.get(shares),
+      create: () => yard.post(shares, newShare('meanwhile', networkId)),
+      keyed: () => yard.post(shares, newShare('meanwhile', networkId), { headers: { 'idempotency-key': 'k' } }),
+      stranger: () => yard.get(shares, { token: 'someone$unknown' }),
+    };
+    const askAll = async () => {
+      for (const [name, attempt] of Object.entries(attempts)) {
+        const { status, body, headers } = await attempt();
+        expect([name, status, body, headers.get('retry-after')]).toEqual([name, 503, unavailable, '1']);
+      }
+      expect((await yard.get('/healthz')).status).toBe(200);
+    };
+    // Longer than the ten seconds after which graphile-worker's own pool gives up.
+    const away = performance.now();
+    await until(async () => (await askAll(), performance.now() - away > 12_000), 60, 'a long absence');
+    const metrics = await yard.get('/metrics');
+    expect([metrics.status, metrics.body]).toEqual([
+      200,
+      expect.stringContaining('operation="createFileShare",status="503"'),
+    ]);
+
+    postgres = await startEmbeddedPostgres(given);
+    await until(async () => (await yard.get('/readyz')).status === 200, 10, 'ready again');
+    expect((await yard.ended(await create('after'))).state).toBe('FINISHED');
+    expect((await yard.get(shares)).body.count).toBe(2);
+    expect(server.log().filter(({ status }) => status === 500)).toEqual([]);
+    expect((await server.stop()).code).toBe(0);
+  });
+});
+
+function readLogs(...names: string[]): string[] {
+  return names
+    .map((name) => join(yard.dataDir, name))
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, 'utf8'));
+}

@@ -1,0 +1,107 @@
+/** Tokens, clients and quotas by command while the server runs. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openYard, until } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import { defaultNetwork, newShare, shares } from './storm.ts';
+
+const projects = '/cloud/v1/projects';
+
+describe('the commands of an operator, while a server runs', () => {
+  let yard: Yard;
+  beforeAll(async () => {
+    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
+    await yard.start(['start']);
+  });
+  afterAll(() => yard?.cleanUp());
+
+  const output = async (...args: string[]) => {
+    const { code, stdout, stderr } = await yard.run(args);
+    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' });
+    return stdout.trim();
+  };
+  const status = async (token: string) => (await yard.get(projects, { token })).status;
+
+  it('make a token that works at once, list it without its secret, and revoke it within a second', async () => {
+    const token = await output('token', 'create', '--role', 'admin', '--name', 'of a test');
+    const [key, secret] = token.split('$');
+    expect(await status(token)).toBe(200);
+    const listed = (await output('token', 'list')).split('\n').find((line) => line.includes(key!))!;
+    expect(listed.split('\t')).toMatchObject({
+      1: key,
+      2: '1',
+      3: 'admin',
+      4: 'all',
+      5: 'never',
+      6: 'no',
+      7: 'of a test',
+    });
+    expect(await output('token', 'list')).not.toContain(secret);
+
+    expect(await output('token', 'revoke', key!)).toBe('revoked');
+    const revoked = performance.now();
+    await until(async () => (await status(token)) === 401, 5, 'the token refused');
+    expect(performance.now() - revoked).toBeLessThan(1000);
+    expect(await status(`${key}$guessed`)).toBe(401);
+    expect(await yard.run(['token', 'revoke', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: 'cloudyard: there is no such token\n',
+    });
+  });
+
+  it('make tokens that may less, and that expire', async () => {
+    const reader = await output('token', 'create', '--role', 'read-only');
+    expect(await status(reader)).toBe(200);
+    const body = newShare('refused', await defaultNetwork(yard));
+    expect((await yard.post(shares, body, { token: reader })).status).toBe(403);
+
+    const brief = await output('token', 'create', '--expires', '2s');
+    expect(await status(brief)).toBe(200);
+    await until(async () => (await status(brief)) === 401, 10, 'the token expired');
+    const past = await output('token', 'create', '--expires', '2020-01-01');
+    expect(await status(past)).toBe(401);
+  });
+
+  it('refuse what makes no sense, and say why', async () => {
+    for (const [args, why] of [
+      [['--role', 'king'], '--role is one of'],
+      [['--client', '99'], 'there is no client 99'],
+      [['--project', '99'], 'client 1 has no project 99'],
+      [['--expires', 'tomorrow'], '--expires is a span'],
+    ] as const) {
+      const { code, stderr } = await yard.run(['token', 'create', ...args]);
+      expect(code).not.toBe(0);
+      expect(stderr).toContain(why);
+    }
+  });
+
+  it('make a client that sees nothing of the others', async () => {
+    const [, clientId, projectId] = /client (\d+) with project (\d+)/.exec(await output('client', 'create', 'Second'))!;
+    expect(await output('client', 'list')).toMatch(new RegExp(`^${clientId}\tSecond$`, 'm'));
+    const token = await output('token', 'create', '--client', clientId!, '--role', 'admin');
+    expect((await yard.get(projects, { token })).body).toMatchObject({
+      count: 1,
+      results: [{ id: Number(projectId) }],
+    });
+    expect((await yard.get(shares, { token })).status).toBe(404);
+    expect((await yard.get(shares.replace('/1/1', `/${projectId}/1`), { token })).body).toEqual({
+      count: 0,
+      results: [],
+    });
+  });
+
+  it('set a quota that counts at once, and take it back', async () => {
+    const body = newShare('within-quota', await defaultNetwork(yard));
+    await output('quota', 'set', 'sfs_count=1');
+    await yard.ended(await yard.post(shares, body));
+    const refused = await yard.post(shares, { ...body, name: 'beyond' });
+    expect(refused.status).toBe(409);
+    expect(refused.headers.get('x-should-retry')).toBe('false');
+    expect(refused.body).toMatchObject({
+      exception_class: 'QuotaExceeded',
+      message: expect.stringContaining('limit 1, in use 1'),
+    });
+    await output('quota', 'set', 'sfs_count=default');
+    await yard.ended(await yard.post(shares, { ...body, name: 'beyond' }));
+    expect((await yard.run(['quota', 'set', 'shares=1'])).code).toBe(2);
+  });
+});

@@ -1,0 +1,74 @@
+/** A PostgreSQL of the machine (Debian's packages), as an operator brings one along: its own cluster in a folder, on loopback. */
+import { execFileSync, spawn } from 'node:child_process';
+import { chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { until } from './processes.ts';
+import { postgresPrograms } from './requires.ts';
+
+export interface SystemPostgres {
+  url: string;
+  version: number;
+  stop(): Promise<void>;
+}
+
+/** Like all processes of a test it must be marked with the folder, so that the yard's `cleanUp` finds it. */
+export async function startSystemPostgres(folder: string, database: string): Promise<SystemPostgres> {
+  const programs = postgresPrograms()!;
+  const data = join(folder, 'system-postgres');
+  mkdirSync(data);
+  const account = process.getuid?.() === 0 ? accountOf('postgres') : null;
+  if (account) chownSync(data, account.uid, account.gid);
+  const env = { ...process.env, CLOUDYARD_DATA_DIR: `${folder}/` };
+  const options = { ...account, env, cwd: data, stdio: 'ignore' } as const;
+  execFileSync(
+    join(programs, 'initdb'),
+    ['-D', data, '--username=operator', '--auth=trust', '--encoding=UTF8'],
+    options,
+  );
+  const port = await freePort();
+  const server = spawn(
+    join(programs, 'postgres'),
+    ['-D', data, '-p', String(port), '-k', data, '-c', 'listen_addresses=127.0.0.1'],
+    options,
+  );
+  const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()));
+  const urlOf = (name: string) => `postgres://operator:pa55word@127.0.0.1:${port}/${name}`;
+  let version = 0;
+  await until(
+    async () => {
+      const client = new pg.Client({ connectionString: urlOf('postgres') });
+      client.on('error', () => undefined);
+      try {
+        await client.connect();
+        await client.query(`create database ${database}`);
+        const { rows } = await client.query(`select current_setting('server_version_num')::int / 10000 as version`);
+        version = rows[0].version;
+        return true;
+      } catch {
+        return false;
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    },
+    30,
+    'PostgreSQL of the machine',
+  );
+  return {
+    url: urlOf(database),
+    version,
+    async stop() {
+      server.kill('SIGINT');
+      await ended;
+    },
+  };
+}
+
+function accountOf(name: string): { uid: number; gid: number } {
+  const fields = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find((entry) => entry[0] === name);
+  return { uid: Number(fields?.[2]), gid: Number(fields?.[3]) };
+}
