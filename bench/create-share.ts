@@ -27,7 +27,7 @@ export async function createShare(workplace: Workplace): Promise<Row[]> {
 
   const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true } as const;
   const create = () => services.fileShares.create({ actor, requestId: randomUUID() }, scope, body);
-  const script = scriptOf(await recordStatements(create), await recordStatements(create));
+  const script = await scriptOf(services.db, await recordStatements(create), await recordStatements(create));
 
   const { url, headers, database } = cloudyard;
   const load = { method: 'POST', url: url + sharesPath, headers, body, connections } as const;

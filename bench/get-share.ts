@@ -34,7 +34,7 @@ export async function getShare(workplace: Workplace): Promise<Row[]> {
   const share = `${cloudyard.url}${sharesPath}/${id}`;
   const bare = await startBareRoute(workplace, cloudyard, share);
   const read = () => recordStatements(() => services.fileShares.get(scope, id));
-  const script = scriptOf(await read(), await read());
+  const script = await scriptOf(services.db, await read(), await read());
 
   const { headers } = cloudyard;
   const load = { method: 'GET', headers, connections } as const;

@@ -4,7 +4,7 @@ import { connect } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { readSettings } from '../src/platform/settings.ts';
 import { root } from '../src/main/root.ts';
-import { configurationFiles } from '../src/main/run.ts';
+import { configurationFiles } from '../src/main/services.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Services } from '../src/main/services.ts';
 import type { Cloudyard } from './cloudyard.ts';

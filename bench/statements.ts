@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
+import type { Db } from '../src/platform/db.ts';
 
 export interface Statement {
   text: string;
@@ -46,21 +47,39 @@ function statementOf([config, values]: unknown[]): Statement {
  * A script that repeats the work with new ids. Takes two recordings: what is the same in both is sent as it is, times are
  * the time, and a UUID that differs is a new random one in each transaction.
  */
-export function scriptOf(one: Statement[], other: Statement[]): Script {
+export async function scriptOf(db: Db, one: Statement[], other: Statement[]): Promise<Script> {
   const variables: Record<string, string> = {};
   const fresh = new Map<string, string>();
   const parameter = (value: unknown, otherValue: unknown): string => {
     if (value === null) return 'null';
     if (value instanceof Date) return 'now()';
     const text = asText(value);
-    if (text === asText(otherValue)) return `:${define(variables, text)}`;
-    return expression(value, text, fresh);
+    return text === asText(otherValue) ? `:${define(variables, text)}` : expression(text, fresh);
   };
-  const lines = one.map(({ text, values }, i) =>
-    text.replace(/\$(\d+)/g, (_, n) => parameter(values[n - 1], other[i]!.values[n - 1])),
-  );
+  const lines: string[] = [];
+  for (const [i, { text, values }] of one.entries()) {
+    // pgbench makes each mention of a parameter one of its own, which has to say its type.
+    const types = values.length > 0 ? await typesOf(db, text) : [];
+    const given = values.map((value, n) => `${parameter(value, other[i]!.values[n])}::${types[n]}`);
+    lines.push(`${text.replace(/\$(\d+)/g, (_, n) => given[n - 1]!)};`);
+  }
   const setting = [...fresh.values()].map((name) => `\\set ${name} random(0, ${2 ** 48 - 1})`);
-  return { text: [...setting, ...lines.map((line) => `${line};`)].join('\n'), variables };
+  return { text: [...setting, ...lines].join('\n'), variables };
+}
+
+/** What PostgreSQL takes the parameters for. */
+async function typesOf(db: Db, text: string): Promise<string[]> {
+  const client = await db.$client.connect();
+  try {
+    await client.query(`prepare typed as ${text}`);
+    const { rows } = await client.query<{ types: string[] }>(
+      `select parameter_types::text[] as types from pg_prepared_statements where name = 'typed'`,
+    );
+    await client.query('deallocate typed');
+    return rows[0]!.types;
+  } finally {
+    client.release();
+  }
 }
 
 function define(variables: Record<string, string>, value: string): string {
@@ -73,13 +92,13 @@ function define(variables: Record<string, string>, value: string): string {
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /** pgbench has whole numbers only, so PostgreSQL makes the UUID out of one: 48 random bits. */
-function expression(value: unknown, text: string, fresh: Map<string, string>): string {
+function expression(text: string, fresh: Map<string, string>): string {
   const made = text.replace(uuid, (id) => {
     if (!fresh.has(id)) fresh.set(id, `random_${fresh.size}`);
     return `b3c80000-0000-4000-8000-' || lpad(to_hex(:${fresh.get(id)}::bigint), 12, '0') || '`;
   });
   if (made === text) throw new Error(`what changes from one run to the next is no UUID: ${text}`);
-  return `('${made}')::${typeof value === 'string' ? 'uuid' : 'jsonb'}`;
+  return `('${made}')`;
 }
 
 /** As pg sends it. */

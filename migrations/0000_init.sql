@@ -45,7 +45,8 @@ CREATE TABLE "file_share_access_rules" (
 	"network" text NOT NULL,
 	"access_to" text NOT NULL,
 	"state" text NOT NULL,
-	"created_at" timestamp (6) with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "file_shares" (

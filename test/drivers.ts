@@ -79,7 +79,7 @@ export function createTestHost({ real = false } = {}): TestHost {
     async apply(desired, signal) {
       await call({ method: 'apply', id: desired.id, desired }, signal, () => {
         const sizeGib = Math.max(desired.sizeGib, shares.get(desired.id)?.sizeGib ?? 0);
-        shares.set(desired.id, structuredClone({ ...desired, sizeGib }));
+        shares.set(desired.id, structuredClone({ ...desired, sizeGib, settledGib: null }));
         log.push(structuredClone(desired));
       });
       return { connectionPoint: `host:/${desired.id}`, sizeGib: shares.get(desired.id)!.sizeGib, changed: [] };

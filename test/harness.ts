@@ -10,7 +10,7 @@ import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
-import { createReconcilers } from '../src/main/run.ts';
+import { createReconcilers } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
@@ -99,7 +99,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
   const services = await createServices({ db, clock, log, configuration });
-  const { token: admin } = await services.clients.bootstrap();
+  const { operatorId } = await services.clients.bootstrap();
+  const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
   const workers: Worker[] = [];
   const cloudyard = {

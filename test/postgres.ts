@@ -2,7 +2,7 @@
  * One PostgreSQL for a test run, with a migrated template database: a test file clones it in some 50 ms.
  * TEST_DATABASE_URL runs the tests on another server (its user may create databases).
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -22,6 +22,8 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'cloudyard-test-'));
+  // Or root's cluster would lie in /var/lib/cloudyard, where nobody removes it.
+  await chmod(dataDir, 0o755);
   const given = process.env.TEST_DATABASE_URL;
   const embedded = given ? null : await startEmbeddedPostgres({ dataDir, log: silentLogger });
   const connection: ConnectionOptions = embedded?.connection ?? { connectionString: given! };

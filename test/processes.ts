@@ -101,7 +101,7 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     );
   const startReady = async (file: string, args: string[], own?: Record<string, string>) => {
     const running = launch(file, args, own);
-    await until(() => running.stdout().includes('Cloudyard is ready.') || !liveProcess(running.pid), 60, 'ready');
+    await until(() => running.stdout().includes('Cloudyard is ready.') || !liveProcess(running.pid), 100, 'ready');
     if (running.stdout().includes('Cloudyard is ready.')) return running;
     const { code, stderr, stdout } = await running.ended;
     throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}${stdout}`);

@@ -52,6 +52,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
     const share = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
       id: randomUUID(),
       sizeGib: 1,
+      settledGib: null,
       rootSquash: true,
       access: [{ network: '127.0.0.1', mode: 'rw' }],
       ...changes,

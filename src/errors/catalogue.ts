@@ -1,6 +1,6 @@
 /**
- * Every error that a client can get. A code is `exception_class` in the body, a heading in docs/errors.md and a
- * response in OpenAPI; errors.test.ts holds the three together.
+ * Every error that a client can get. A code is `exception_class` in the body and a heading in docs/errors.md;
+ * test/errors.test.ts holds the two together.
  */
 export const catalogue = {
   InvalidInput: { status: 400, meaning: 'Something in the request is wrong; `errors` names every field at fault.' },

@@ -23,7 +23,7 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
     const rule = ruleOf(request);
     if (!rule || rule.reach === 'public') return;
     const actor = await deps.authenticate(tokenOf(request));
-    if (!actor) throw new ClientError('Unauthenticated', 'the token is unknown, expired or revoked');
+    if (!actor) throw unauthenticated('the token is unknown, expired or revoked');
     request.by = { actor, requestId: request.id };
     if (!atLeast(actor, rule.role)) {
       throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
@@ -58,9 +58,11 @@ function ruleOf(request: FastifyRequest): Rule | undefined {
 function tokenOf(request: FastifyRequest): string {
   const match = /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '');
   if (match) return match[1]!;
-  throw new ClientError('Unauthenticated', 'send the header `Authorization: apikey <id>$<secret>`', {
-    headers: { 'www-authenticate': 'apikey' },
-  });
+  throw unauthenticated('send the header `Authorization: apikey <id>$<secret>`');
+}
+
+function unauthenticated(message: string): ClientError {
+  return new ClientError('Unauthenticated', message, { headers: { 'www-authenticate': 'apikey' } });
 }
 
 function requireClient(actor: Actor, clientId: number): void {

@@ -13,9 +13,14 @@ export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
     send(reply, request, new ClientError('NotFound', `there is no ${request.method} ${request.url.split('?')[0]}`));
   });
   app.setErrorHandler(async (error, request, reply) => {
-    if (await deps.repeatAnswer(error, request, reply)) return reply;
-    const told = asClientError(error);
-    if (told.status >= 500) request.log.error({ err: error }, 'request failed');
+    let failure: unknown = error;
+    try {
+      if (await deps.repeatAnswer(error, request, reply)) return reply;
+    } catch (other) {
+      failure = other;
+    }
+    const told = asClientError(failure);
+    if (told.status >= 500) request.log.error({ err: failure }, 'request failed');
     if (Number(request.headers['content-length']) <= drainable) reply.removeHeader('connection');
     return send(reply, request, told);
   });
@@ -53,7 +58,10 @@ export function unreadableRequest(error: { code?: string }, socket: Socket): voi
   socket.destroy();
 }
 
-/** Answers for a request whose `Idempotency-Key` another one claimed meanwhile; false for every other error. */
+/**
+ * Answers for a request whose `Idempotency-Key` another one claimed meanwhile; false for every other error.
+ * @throws ClientError 409 when that one asked for something else
+ */
 export type Repeat = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>;
 
 function send(reply: FastifyReply, request: FastifyRequest, error: ClientError): FastifyReply {
@@ -76,11 +84,6 @@ function errorBody(error: ClientError, requestId: string): string {
 function asClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
   if (error instanceof ValidationError) return invalidInput(error.errors);
-  if (isUnavailable(error)) {
-    return new ClientError('Unavailable', 'the database cannot be reached just now; try again in a moment', {
-      headers: { 'retry-after': '1' },
-    });
-  }
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ClientError('BodyTooLarge', 'the body is larger than 1 MiB');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
@@ -88,11 +91,17 @@ function asClientError(error: unknown): ClientError {
   }
   if (code === 'FST_ERR_BAD_URL') return unreadablePath('is not percent-encoded UTF-8');
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return unreadablePath('has a part that is too long to name anything');
-  // What else Fastify refuses is the request's fault: a broken body, a bad header, a path that cannot be decoded.
+  // What else Fastify refuses is the request's fault: a broken body, a bad header, a client that hung up (ECONNRESET,
+  // which would be the database's fault below).
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return invalidInput([
       { path: '', message: (message ?? 'the request cannot be read').replace(/^body\b/i, 'the body') },
     ]);
+  }
+  if (isUnavailable(error)) {
+    return new ClientError('Unavailable', 'the database cannot be reached just now; try again in a moment', {
+      headers: { 'retry-after': '1' },
+    });
   }
   return new ClientError('Internal', 'a fault of Cloudyard; the operator finds it in the log under the request id');
 }

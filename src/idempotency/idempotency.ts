@@ -88,9 +88,7 @@ export function createIdempotency(clock: Clock): Idempotency {
     },
     async keepUnclaimed(db, context, answer) {
       if (context.idempotency?.claimed) return;
-      await mutate(db, context, async () => answer).catch((error: unknown) => {
-        if (!(error instanceof AlreadyAnswered)) throw error;
-      });
+      await mutate(db, context, async () => answer);
     },
     async forget(db) {
       await forget(db, clock.now());

@@ -4,14 +4,13 @@ import { parseArgs } from 'node:util';
 import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
-import { transaction } from '../platform/db.ts';
+import { brokenConstraint, transaction } from '../platform/db.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../quota/kinds.ts';
 import type { Kind } from '../quota/kinds.ts';
 import { migrate, openDatabase } from './database.ts';
-import { configurationFiles } from './run.ts';
-import { createServices, readConfiguration } from './services.ts';
+import { configurationFiles, createServices, readConfiguration } from './services.ts';
 import type { Services } from './services.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -38,7 +37,9 @@ export async function clientCommand(settings: Settings, [action, ...args]: strin
     const name = args.join(' ').trim();
     if (!name) throw new UsageError('name the client: cloudyard client create NAME');
     return withServices(settings, async ({ clients }) => {
-      const { clientId, projectId } = await clients.create(name);
+      const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {
+        throw brokenConstraint(error) ? new Error(`there is a client ${name} already`) : error;
+      });
       print(
         `client ${clientId} with project ${projectId}; a token for it: cloudyard token create --client ${clientId}`,
       );
@@ -61,8 +62,9 @@ export async function quotaCommand(settings: Settings, [action, ...args]: string
   const regionId = wholeNumber('--region', values.region);
   const limits = positionals.map(limitOf);
   if (limits.length === 0) throw new UsageError('name a kind and its limit: cloudyard quota set sfs_count=10');
-  await withServices(settings, async ({ db, quota, clients }) => {
+  await withServices(settings, async ({ db, quota, clients, regions }) => {
     if (!(await clients.exists(clientId))) throw new Error(`there is no client ${clientId}`);
+    if (!regions.get(regionId)) throw new Error(`there is no region ${regionId}`);
     await transaction(db, async (tx) => {
       for (const [kind, limit] of limits) {
         const scope = { clientId, regionId: isGlobal(kind) ? globalRegion : regionId };
@@ -144,7 +146,7 @@ async function withServices(settings: Settings, work: (services: Services) => Pr
 }
 
 function wholeNumber(name: string, text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${name} is a whole number`);
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${name} is a whole number`);
   return Number(text);
 }
 

@@ -33,9 +33,10 @@ async function main(args: string[]): Promise<void> {
     process.stdout.write(help);
     return;
   }
-  const settings = readSettings(process.env, root, process.stdout.isTTY === true);
-  for (const name of unknownSettings(process.env))
+  for (const name of unknownSettings(process.env)) {
     process.stderr.write(`cloudyard: ${name} is no setting of Cloudyard\n`);
+  }
+  const settings = readSettings(process.env, root, process.stdout.isTTY === true);
   await dispatch(command, rest, settings);
 }
 

@@ -3,8 +3,9 @@
  * something is not up to date, or when the tables have a change that no migration brings.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { openApiDocument } from './openapi-document.ts';
 import { root } from './root.ts';
 
@@ -23,6 +24,18 @@ function schemaSql(): string {
   return head + drizzleKit('export').trimEnd() + '\n';
 }
 
+/** Tries on a copy: what drizzle-kit writes would be run by the next start. */
+function hasUnwrittenMigration(): boolean {
+  const copy = mkdtempSync(join(tmpdir(), 'cloudyard-migrations-'));
+  try {
+    cpSync(join(root, 'migrations'), copy, { recursive: true });
+    const where = ['--dialect', 'postgresql', '--schema', './src/**/table.ts', '--out', relative(root, copy)];
+    return !/No schema changes/.test(drizzleKit('generate', ...where));
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
 function drizzleKit(...args: string[]): string {
   const bin = join(root, 'node_modules', 'drizzle-kit', 'bin.cjs');
   return execFileSync(process.execPath, [bin, ...args], { cwd: root, encoding: 'utf8' });
@@ -34,8 +47,8 @@ for (const [file, text] of Object.entries(await generated())) {
   if (!check) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) stale.push(file);
 }
-if (check && !/No schema changes/.test(drizzleKit('generate', '--name', 'unwritten'))) {
-  stale.push('migrations (a table changed: keep the new file in migrations/ under a telling name)');
+if (check && hasUnwrittenMigration()) {
+  stale.push('migrations (a table changed: npx drizzle-kit generate --name what-changed)');
 }
 if (stale.length > 0) {
   process.stderr.write(`not up to date: ${stale.join(', ')}; run npm run generate\n`);

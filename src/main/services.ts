@@ -1,11 +1,12 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
+import type { Settings } from '../platform/settings.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuota } from '../quota/quota.ts';
@@ -27,6 +28,14 @@ import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
 import { createTasks } from '../tasks/tasks.ts';
+import { root } from './root.ts';
+
+export function configurationFiles(settings: Settings): { regions: string; quotas: string } {
+  return {
+    regions: settings.regionsFile ?? join(root, 'config', 'regions.yaml'),
+    quotas: settings.quotasFile ?? join(root, 'config', 'quotas.yaml'),
+  };
+}
 
 /** What the files in config/ (or the operator's own) say. */
 export interface Configuration {

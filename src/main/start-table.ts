@@ -1,26 +1,28 @@
 /** What a person reads at start: where it runs, with which token, and what of it is real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Settings } from '../platform/settings.ts';
-import type { Drivers } from './drivers.ts';
+import type { Work } from './work.ts';
 
 export function printStart(facts: {
   settings: Settings;
+  serves: boolean;
   url: string | null;
   token: string | null;
   database: string;
-  drivers: Drivers | null;
+  work: Work | null;
 }): void {
+  const { serves, url, work } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
-  if (facts.url) {
-    lines.push(`  API        ${facts.url}`, `  Reference  ${facts.url}/docs`);
-  }
-  lines.push(
-    `  Token      ${facts.token ?? 'printed at the first start; another: npm run cloudyard -- token create --role admin'}`,
-    `  Database   ${facts.database}`,
-    `  Data       ${facts.settings.dataDir}`,
-    '',
-  );
-  if (facts.drivers) lines.push(...driverTable({ 'file shares': facts.drivers.fileShare.status() }), '');
+  if (serves) {
+    lines.push(`  API        ${url}`, `  Reference  ${url}/docs`);
+    lines.push(
+      `  Token      ${facts.token ?? 'printed at the first start; another: npm run cloudyard -- token create --role admin'}`,
+    );
+  } else if (url) lines.push(`  Metrics    ${url}/metrics`);
+  lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');
+  if (!work) lines.push('  Drivers run in the workers: see /healthz/drivers', '');
+  else if (work.standingBy) lines.push(`  Standing by: ${work.because}`, '');
+  else lines.push(...driverTable(work.drivers), '');
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
@@ -29,6 +31,7 @@ export function driverTable(drivers: Record<string, DriverStatus>): string[] {
   return Object.entries(drivers).flatMap(([what, status]) => {
     const verdict = !status.real ? 'SIMULATED' : status.healthy ? 'real' : 'real, UNHEALTHY';
     const line = `  ${what.padEnd(13)} ${status.driver.padEnd(10)} ${verdict.padEnd(10)} ${status.detail}`;
-    return status.remedy ? [line, `${' '.repeat(16)}to make it real: ${status.remedy}`] : [line];
+    const purpose = status.real ? 'to make it whole' : 'to make it real';
+    return status.remedy ? [line, `${' '.repeat(16)}${purpose}: ${status.remedy}`] : [line];
   });
 }

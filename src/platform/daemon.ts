@@ -143,7 +143,7 @@ async function keepUp(supervision: Supervision): Promise<void> {
     const how = await Promise.race([gone, aborted(ending)]);
     if (ending.aborted) return;
     supervision.current = null;
-    log.warn({ daemon: name, pid, ...how }, 'daemon died');
+    log.warn({ daemon: name, daemonPid: pid, ...how }, 'daemon died');
     if (Date.now() - upSince > STEADY_AFTER_MS) backoff = FIRST_BACKOFF_MS;
 
     while (!supervision.current) {
@@ -178,7 +178,7 @@ async function bringUp(supervision: Supervision): Promise<void> {
   supervision.current = running;
   const answer = await waitForAnswer(supervision, running);
   if (answer === 'answers') {
-    options.log.info({ daemon: options.name, pid: running.pid }, 'daemon started');
+    options.log.info({ daemon: options.name, daemonPid: running.pid }, 'daemon started');
     return;
   }
   if (answer === 'ending') return;
@@ -199,11 +199,11 @@ async function adoptRunning(supervision: Supervision): Promise<boolean> {
   const running = watch(found);
   supervision.current = running;
   const answer = await waitForAnswer(supervision, running);
-  if (answer === 'answers') options.log.info({ daemon: options.name, pid: found.pid }, 'daemon adopted');
+  if (answer === 'answers') options.log.info({ daemon: options.name, daemonPid: found.pid }, 'daemon adopted');
   if (answer === 'answers' || answer === 'ending') return true;
   supervision.current = null;
   if (answer === 'silent') {
-    options.log.warn({ daemon: options.name, pid: found.pid }, 'running daemon does not answer, ending it');
+    options.log.warn({ daemon: options.name, daemonPid: found.pid }, 'running daemon does not answer, ending it');
     await end(options, running);
   }
   return false;
@@ -319,7 +319,7 @@ async function end(options: DaemonOptions, running: Running): Promise<void> {
   let killed = false;
   while (!running.isGone()) {
     if (!killed && Date.now() > killAt) {
-      options.log.warn({ daemon: options.name, pid: running.pid }, 'daemon did not stop, killing it');
+      options.log.warn({ daemon: options.name, daemonPid: running.pid }, 'daemon did not stop, killing it');
       send(running, 'SIGKILL');
       killed = true;
     }
@@ -327,7 +327,7 @@ async function end(options: DaemonOptions, running: Running): Promise<void> {
   }
   running.forget();
   removeOwnPidFile(options, running.pid);
-  options.log.info({ daemon: options.name, pid: running.pid }, 'daemon stopped');
+  options.log.info({ daemon: options.name, daemonPid: running.pid }, 'daemon stopped');
 }
 
 function removeOwnPidFile(options: DaemonOptions, pid: number): void {

@@ -5,6 +5,7 @@
  * Invariants:
  * - `fsync` stays on: a kill of anything, at any time, loses no acknowledged commit.
  * - `<dataDir>/postgres/data` is made under another name and renamed: it is whole or not there.
+ * - Who finds no other user stops it, and holds the users' lock meanwhile: a process that comes then waits, and starts it anew.
  * - One postmaster a cluster. A live one that `postmaster.pid` names is adopted (the orphan of a killed Cloudyard, or the
  *   server of another of its processes); a pid file that names anything else is removed (daemon.ts).
  *
@@ -45,6 +46,9 @@ const PORT = 5432;
 const SOCKET_FILE = `.s.PGSQL.${PORT}`;
 const LINGERING_BACKENDS_MS = 10_000;
 const HANGING_UP_MS = 1000;
+const USE_PATIENCE_MS = 30_000;
+/** An advisory lock in the database `postgres`. */
+const USERS = 0x636c6f75;
 const INITDB_FLAGS = [
   `--username=${NAME}`,
   '--encoding=UTF8',
@@ -84,16 +88,20 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
       log,
     }),
   );
+  const use = await registerUse(host).catch(async (err: unknown) => {
+    await daemon.release();
+    throw err;
+  });
   const postgres: EmbeddedPostgres = {
     connection: { host, port: PORT, user: NAME, database: NAME },
     url: `postgres://${NAME}@${encodeURIComponent(host)}:${PORT}/${NAME}`,
     pid: daemon.pid,
     stop: async ({ onlyIfUnused = false } = {}) => {
-      if (onlyIfUnused && (await hasClients(host))) {
-        log.info({ pid: daemon.pid() }, 'postgres left running for its other clients');
-        return daemon.release();
-      }
-      return daemon.stop();
+      await use.end();
+      if (!onlyIfUnused) return daemon.stop();
+      if (await whenUnused(host, daemon.stop)) return;
+      log.info({ daemonPid: daemon.pid() }, 'postgres left running for its other clients');
+      await daemon.release();
     },
   };
   await createDatabase(host).catch(async (err: unknown) => {
@@ -190,14 +198,20 @@ function lineOf(file: string, index: number): string {
 }
 
 async function withClient<T>(host: string, database: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ host, port: PORT, user: NAME, database, connectionTimeoutMillis: 5000 });
-  client.on('error', () => undefined);
+  const client = newClient(host, database);
   try {
     await client.connect();
     return await use(client);
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** What goes wrong with it shows as a rejection, or as its end. */
+function newClient(host: string, database: string): pg.Client {
+  const client = new pg.Client({ host, port: PORT, user: NAME, database, connectionTimeoutMillis: 5000 });
+  client.on('error', () => undefined);
+  return client;
 }
 
 async function createDatabase(host: string): Promise<void> {
@@ -211,20 +225,73 @@ async function createDatabase(host: string): Promise<void> {
   });
 }
 
-/** Looks more than once: who has just hung up is still seen for a moment. */
-async function hasClients(host: string): Promise<boolean> {
-  const others = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
-  const giveUp = Date.now() + HANGING_UP_MS;
+// Who uses it.
+
+/**
+ * Counts this process among the users until `end`: shared, the lock says that the server is needed, and who stops the
+ * server holds it alone. Tries for a while, because the last user before us may be stopping it just now; our supervision
+ * then starts it again.
+ */
+async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
+  let current: pg.Client | undefined;
+  let ended = false;
+  const register = async () => {
+    const client = newClient(host, 'postgres');
+    try {
+      await client.connect();
+      await client.query('select pg_advisory_lock_shared($1)', [USERS]);
+    } catch (err) {
+      await client.end().catch(() => undefined);
+      throw err;
+    }
+    current = client;
+    client.once('end', () => {
+      if (!ended) void persist(Number.POSITIVE_INFINITY);
+    });
+  };
+  const persist = async (giveUp: number) => {
+    while (!ended) {
+      try {
+        return await register();
+      } catch (err) {
+        if (Date.now() > giveUp) throw err;
+        await sleep(100, undefined, { ref: giveUp !== Number.POSITIVE_INFINITY });
+      }
+    }
+  };
+  await persist(Date.now() + USE_PATIENCE_MS);
+  return {
+    async end() {
+      ended = true;
+      await current?.end().catch(() => undefined);
+    },
+  };
+}
+
+/** Stops the server when nobody else uses it, and nobody can begin to meanwhile. False when somebody does. */
+async function whenUnused(host: string, stop: () => Promise<void>): Promise<boolean> {
   try {
     return await withClient(host, 'postgres', async (client) => {
-      while ((await client.query(others)).rowCount) {
-        if (Date.now() > giveUp) return true;
-        await sleep(20);
-      }
-      return false;
+      const { rows } = await client.query('select pg_try_advisory_lock($1) as alone', [USERS]);
+      if (!rows[0].alone || (await hasOthers(client))) return false;
+      await stop();
+      return true;
     });
   } catch (err) {
-    // One that is down has none; one that is full or starting up has or expects some.
-    return !['ENOENT', 'ECONNREFUSED'].includes((err as NodeJS.ErrnoException).code ?? '');
+    // One that is down has no users; one that is full or starting up has or expects some.
+    if (!['ENOENT', 'ECONNREFUSED'].includes((err as NodeJS.ErrnoException).code ?? '')) return false;
+    await stop();
+    return true;
   }
+}
+
+/** Looks more than once: who has just hung up is still seen for a moment. */
+async function hasOthers(client: pg.Client): Promise<boolean> {
+  const others = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+  const giveUp = Date.now() + HANGING_UP_MS;
+  while ((await client.query(others)).rowCount) {
+    if (Date.now() > giveUp) return true;
+    await sleep(20);
+  }
+  return false;
 }

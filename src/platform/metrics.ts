@@ -6,6 +6,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 export function createMetrics() {
   const registry = new Registry();
+  const pools = new Map<string, Db['$client']>();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
     name: 'cloudyard_http_request_seconds',
@@ -37,18 +38,22 @@ export function createMetrics() {
     countDriverError(resource: string) {
       driverErrors.inc({ resource });
     },
-    /** Adds the gauges of a database: its pool, and the queue in it, which is asked only when somebody looks. */
-    watchDatabase(db: Db) {
+    /** Adds a pool to the gauges of connections; the first one is asked for the queue too, which is asked only when somebody looks. */
+    watchDatabase(name: string, db: Db) {
+      pools.set(name, db.$client);
+      if (pools.size > 1) return;
       const pool = db.$client;
       new Gauge({
         name: 'cloudyard_database_connections',
         help: 'Connections of this process, by state; `waiting` counts requests for one',
-        labelNames: ['state'],
+        labelNames: ['pool', 'state'],
         registers: [registry],
         collect() {
-          this.set({ state: 'busy' }, pool.totalCount - pool.idleCount);
-          this.set({ state: 'idle' }, pool.idleCount);
-          this.set({ state: 'waiting' }, pool.waitingCount);
+          for (const [name, { totalCount, idleCount, waitingCount }] of pools) {
+            this.set({ pool: name, state: 'busy' }, totalCount - idleCount);
+            this.set({ pool: name, state: 'idle' }, idleCount);
+            this.set({ pool: name, state: 'waiting' }, waitingCount);
+          }
         },
       });
       new Gauge({

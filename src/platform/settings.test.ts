@@ -51,9 +51,7 @@ describe('settings', () => {
     const faults = faultsOf(bad);
     expect(faults.map((line) => line.split(' is ')[0]).sort()).toEqual(Object.keys(bad).sort());
     expect(faults).toContain('CLOUDYARD_PORT is "http"; it must be a whole number from 0 to 65535');
-    expect(faults).toContain(
-      'CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated',
-    );
+    expect(faults).toContain('CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated');
   });
 
   it('an empty one is not set', () => {

@@ -90,6 +90,9 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
 
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
   const nfsPort = whole('CLOUDYARD_NFS_PORT', 2049, 1, 65535);
+  const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
+  if (bootstrapToken && /\s/.test(bootstrapToken))
+    faults.push('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
   const settings: Settings = {
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
@@ -97,7 +100,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     dataDir: resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data'),
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: whole('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
-    bootstrapToken: text('CLOUDYARD_BOOTSTRAP_TOKEN'),
+    bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
     rateLimit: whole('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000),
@@ -107,7 +110,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     nfsHost: text('CLOUDYARD_NFS_HOST') ?? (isWildcard(host) ? '127.0.0.1' : host),
     nfsPort,
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
-    nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : nfsPort + 1, 1, 65535),
+    nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),

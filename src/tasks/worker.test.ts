@@ -154,8 +154,9 @@ describe.concurrent('a host that fails', () => {
     const notes = async () => (await taskOf(cloud, answer)).data;
     await expect.poll(notes, soon).toEqual({ attempt: 1, last_error: 'the host is busy' });
     expect(await taskOf(cloud, answer)).toMatchObject({ state: 'RUNNING', error: null });
-    const { rows } = await cloud.db.$client.query('select from graphile_worker._private_jobs where run_at > now()');
-    expect(rows).toHaveLength(1);
+    const delayed = async () =>
+      (await cloud.db.$client.query('select from graphile_worker._private_jobs where run_at > now()')).rowCount;
+    await expect.poll(delayed, soon).toBe(1);
     await retryNow(cloud.db);
     await expect.poll(notes, soon).toEqual({ attempt: 2, last_error: 'the host is busy' });
     host.trouble();

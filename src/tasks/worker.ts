@@ -56,6 +56,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
     every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: ['GC_JOB_QUEUES'] })),
+    every(queueGarbageSeconds, shutdown.signal, log, () => forgetDeadWorkers(db)),
   ];
   return {
     async stop() {
@@ -84,7 +85,10 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       if (retired || shutdown.aborted) return;
       retired = true;
       log.warn('the job queue lost the database; starting another one');
-      void runner?.stop().catch(() => {});
+      // It prints a trace for each of its queries that breaks while it stops: those in flight may break before.
+      void sleep(100)
+        .then(() => runner?.stop())
+        .catch(() => {});
       starting = retry(shutdown, start);
     };
     const events: WorkerEvents = new EventEmitter();
@@ -165,6 +169,10 @@ async function beat(options: WorkerOptions, id: string): Promise<void> {
            on conflict (id) do update set drivers = excluded.drivers, seen_at = excluded.seen_at`,
     values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus()), now],
   });
+}
+
+async function forgetDeadWorkers(db: Db): Promise<void> {
+  await db.$client.query(`delete from workers where seen_at < now() - interval '1 day'`);
 }
 
 /** Frees the jobs of pools that were seen without their lock for `graceSeconds`. */

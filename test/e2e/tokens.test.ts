@@ -1,8 +1,10 @@
 /** Tokens, clients and quotas by command while the server runs. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { openYard, until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const projects = '/cloud/v1/projects';
 

@@ -8,7 +8,8 @@ import { bySpecificity, clientsOf, parseNetwork } from './networks.ts';
 import type { Spec } from './specs.ts';
 
 export interface ServerSettings {
-  bindAddress: string;
+  /** Null: every address. */
+  bindAddress: string | null;
   port: number;
   mountPort: number;
   /** NFSv3 as well as NFSv4; needs rpcbind. */
@@ -29,8 +30,7 @@ export function renderCore(settings: ServerSettings, layout: Pick<Layout, 'recov
   return `NFS_CORE_PARAM {
   NFS_Port = ${settings.port};
   MNT_Port = ${settings.mountPort};
-  Bind_addr = ${settings.bindAddress};
-  Protocols = ${protocols(settings)};
+${settings.bindAddress === null ? '' : `  Bind_addr = ${settings.bindAddress};\n`}  Protocols = ${protocols(settings)};
   mount_path_pseudo = true;
   fsid_device = true;
   Enable_NLM = false;

@@ -23,6 +23,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
   const share = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
     id: randomUUID(),
     sizeGib: 1,
+    settledGib: null,
     rootSquash: true,
     access: [{ network: '127.0.0.1', mode: 'rw' }],
     ...changes,

@@ -5,6 +5,7 @@
  * What is written must survive a crash of the host: files are written under another name, synced, renamed, and the
  * folder is synced.
  */
+import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
@@ -103,4 +104,10 @@ export async function syncPath(path: string): Promise<void> {
   } finally {
     await file.close();
   }
+}
+
+/** Whether this host has file shares of a data directory, looked up without starting anything. */
+export async function hasFileShares(dataDir: string): Promise<boolean> {
+  const { specs } = layoutOf(dataDir);
+  return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
 }

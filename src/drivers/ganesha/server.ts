@@ -226,14 +226,17 @@ async function readPid(pidFile: string): Promise<number | null> {
 }
 
 /** `host` when this machine has that address (behind NAT it has not); otherwise everything, IPv6 too where there is. */
-function bindAddress(host: string): string {
+function bindAddress(host: string): string | null {
+  // Where there is nothing but loopback, Ganesha finds no address that it is told to bind, not even that one.
+  const outside = Object.values(networkInterfaces()).some((list) => list?.some(({ internal }) => !internal));
+  if (!outside) return null;
   const local = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
   if (isIP(host) && (local.includes(host) || host.startsWith('127.'))) return host;
   return existsSync('/proc/net/if_inet6') ? '::' : '0.0.0.0';
 }
 
-function reachable(bound: string): string {
-  return bound === '::' || bound === '0.0.0.0' ? '127.0.0.1' : bound;
+function reachable(bound: string | null): string {
+  return bound === null || bound === '::' || bound === '0.0.0.0' ? '127.0.0.1' : bound;
 }
 
 function isPortBusy(err: unknown): boolean {
@@ -241,7 +244,8 @@ function isPortBusy(err: unknown): boolean {
   return cause?.code === 'EADDRINUSE';
 }
 
-async function refuseBusyPort(port: number, address: string): Promise<void> {
+async function refuseBusyPort(port: number, bound: string | null): Promise<void> {
+  const address = bound ?? '::';
   const probe = createServer();
   try {
     await new Promise<void>((resolve, reject) => {

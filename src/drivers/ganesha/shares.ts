@@ -66,7 +66,11 @@ async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortS
   const { storage, specs, broken, confirmed } = shares;
   const before = specs.get(id);
   const sizeGib = Math.max(desired.sizeGib, before?.sizeGib ?? 0);
-  const changed = await storage.ensure(id, { gib: sizeGib, settledGib: before?.sizeGib }, signal);
+  const changed = await storage.ensure(
+    id,
+    { gib: sizeGib, settledGib: before?.sizeGib ?? desired.settledGib ?? undefined },
+    signal,
+  );
   refuseAborted(signal);
   // What is mounted again (somebody unmounted it, or it was broken) must be exported again.
   if (broken.delete(id) || (before && changed.length > 0)) confirmed.delete(id);

@@ -13,7 +13,7 @@ import type { DesiredFileShare } from '../file-share.ts';
 import { parseNetwork } from './networks.ts';
 import { idsIn, type Layout, syncPath, writeDurably } from './layout.ts';
 
-export interface Spec extends DesiredFileShare {
+export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
   /** Ganesha's number of the export, part of the file handles that clients hold: it never changes. */
   exportId: number;
   /** Its loop device, part of the file handles as well; null where the storage is a plain folder. */

@@ -36,7 +36,7 @@ export function createSimulatedFileShareDriver({
       refuseAborted(signal);
       const before = shares.get(desired.id);
       const sizeGib = Math.max(desired.sizeGib, before?.sizeGib ?? 0);
-      const after = structuredClone({ ...desired, sizeGib });
+      const after = structuredClone({ ...desired, sizeGib, settledGib: null });
       shares.set(desired.id, after);
       const changed = !before ? ['created'] : isDeepStrictEqual(before, after) ? [] : ['changed'];
       return { connectionPoint: `${host.includes(':') ? `[${host}]` : host}:/shares/${desired.id}`, sizeGib, changed };

@@ -2,17 +2,14 @@
 import type { Clock } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { insertToken } from '../tokens/service.ts';
 import * as store from './store.ts';
 
 export interface ClientsDeps {
   db: Db;
   clock: Clock;
-  caches: ReferenceCaches;
   projects: Projects;
   networks: Networks;
   regions: Regions;
@@ -48,23 +45,15 @@ export function createClients(deps: ClientsDeps) {
     },
 
     /**
-     * Makes the operator's client, project 1, and an admin token, when there is nothing yet.
-     * Returns the operator's client, and the new token's text, which is shown this once.
+     * Makes the operator's client with project 1 when there is nothing yet. Safe to call always and everywhere.
      */
-    async bootstrap(): Promise<{ operatorId: number; token: string | null }> {
+    async bootstrap(): Promise<{ operatorId: number }> {
       return transaction(db, async (tx) => {
         await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
         const operator = await store.operator(tx);
-        if (operator) return { operatorId: operator.id, token: null };
+        if (operator) return { operatorId: operator.id };
         const { clientId } = await insertClient(tx, 'Operator', true);
-        const token = await insertToken(tx, deps.caches, clock.now(), {
-          clientId,
-          name: 'first start',
-          role: 'admin',
-          projectIds: null,
-          expiresAt: null,
-        });
-        return { operatorId: clientId, token: token.text };
+        return { operatorId: clientId };
       });
     },
   };

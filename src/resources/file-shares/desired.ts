@@ -6,11 +6,12 @@ export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): D
   return {
     id: share.id,
     sizeGib: share.size,
+    settledGib: share.observedSize,
     rootSquash: share.rootSquash,
     access: rules.filter((rule) => !isLeaving(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
   };
 }
 
 export function isLeaving(rule: AccessRuleRow): boolean {
-  return rule.state === 'queued_to_deny' || rule.state === 'denying';
+  return rule.deletedAt !== null;
 }

@@ -47,7 +47,7 @@ describe('creating a file share', () => {
       protocol: 'NFS',
       type_name: 'standard',
       volume_type: 'default_share_type',
-      share_settings: { type_name: 'standard', root_squash: false },
+      share_settings: { type_name: 'standard' },
       region: 'local',
       tags: [
         { key: 'a', value: '1', read_only: false },

@@ -14,6 +14,7 @@ import type { CreateTags, Tag, Tags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
+import { isLeaving } from './desired.ts';
 import { volumeTypes } from './schema.ts';
 import type {
   AccessRule,
@@ -198,7 +199,7 @@ export function createFileShares(deps: FileSharesDeps) {
         const errors = unservable(rule.network, 'ip_address');
         if (errors.length > 0) throw invalidInput(errors);
         const same = rules.find((other) => other.network === rule.network);
-        if (same && !isBeingDenied(same)) {
+        if (same && !isLeaving(same)) {
           throw new ClientError('Conflict', `file share ${id} has an access rule for ${rule.network}; delete it first`);
         }
         // A rule that was deleted a moment ago makes room at once: who changes rules deletes and creates them.
@@ -228,8 +229,8 @@ export function createFileShares(deps: FileSharesDeps) {
         const share = await lockForChange(tx, scope, id);
         const rule = (await store.accessRules(tx, id)).find((candidate) => candidate.id === ruleId);
         if (!rule) throw notFound('access rule', ruleId);
-        if (isBeingDenied(rule)) return;
-        await store.setAccessRuleState(tx, ruleId, [rule.state], 'queued_to_deny');
+        if (isLeaving(rule) && rule.state !== 'error') return;
+        await store.denyAccessRule(tx, ruleId, clock.now());
         await store.update(tx, id, { generation: share.generation + 1 });
         await tasks.requestReconcile(tx, keyOf(share));
       });
@@ -360,11 +361,8 @@ function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: Date): 
     accessTo: rule.ip_address,
     state: 'queued_to_apply',
     createdAt: now,
+    deletedAt: null,
   };
-}
-
-function isBeingDenied(rule: AccessRuleRow): boolean {
-  return rule.state === 'queued_to_deny' || rule.state === 'denying';
 }
 
 function presentAccessRule(rule: AccessRuleRow): AccessRule {

@@ -188,6 +188,13 @@ export async function setAccessRuleState(on: Db | Tx, id: string, from: AccessRu
     .where(and(eq(fileShareAccessRules.id, id), sql`${fileShareAccessRules.state} in ${from}`));
 }
 
+export async function denyAccessRule(tx: Tx, id: string, deletedAt: Date): Promise<void> {
+  await tx
+    .update(fileShareAccessRules)
+    .set({ state: 'queued_to_deny', deletedAt })
+    .where(eq(fileShareAccessRules.id, id));
+}
+
 export async function removeAccessRule(tx: Tx, id: string): Promise<void> {
   await tx.delete(fileShareAccessRules).where(eq(fileShareAccessRules.id, id));
 }

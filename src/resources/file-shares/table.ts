@@ -75,6 +75,8 @@ export const fileShareAccessRules = pgTable(
     accessTo: text('access_to').notNull(),
     state: text('state').notNull().$type<AccessRuleState>(),
     createdAt: instant('created_at').notNull(),
+    /** Once it is to go, it never lets anybody in again, whatever fails on the way. */
+    deletedAt: instant('deleted_at'),
   },
   (t) => [uniqueIndex('file_share_access_rules_network').on(t.fileShareId, t.network)],
 );

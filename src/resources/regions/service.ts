@@ -12,7 +12,6 @@ export interface RegionFacts {
   id: number;
   name: string;
   fileShareTypes: ('standard' | 'vast')[];
-  priceBookFile: string | null;
 }
 
 export interface Regions {
@@ -79,7 +78,6 @@ function factsOf(region: RegionConfiguration): RegionFacts {
     id: region.id,
     name: region.display_name,
     fileShareTypes: region.file_share_types ?? ['standard'],
-    priceBookFile: region.price_book ?? null,
   };
 }
 

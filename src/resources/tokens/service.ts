@@ -20,11 +20,22 @@ export interface NewToken {
   expiresAt: Date | null;
 }
 
+/** What the list of tokens calls the one of the environment. */
+const fixedName = 'CLOUDYARD_BOOTSTRAP_TOKEN';
+
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches }) {
   const { db, clock, caches } = deps;
   const factsOf = caches.cached((keyId: string) => store.facts(db, keyId));
+
+  const insertToken = async (tx: Tx, token: NewToken): Promise<{ id: number; text: string }> => {
+    const keyId = randomBytes(6).toString('hex');
+    const secret = randomSecret();
+    await caches.changed(tx);
+    const id = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: clock.now() });
+    return { id, text: `${keyId}$${secret}` };
+  };
 
   return {
     /** Who the token belongs to; null when it is unknown, wrong, expired or revoked. No database on the hot path. */
@@ -44,7 +55,17 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Makes a token. The text is returned here and never again. */
     async create(token: NewToken): Promise<{ id: number; text: string }> {
-      return transaction(db, (tx) => insertToken(tx, caches, clock.now(), token));
+      return transaction(db, (tx) => insertToken(tx, token));
+    },
+
+    /** The admin token of a first start; null when the client has one that was ever shown to somebody. */
+    async createFirst(clientId: number): Promise<string | null> {
+      return transaction(db, async (tx) => {
+        await store.lockClient(tx, clientId);
+        if (await store.hasAdmin(tx, clientId)) return null;
+        const first = { clientId, name: 'first start', role: 'admin' as const, projectIds: null, expiresAt: null };
+        return (await insertToken(tx, first)).text;
+      });
     },
 
     list: (): Promise<TokenRow[]> => store.list(db),
@@ -57,16 +78,17 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       });
     },
 
-    /** Puts the operator's fixed token in place; the same text at every start changes nothing. */
+    /** Puts the operator's fixed token in place, and ends the one that an earlier start had fixed. */
     async fix(text: string, clientId: number): Promise<void> {
       const { keyId, secret } = split(text);
       await transaction(db, async (tx) => {
         await caches.changed(tx);
+        await store.revokeNamed(tx, fixedName, clock.now());
         await store.replace(tx, {
           keyId,
           secretHash: sha256(secret),
           clientId,
-          name: 'CLOUDYARD_BOOTSTRAP_TOKEN',
+          name: fixedName,
           role: 'admin',
           projectIds: null,
           createdAt: clock.now(),
@@ -75,20 +97,6 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       });
     },
   };
-}
-
-/** Inserts a token in a transaction that does more, such as the first start. */
-export async function insertToken(
-  tx: Tx,
-  caches: ReferenceCaches,
-  now: Date,
-  token: NewToken,
-): Promise<{ id: number; text: string }> {
-  const keyId = randomBytes(6).toString('hex');
-  const secret = randomSecret();
-  await caches.changed(tx);
-  const id = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: now });
-  return { id, text: `${keyId}$${secret}` };
 }
 
 /** A token without `$` is a secret with an empty id. */

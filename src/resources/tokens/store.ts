@@ -1,7 +1,8 @@
-import { asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
+import { clients } from '../clients/table.ts';
 import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
@@ -55,4 +56,25 @@ export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<boolea
     .where(sql`${tokens.id}::text = ${idOrKey} or ${eq(tokens.keyId, idOrKey)}`)
     .returning({ id: tokens.id });
   return revoked.length > 0;
+}
+
+export async function revokeNamed(tx: Tx, name: string, now: Date): Promise<void> {
+  await tx
+    .update(tokens)
+    .set({ revokedAt: now })
+    .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
+}
+
+/** Two first starts of one database come one after the other. */
+export async function lockClient(tx: Tx, clientId: number): Promise<void> {
+  await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, clientId)).for('update');
+}
+
+export async function hasAdmin(tx: Tx, clientId: number): Promise<boolean> {
+  const [admin] = await tx
+    .select({ id: tokens.id })
+    .from(tokens)
+    .where(and(eq(tokens.clientId, clientId), eq(tokens.role, 'admin')))
+    .limit(1);
+  return admin !== undefined;
 }

@@ -1,0 +1,120 @@
+/**
+ * What only one process at a time may work with: the state of a host in a data directory (images, exports, daemons),
+ * and a region, whose data lies on one host. The locks are advisory locks in the database, so they end with the process,
+ * however that ends; who holds them is in `application_name`.
+ */
+import { realpathSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { ConnectionOptions } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
+
+const workLocks = 0x636c6f76;
+const waitMs = 500;
+
+export interface WorkLock {
+  key: string;
+  /** For people: `the data directory /srv/cloudyard`. */
+  what: string;
+}
+
+export const dataDirectoryLock = (dataDir: string): WorkLock => ({
+  key: `${hostname()}:${realpathSync(dataDir)}`,
+  what: `the data directory ${dataDir}`,
+});
+
+export const regionLock = (regionId: number): WorkLock => ({ key: `region:${regionId}`, what: `region ${regionId}` });
+
+/** Somebody else holds a lock. */
+export class LockTaken extends Error {}
+
+export interface HeldLocks {
+  release(): Promise<void>;
+}
+
+/**
+ * Takes all of the locks or none, and keeps them through restarts of PostgreSQL.
+ * @throws LockTaken that names what is taken, and by whom
+ */
+export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
+  let client: pg.Client;
+  let released = false;
+
+  const take = async (): Promise<void> => {
+    client = new pg.Client({ ...connection, application_name: `cloudyard worker, process ${process.pid}` });
+    // What breaks shows as a rejection, or as the end below.
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      for (const lock of locks) await takeOne(client, lock);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    client.once('end', () => {
+      if (!released) void retake();
+    });
+  };
+
+  /** After PostgreSQL was restarted. Somebody else may have been quicker: then this process must go. */
+  const retake = async (): Promise<void> => {
+    while (!released) {
+      try {
+        return await take();
+      } catch (error) {
+        if (error instanceof LockTaken) {
+          log.fatal({ err: error }, 'another process took over');
+          process.kill(process.pid, 'SIGTERM');
+          return;
+        }
+        await sleep(waitMs, undefined, { ref: false });
+      }
+    }
+  };
+
+  await take();
+  return {
+    async release() {
+      released = true;
+      await client.end().catch(() => {});
+    },
+  };
+}
+
+/** Tries until the locks are free; null when `signal` aborted before that. */
+export async function waitForLocks(
+  connection: ConnectionOptions,
+  locks: WorkLock[],
+  log: Logger,
+  signal: AbortSignal,
+): Promise<HeldLocks | null> {
+  while (!signal.aborted) {
+    try {
+      return await takeLocks(connection, locks, log);
+    } catch {
+      // Taken, or the database is away: either may change.
+      await sleep(waitMs, undefined, { signal }).catch(() => {});
+    }
+  }
+  return null;
+}
+
+async function takeOne(client: pg.Client, lock: WorkLock): Promise<void> {
+  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
+    workLocks,
+    lock.key,
+  ]);
+  if (!rows[0]!.taken) throw new LockTaken(`${lock.what} is in use by ${await holderOf(client, lock)}`);
+}
+
+async function holderOf(client: pg.Client, lock: WorkLock): Promise<string> {
+  const { rows } = await client.query<{ application_name: string; backend_start: Date }>(
+    `select a.application_name, a.backend_start from pg_locks l join pg_stat_activity a on a.pid = l.pid
+     where l.locktype = 'advisory' and l.granted and l.objsubid = 2
+       and l.classid = $1::int8::oid and l.objid = (hashtext($2)::int8 & 4294967295)::oid`,
+    [workLocks, lock.key],
+  );
+  const holder = rows[0];
+  return holder ? `${holder.application_name} (since ${holder.backend_start.toISOString()})` : 'another process';
+}

@@ -1,0 +1,313 @@
+/**
+ * Every operation of the OpenAPI document, tried by those who may not. It knows the operations from the document, their
+ * ids and bodies from the schemas, and what each should answer from the policy: a new route needs no line here.
+ */
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { roles } from '../src/authz/actor.ts';
+import { policy } from '../src/authz/policy.ts';
+import type { Operation, Rule } from '../src/authz/policy.ts';
+import { createApp } from '../src/http/app.ts';
+import type { AppOptions, Routes } from '../src/http/app.ts';
+import { systemRoutes } from '../src/http/system.ts';
+import { openApiDocument } from '../src/main/openapi-document.ts';
+import { silentLogger } from '../src/platform/log.ts';
+import { resourceRoutes } from '../src/resources/list.ts';
+import { useCloudyard } from './harness.ts';
+import type { Answer } from './harness.ts';
+
+/** All that may be had without a token. Whoever adds to this adds it here, too, and has it reviewed. */
+const publicOperations = ['getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'];
+/** Pages without an operation: the API reference. */
+const pages = /^\/docs(\/|$)/;
+
+interface Schema {
+  type?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Schema[];
+  allOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  minItems?: number;
+  format?: string;
+  pattern?: string;
+  minLength?: number;
+  minimum?: number;
+  exclusiveMinimum?: number;
+}
+
+interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  required?: boolean;
+  schema: Schema;
+}
+
+interface Described {
+  operationId: Operation;
+  security?: unknown[];
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+}
+
+interface Route {
+  method: string;
+  path: string;
+  described: Described;
+  rule: Rule;
+}
+
+const document = (await openApiDocument()) as { paths: Record<string, Record<string, Described>> };
+const everyRoute: Route[] = Object.entries(document.paths).flatMap(([path, operations]) =>
+  Object.entries(operations).map(([method, described]) => ({
+    method: method.toUpperCase(),
+    path,
+    described,
+    rule: policy[described.operationId],
+  })),
+);
+const guarded = everyRoute.filter(({ rule }) => rule?.reach !== 'public');
+const named = (routes: Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
+const has = ({ path }: Route, ...names: string[]) => names.some((name) => path.includes(`{${name}}`));
+
+const cloud = useCloudyard();
+/** The client whose things everybody is after. */
+let victim: { clientId: number; projectId: number; token: string };
+let stranger: { clientId: number; projectId: number; token: string };
+/** What the victim has, by the name of a path parameter. */
+const owned = new Map<string, string>();
+
+beforeAll(async () => {
+  victim = await cloud.newClient();
+  const { token, projectId } = victim;
+  await cloud.patch(`/cloud/v1/projects/${projectId}`, { name: 'secret of the victim' }, { token });
+  const [network] = (await cloud.get(`/cloud/v1/networks/${projectId}/1`, { token })).body.results;
+  await cloud.ended(
+    await cloud.post(
+      `/cloud/v1/file_shares/${projectId}/1`,
+      {
+        name: 'secret of the victim',
+        protocol: 'NFS',
+        size: 1,
+        network: { network_id: network.id },
+        access: [{ access_mode: 'ro', ip_address: '10.0.0.1' }],
+      },
+      { token },
+    ),
+    { token },
+  );
+  stranger = await cloud.newClient();
+  owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
+  const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
+  for (const name of names) if (!owned.has(name)) await own(name);
+});
+
+/** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */
+async function own(parameter: string): Promise<void> {
+  const { rows } = await cloud.db.$client.query<{ name: string; columns: string[] }>(
+    `select table_name as name, array_agg(column_name::text) as columns from information_schema.columns
+     where table_schema = 'public' and table_name like $1 group by 1 order by length(table_name)`,
+    [`%${parameter.replace(/_id$/, '')}s`],
+  );
+  for (const { name, columns } of rows) {
+    const column = columns.includes('client_id') ? 'client_id' : columns.includes('project_id') ? 'project_id' : null;
+    const mine = column ? `where ${column} = ${owned.get(column)!}` : '';
+    const found = await cloud.db.$client.query<{ id: string }>(`select id::text from "${name}" ${mine} limit 1`);
+    if (found.rows[0]) return void owned.set(parameter, found.rows[0].id);
+  }
+}
+
+/** Something that a schema allows, with the victim's ids where it asks for ids. */
+function sample(schema: Schema, name: string): unknown {
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum) return schema.enum[0];
+  if (schema.anyOf) return sample(schema.anyOf[0]!, name);
+  if (schema.allOf) return Object.assign({}, ...schema.allOf.map((part) => sample(part, name) as object));
+  switch (schema.type) {
+    case 'object':
+      return Object.fromEntries(
+        (schema.required ?? []).map((key) => [key, sample(schema.properties?.[key] ?? { type: 'string' }, key)]),
+      );
+    case 'array':
+      return Array.from({ length: schema.minItems ?? 0 }, () => sample(schema.items ?? {}, name));
+    case 'integer':
+    case 'number':
+      return Math.max(schema.minimum ?? 1, (schema.exclusiveMinimum ?? 0) + 1);
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    case 'string':
+      return owned.get(name) ?? sampleText(schema);
+    default:
+      return 'x';
+  }
+}
+
+const formats: Record<string, string> = {
+  uuid: '11111111-1111-4111-8111-111111111111',
+  'ip-network': '10.0.0.0/24',
+  'ip-address': '10.0.0.1',
+  'date-time': '2026-11-20T09:52:52Z',
+  'iso-date-time': '2026-11-20T09:52:52Z',
+  uri: 'http://127.0.0.1/',
+  email: 'a@example.com',
+};
+
+function sampleText({ format, pattern, minLength = 1 }: Schema): string {
+  if (pattern) return fc.sample(fc.stringMatching(new RegExp(pattern)), { numRuns: 1, seed: 1 })[0]!;
+  if (format === undefined) return 'x'.repeat(minLength);
+  if (formats[format] === undefined) throw new Error(`say in \`formats\` what a ${format} looks like`);
+  return formats[format];
+}
+
+/** A request that is right in everything but who sends it. `instead`: other values for some of the path's parameters. */
+function tryRoute(route: Route, token: string | null, instead: Record<string, string> = {}): Promise<Answer> {
+  const parameters = route.described.parameters ?? [];
+  const url = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const schema = parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema ?? {};
+    return encodeURIComponent(instead[name] ?? owned.get(name) ?? String(sample(schema, name)));
+  });
+  const query = new URLSearchParams();
+  for (const { in: where, name, required, schema } of parameters) {
+    if (where === 'query' && required) query.set(name, String(sample(schema, name)));
+  }
+  return cloud.request(route.method, query.size > 0 ? `${url}?${query}` : url, bodyOf(route), { token });
+}
+
+function bodyOf({ described }: Route): unknown {
+  const schema = described.requestBody?.content['application/json']?.schema;
+  return schema && sample(schema, '');
+}
+
+describe('the policy', () => {
+  it('has a line for every operation, and none for an operation that is not there', () => {
+    const operations = everyRoute.map(({ described }) => described.operationId);
+    expect([...operations].sort()).toEqual(Object.keys(policy).sort());
+    expect(new Set(operations).size).toBe(operations.length);
+  });
+
+  it('leaves exactly the listed operations open, and the document says so', async () => {
+    const open = everyRoute.filter(({ rule }) => rule.reach === 'public');
+    expect(open.map(({ described }) => described.operationId).sort()).toEqual([...publicOperations].sort());
+    for (const route of everyRoute) {
+      expect([route.path, route.described.security !== undefined]).toEqual([route.path, route.rule.reach === 'public']);
+    }
+    for (const route of open) expect((await tryRoute(route, null)).status).toBe(200);
+  });
+
+  it('is asked about every route: none is hidden from the document but the reference page', async () => {
+    const seen: { url: string; operation: unknown }[] = [];
+    const spy: Routes = (app) => {
+      app.addHook('onRoute', ({ url, schema }) => void seen.push({ url, operation: schema?.operationId }));
+    };
+    await appOf([spy, systemRoutes(unused as never), ...resourceRoutes(each as never)]);
+    expect(seen.length).toBeGreaterThan(everyRoute.length);
+    expect(seen.filter(({ url, operation }) => !pages.test(url) && !(String(operation) in policy))).toEqual([]);
+  });
+
+  it('keeps a server from starting that has a route without a line', async () => {
+    const route: Routes = (app) => {
+      app.get('/cloud/v1/secrets', { schema: { operationId: 'listSecretsOfAll' } }, async () => 'secret');
+    };
+    await expect(appOf([route])).rejects.toThrow('GET /cloud/v1/secrets has no line in the policy');
+  });
+});
+
+const unused = new Proxy({}, { get: () => undefined });
+const each = new Proxy({}, { get: () => unused });
+
+async function appOf(routes: Routes[]): Promise<void> {
+  const app = await createApp({ log: silentLogger, rateLimit: 0, routes } as unknown as AppOptions);
+  await app.ready();
+  await app.close();
+}
+
+describe('without a token', () => {
+  it.each(named(guarded))('%s is 401', async (_name, route) => {
+    const answer = await tryRoute(route, null);
+    expect(answer).toMatchObject({ status: 401, body: { exception_class: 'Unauthenticated' } });
+    if (route.method === 'GET') expect((await tryRoute({ ...route, method: 'HEAD' }, null)).status).toBe(401);
+  });
+});
+
+describe('with a token that is none', () => {
+  it.each(named(guarded))('%s is 401', async (_name, route) => {
+    const [key] = victim.token.split('$');
+    for (const token of ['x', 'x$x', `${key}$x`, `${key}$`]) {
+      expect(await tryRoute(route, token)).toMatchObject({ status: 401, body: { exception_class: 'Unauthenticated' } });
+    }
+  });
+});
+
+describe('with a token of another client', () => {
+  const refusal = ({ rule }: Route) => (rule.reach === 'operator' ? 403 : 404);
+  const ofSomebody = guarded.filter((route) => has(route, 'project_id', 'client_id'));
+
+  it.each(named(ofSomebody))('%s is not there', async (_name, route) => {
+    const answer = await tryRoute(route, stranger.token);
+    expect([answer.status, leaks(answer)]).toEqual([refusal(route), []]);
+  });
+
+  it.each(named(guarded))(
+    "%s shows and takes nothing of the first client's under one's own project",
+    async (_name, route) => {
+      const mine = { project_id: String(stranger.projectId), client_id: String(stranger.clientId) };
+      const answer = await tryRoute(route, stranger.token, mine);
+      expect(leaks(answer)).toEqual([]);
+      const ids = [...owned].filter(([name]) => !(name in mine) && name !== 'region_id');
+      if (ids.some(([name]) => has(route, name))) expect(answer.status).toBe(refusal(route));
+      const body = JSON.stringify(bodyOf(route)) ?? '';
+      if (ids.some(([, id]) => body.includes(id))) expect([400, 403, 404]).toContain(answer.status);
+    },
+  );
+
+  /** What of the victim's stands in an answer. Errors may repeat what was asked for. */
+  function leaks({ status, body }: Answer): string[] {
+    if (status >= 400) return JSON.stringify(body).includes('secret of the victim') ? ['secret of the victim'] : [];
+    const ids = [...owned]
+      .filter(([name]) => !['client_id', 'project_id', 'region_id'].includes(name))
+      .map(([, id]) => id);
+    return ['secret of the victim', ...ids].filter((mark) => JSON.stringify(body).includes(mark));
+  }
+});
+
+describe('with a token whose role is too low', () => {
+  const above = guarded.flatMap((route) =>
+    roles
+      .slice(0, roles.indexOf(route.rule.role))
+      .map((role) => [role, `${route.method} ${route.path}`, route] as const),
+  );
+  it.each(above)('of a %s, %s is 403', async (role, _name, route) => {
+    const answer = await tryRoute(route, await cloud.newToken(victim.clientId, role));
+    expect(answer).toMatchObject({ status: 403, body: { exception_class: 'Forbidden' } });
+  });
+});
+
+describe('with a token that only reads', () => {
+  it.each(named(guarded.filter(({ rule }) => rule.role === 'reader')))('%s is open', async (_name, route) => {
+    const answer = await tryRoute(route, await cloud.newToken(victim.clientId, 'reader'));
+    expect([200, 404]).toContain(answer.status);
+    if (answer.status === 404) expect(has(route, 'project_id')).toBe(true);
+  });
+});
+
+describe('with a token that is limited to no project', () => {
+  it.each(named(guarded.filter(({ rule }) => rule.reach === 'project')))('%s is 403', async (_name, route) => {
+    const answer = await tryRoute(route, await cloud.newToken(victim.clientId, 'admin', []));
+    expect(answer).toMatchObject({ status: 403, body: { exception_class: 'Forbidden' } });
+  });
+});
+
+describe('after all these tries', () => {
+  it('the first client has what it had', async () => {
+    const { token, projectId } = victim;
+    const { body } = await cloud.get(`/cloud/v1/file_shares/${projectId}/1`, { token });
+    expect(body).toMatchObject({ count: 1, results: [{ name: 'secret of the victim', status: 'available', size: 1 }] });
+    const rules = await cloud.get(`/cloud/v1/file_shares/${projectId}/1/${body.results[0].id}/access_rule`, { token });
+    expect(rules.body.count).toBe(1);
+    expect((await cloud.get(`/cloud/v1/projects/${projectId}`, { token })).body.name).toBe('secret of the victim');
+  });
+});

@@ -1,0 +1,68 @@
+/**
+ * The official Python SDK (`gcore`) as a client: python_sdk.py is the story, this starts the server it is told against.
+ * CLOUDYARD_TEST_PYTHON names a Python that has the package; .ci/run makes one.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createTestHost } from '../drivers.ts';
+import { useCloudyard } from '../harness.ts';
+
+const python = process.env['CLOUDYARD_TEST_PYTHON'] ?? 'python3';
+const story = fileURLToPath(new URL('python_sdk.py', import.meta.url));
+const reason = skipReason();
+if (reason && process.env['CI']) throw new Error(`${reason}, and CI must not skip tests`);
+
+type Failed = { stderr: string };
+
+function skipReason(): string | null {
+  try {
+    execFileSync(python, ['-c', 'import gcore'], { stdio: 'ignore' });
+    return null;
+  } catch {
+    return `skipped: ${python} has no package gcore (CLOUDYARD_TEST_PYTHON names one that has)`;
+  }
+}
+
+describe.skipIf(reason !== null)(reason ?? 'the official Python SDK', () => {
+  const host = createTestHost();
+  const cloud = useCloudyard({
+    driver: host,
+    configuration: (shipped) => ({
+      ...shipped,
+      regions: shipped.regions.map((region) => ({ ...region, file_share_types: ['standard', 'vast'] as const })),
+    }),
+  });
+  let environment: Record<string, string>;
+
+  beforeAll(async () => {
+    const { projectId, clientId, token: admin } = await cloud.newClient();
+    const reader = await cloud.newToken(clientId, 'reader');
+    const { token: other } = await cloud.newClient();
+    await cloud.app.listen({ host: '127.0.0.1', port: 0 });
+    steer(host, cloud.app.server);
+    const { port } = cloud.app.server.address() as AddressInfo;
+    const told = { url: `http://127.0.0.1:${port}`, project_id: projectId, tokens: { admin, reader, other } };
+    environment = { ...(process.env as Record<string, string>), CLOUDYARD_STORY: JSON.stringify(told) };
+  });
+
+  it('does all that the server has, and finds every field of its models', async () => {
+    const options = { env: environment, timeout: 150_000 };
+    const { stderr } = await promisify(execFile)(python, [story], options).catch((failed: Failed) => failed);
+    // Its own words are the best report.
+    if (!/^OK$/m.test(stderr)) throw new Error(stderr);
+    expect(stderr).toMatch(/^Ran 1\d tests/m);
+  }, 180_000);
+});
+
+/** Lets the story hold the host, and let it go on, by the queries of its requests. */
+function steer(host: ReturnType<typeof createTestHost>, server: Server): void {
+  let release = () => {};
+  server.on('request', ({ url }) => {
+    if (url?.endsWith('?hold')) release = host.hold();
+    if (url?.endsWith('?release')) release();
+  });
+}

@@ -1,0 +1,293 @@
+"""What people do with the official Python SDK, against a running Cloudyard.
+
+python-sdk.test.ts starts the server and runs this with the Python that has the package `gcore`. Every answer of the
+server is validated strictly against the SDK's own model of it: the SDK itself builds its models without looking.
+
+`GET /healthz?hold` and `?release` make the host of the file shares wait and go on.
+"""
+
+import asyncio
+import json
+import os
+import unittest
+import uuid
+from datetime import datetime, timezone
+
+import httpx
+from gcore import (
+    AsyncGcore,
+    AuthenticationError,
+    BadRequestError,
+    ConflictError,
+    DefaultHttpxClient,
+    Gcore,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from pydantic import TypeAdapter
+
+STORY = json.loads(os.environ["CLOUDYARD_STORY"])
+
+
+class StrictGcore(Gcore):
+    def _process_response(self, *, cast_to, response, **others):
+        if response.content:
+            TypeAdapter(cast_to).validate_json(response.content, strict=True)
+        return super()._process_response(cast_to=cast_to, response=response, **others)
+
+
+def client(token="admin", **options):
+    return StrictGcore(
+        api_key=STORY["tokens"].get(token, token),
+        base_url=STORY["url"],
+        cloud_project_id=STORY["project_id"],
+        cloud_region_id=1,
+        polling_interval_seconds=1,
+        polling_timeout_seconds=60,
+        **options,
+    )
+
+
+def a_name(what):
+    return f"{what} {uuid.uuid4().hex[:8]}"
+
+
+class Story(unittest.TestCase):
+    def setUp(self):
+        self.client = client()
+        self.cloud = self.client.cloud
+        self.addCleanup(self.client.close)
+
+    def a_network(self, cidr="10.0.0.0/24"):
+        network = self.cloud.networks.create_and_poll(name=a_name("network"))
+        self.cloud.networks.subnets.create_and_poll(name="a subnet", network_id=network.id, cidr=cidr)
+        return network
+
+    def a_share(self, **changes):
+        network = {"network_id": self.a_network().id}
+        wanted = {"name": a_name("share"), "protocol": "NFS", "size": 1, "network": network, **changes}
+        return self.cloud.file_shares.create_and_poll(**wanted)
+
+
+class Networks(Story):
+    def test_a_network_lives_from_creation_to_deletion(self):
+        networks = self.cloud.networks
+        made = networks.create_and_poll(name="frontend", type="vxlan", create_router=True, tags={"b": "2", "a": "1"})
+        self.assertEqual([(tag.key, tag.value) for tag in made.tags], [("a", "1"), ("b", "2")])
+        self.assertIsNotNone(made.created_at.tzinfo)
+        renamed = networks.update_and_poll(made.id, name="backend", tags={"a": None, "c": "3"})
+        self.assertEqual((renamed.name, [tag.key for tag in renamed.tags]), ("backend", ["b", "c"]))
+        self.assertEqual(len(networks.update(made.id, name="middle").tasks), 1)
+        self.assertEqual(networks.update(made.id, name="middle").tasks, [])
+        self.assertEqual(networks.update_and_poll(made.id, tags=None).tags, [])
+        wanted = {"order_by": "name.asc", "owned_by": "project", "network_type": "vxlan", "external": False}
+        self.assertEqual([network.id for network in networks.list(name="middle", **wanted)], [made.id])
+        networks.update_and_poll(made.id, tags={"env": "test"})
+        for wanted in ({"tag_key": ["env"]}, {"tag_key_value": json.dumps({"env": "test"})}):
+            self.assertIn(made.id, [network.id for network in networks.list(**wanted)])
+        networks.delete_and_poll(made.id)
+        with self.assertRaises(NotFoundError):
+            networks.get(made.id)
+
+    def test_a_subnet_lives_from_creation_to_deletion(self):
+        subnets = self.cloud.networks.subnets
+        network = self.cloud.networks.create_and_poll(name=a_name("network"))
+        route = {"destination": "10.20.0.0/16", "nexthop": "10.9.0.7"}
+        made = subnets.create_and_poll(
+            name="first",
+            network_id=network.id,
+            cidr="10.9.0.0/24",
+            ip_version=4,
+            gateway_ip="10.9.0.1",
+            dns_nameservers=["8.8.8.8"],
+            host_routes=[route],
+            tags={"a": "1"},
+        )
+        self.assertEqual((made.gateway_ip, made.dns_nameservers, len(made.host_routes)), ("10.9.0.1", ["8.8.8.8"], 1))
+        nothing = {"gateway_ip": None, "dns_nameservers": [], "host_routes": None, "tags": None}
+        left = subnets.update(made.id, name="second", **nothing)
+        self.assertEqual((left.name, left.gateway_ip, left.host_routes, left.tags), ("second", None, [], []))
+        sixth = subnets.create_and_poll(name="six", network_id=network.id, cidr="fd00::/64", gateway_ip=None)
+        listed = subnets.list(network_id=network.id, order_by="name.asc", limit=1)
+        self.assertEqual([subnet.id for subnet in listed], [made.id, sixth.id])
+        for subnet in (made, sixth):
+            self.assertEqual(len(subnets.delete(subnet.id).tasks), 1)
+        self.cloud.networks.delete_and_poll(network.id)
+
+
+class FileShares(Story):
+    def test_a_share_lives_from_creation_to_deletion(self):
+        shares = self.cloud.file_shares
+        made = self.a_share(
+            access=[{"access_mode": "rw", "ip_address": "10.0.0.0/24"}],
+            tags={"k": "v"},
+            type_name="standard",
+            volume_type="default_share_type",
+        )
+        self.assertEqual((made.status, made.size, made.task_id), ("available", 1, None))
+        self.assertEqual(made.share_settings.type_name, "standard")
+        self.assertIsNone(datetime.fromisoformat(made.created_at).tzinfo)
+        self.assertTrue(made.connection_point)
+        self.assertIn(made.id, [share.id for share in shares.list(name=made.name, type_name="standard", limit=1)])
+
+        self.assertEqual(shares.update_and_poll(made.id, name="renamed").name, "renamed")
+        self.assertEqual([tag.key for tag in shares.update_and_poll(made.id, tags={"k": None, "n": "1"}).tags], ["n"])
+        self.assertEqual(shares.update_and_poll(made.id, tags=None).tags, [])
+        self.assertEqual(shares.update_and_poll(made.id, name="renamed").name, "renamed")
+        squashed = shares.update_and_poll(made.id, share_settings={"root_squash": True})
+        self.assertIs(squashed.share_settings.to_dict()["root_squash"], True)
+
+        self.assertEqual(shares.resize_and_poll(made.id, size=3).size, 3)
+        # docs/decisions/0012-same-size.md
+        self.assertEqual(shares.resize(made.id, size=3).tasks, [])
+        shares.delete_and_poll(made.id)
+        with self.assertRaises(NotFoundError):
+            shares.get(made.id)
+
+    def test_a_vast_share_has_its_settings(self):
+        settings = {"allowed_characters": "LCD", "path_length": "NPL", "root_squash": False}
+        made = self.cloud.file_shares.create_and_poll(
+            name="a vast share", protocol="NFS", size=1, type_name="vast", share_settings=settings
+        )
+        self.assertEqual((made.type_name, made.volume_type, made.share_network_name), ("vast", "vast_share_type", None))
+        self.assertEqual({**made.share_settings.to_dict(), **settings}, made.share_settings.to_dict())
+        self.assertIn(made.id, [share.id for share in self.cloud.file_shares.list(type_name="vast")])
+
+    def test_access_rules_come_and_go(self):
+        rules = self.cloud.file_shares.access_rules
+        share = self.a_share(access=[{"access_mode": "ro", "ip_address": "10.0.0.0/24"}])
+        made = rules.create(share.id, access_mode="rw", ip_address="10.0.1.1")
+        self.assertEqual((made.access_level, made.access_to), ("rw", "10.0.1.1"))
+        self.assertEqual([rule.access_to for rule in rules.list(share.id, limit=1)], ["10.0.0.0/24", "10.0.1.1"])
+        self.assertEqual([rule.id for rule in rules.list(share.id, limit=1, offset=1).results], [made.id])
+        rules.delete(made.id, file_share_id=share.id)
+        again = rules.create(share.id, access_mode="ro", ip_address="10.0.1.1")
+        self.assertEqual([rule.id for rule in rules.list(share.id) if rule.access_to == "10.0.1.1"], [again.id])
+
+    def test_the_asynchronous_client_does_the_same(self):
+        async def story(network_id):
+            options = {"cloud_project_id": STORY["project_id"], "cloud_region_id": 1, "polling_interval_seconds": 1}
+            async with AsyncGcore(api_key=STORY["tokens"]["admin"], base_url=STORY["url"], **options) as asynchronous:
+                shares = asynchronous.cloud.file_shares
+                network = {"network_id": network_id}
+                made = await shares.create_and_poll(name="from afar", protocol="NFS", size=1, network=network)
+                await shares.delete_and_poll(made.id)
+                return made.status
+
+        self.assertEqual(asyncio.run(story(self.a_network().id)), "available")
+
+
+class Tasks(Story):
+    def test_tasks_are_listed_polled_and_acknowledged(self):
+        tasks = self.cloud.tasks
+        before = datetime.now(timezone.utc).replace(microsecond=0)
+        started = [self.cloud.networks.create(name=a_name("network")).tasks[0] for _ in range(3)]
+        self.assertEqual([tasks.poll(task).state for task in started], ["FINISHED"] * 3)
+        wanted = {
+            "task_type": "create_network",
+            "state": ["FINISHED", "ERROR"],
+            "project_id": [STORY["project_id"]],
+            "region_id": [1],
+            "is_acknowledged": False,
+            "from_timestamp": before,
+            "to_timestamp": "2999-01-01T00:00:00",
+        }
+        newest = [task.id for task in tasks.list(**wanted, order_by="desc", limit=2)]
+        self.assertEqual(newest[:3], started[::-1])
+        self.assertEqual([task.id for task in tasks.list(**wanted, sorting="asc", limit=2)], newest[::-1])
+        known = tasks.acknowledge_one(started[0])
+        self.assertTrue(known.acknowledged_at)
+        self.assertEqual([task.id for task in tasks.list(**wanted)][-2:], started[1:])
+        tasks.acknowledge_all(project_id=STORY["project_id"], region_id=1)
+        self.assertEqual(list(tasks.list(**wanted)), [])
+        with self.assertRaises(NotFoundError):
+            tasks.get(str(uuid.uuid4()))
+
+
+class Places(Story):
+    def test_a_project_lives_from_creation_to_deletion(self):
+        projects = self.cloud.projects
+        name = a_name("project")
+        made = projects.create(name=name, description=None)
+        self.assertFalse(made.is_default)
+        changed = projects.update(project_id=made.id, name=f"{name} 2", description="for tests")
+        self.assertEqual((changed.name, changed.description), (f"{name} 2", "for tests"))
+        self.assertEqual([project.id for project in projects.list(name=name, order_by="created_at.desc")], [made.id])
+        ended = self.cloud.tasks.poll(projects.delete(project_id=made.id).tasks[0])
+        self.assertEqual(ended.state, "FINISHED")
+        with self.assertRaises(NotFoundError):
+            projects.get(project_id=made.id)
+        deleted = [project for project in projects.list(include_deleted=True, limit=1) if project.id == made.id]
+        self.assertEqual([project.state for project in deleted], ["DELETED"])
+
+    def test_regions_and_quotas_are_shown(self):
+        [region] = self.cloud.regions.list(order_by="display_name.asc", show_volume_types=True)
+        self.assertEqual(self.cloud.regions.get(region_id=region.id), region)
+        client_id = self.cloud.projects.get().client_id
+        everything = self.cloud.quotas.get_all()
+        here = self.cloud.quotas.get_by_region(client_id=client_id, region_id=region.id)
+        self.assertEqual(everything.regional_quotas[0].to_dict(), here.to_dict())
+        self.assertEqual(everything.global_quotas.to_dict(), self.cloud.quotas.get_global(client_id).to_dict())
+        self.assertGreater(here.sfs_count_limit, 0)
+        self.assertGreaterEqual(everything.global_quotas.project_count_usage, 1)
+
+
+class Errors(Story):
+    def asked(self):
+        """A client, and the statuses that it was answered, retries and all."""
+        statuses = []
+        hooks = {"response": [lambda response: statuses.append(response.status_code)]}
+        return client(http_client=DefaultHttpxClient(event_hooks=hooks)), statuses
+
+    def host(self, what):
+        httpx.get(f"{STORY['url']}/healthz?{what}")
+
+    def test_errors_come_as_the_classes_of_the_sdk(self):
+        network = {"network_id": self.a_network().id}
+        with self.assertRaises(BadRequestError) as refused:
+            self.cloud.file_shares.create(name="-", protocol="SMB", size=0, network=network)
+        self.assertEqual({fault["path"] for fault in refused.exception.body["errors"]}, {"name", "protocol", "size"})
+        with self.assertRaises(AuthenticationError):
+            client("nobody$wrong").cloud.projects.list()
+        with self.assertRaises(PermissionDeniedError):
+            client("reader").cloud.networks.create(name="a network")
+        with self.assertRaises(NotFoundError):
+            client("other").cloud.file_shares.list()
+        with self.assertRaises(NotFoundError):
+            self.cloud.file_shares.list(region_id=99)
+
+    def test_what_no_retry_cures_is_asked_once(self):
+        network = self.a_network()
+        counting, statuses = self.asked()
+        with self.assertRaises(ConflictError) as refused:
+            counting.cloud.networks.delete(network.id)
+        self.assertEqual((refused.exception.body["exception_class"], statuses), ("InUse", [409]))
+        with self.assertRaises(ConflictError) as refused:
+            counting.cloud.file_shares.create(
+                name="too big", protocol="NFS", size=999_999_999, network={"network_id": network.id}
+            )
+        self.assertEqual((refused.exception.body["exception_class"], statuses), ("QuotaExceeded", [409, 409]))
+
+    def test_a_lock_names_its_task_and_retries_cure_it(self):
+        shares = self.cloud.file_shares
+        share = self.a_share()
+        self.host("hold")
+        self.addCleanup(self.host, "release")
+        [task] = shares.resize(share.id, size=2).tasks
+        locked = shares.get(share.id)
+        self.assertEqual((locked.status, locked.size, locked.task_id), ("extending", 1, task))
+        with self.assertRaises(ConflictError) as refused:
+            client(max_retries=0).cloud.file_shares.update(share.id, name="renamed")
+        self.assertIn(task, refused.exception.body["message"])
+
+        counting, statuses = self.asked()
+        counting._client.event_hooks["response"].append(
+            lambda response: self.host("release") if response.status_code == 409 else None
+        )
+        counting.cloud.file_shares.update(share.id, name="renamed")
+        self.assertEqual((statuses[0], statuses[-1]), (409, 200))
+        self.assertEqual((shares.get(share.id).name, shares.get(share.id).size), ("renamed", 2))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

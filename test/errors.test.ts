@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { catalogue, ClientError } from '../src/errors/catalogue.ts';
+import type { ErrorCode } from '../src/errors/catalogue.ts';
+import { openApiDocument } from '../src/main/openapi-document.ts';
+
+const codes = Object.keys(catalogue) as ErrorCode[];
+const statuses = Object.fromEntries(codes.map((code) => [code, catalogue[code].status]));
+const text = readFileSync('docs/errors.md', 'utf8');
+
+/** Headings of the second level, and what stands under each. */
+const chapters = text
+  .split(/^## /m)
+  .slice(1)
+  .map((chapter) => ({ heading: chapter.split('\n')[0]!.trim(), body: chapter }));
+
+describe('the error catalogue', () => {
+  it('has a chapter in docs/errors.md for each code, with its status, and no chapter more', () => {
+    const documented = chapters.map(({ heading, body }) => [heading, Number(/^Status (\d{3})\b/m.exec(body)?.[1])]);
+    expect(Object.fromEntries(documented)).toEqual(statuses);
+    expect(documented).toHaveLength(codes.length);
+  });
+
+  it('has an example in each chapter that is an error of that code', () => {
+    for (const { heading, body } of chapters) {
+      const example = JSON.parse(/```json\n(.*?)```/s.exec(body)?.[1] ?? 'null');
+      expect([heading, example?.exception_class]).toEqual([heading, heading]);
+      expect(
+        Object.keys(example).filter((key) => !['exception_class', 'message', 'request_id', 'errors'].includes(key)),
+      ).toEqual([]);
+      expect(example.message.length).toBeGreaterThan(10);
+    }
+  });
+
+  it('is what OpenAPI says of the errors of every operation', async () => {
+    const document = (await openApiDocument()) as {
+      paths: Record<string, Record<string, { responses: Record<string, { content?: unknown }> }>>;
+      components: { schemas: { Error: { properties: { exception_class: { enum: string[] } }; description: string } } };
+    };
+    const schema = document.components.schemas.Error;
+    expect(schema.properties.exception_class.enum).toEqual(codes);
+    for (const code of codes) expect(schema.description).toContain(`${catalogue[code].status} \`${code}\``);
+    for (const operations of Object.values(document.paths)) {
+      for (const { responses } of Object.values(operations)) {
+        expect(responses['default']!.content).toEqual({
+          'application/json': { schema: { $ref: '#/components/schemas/Error' } },
+        });
+      }
+    }
+  });
+
+  it('gives each code a status of the 4xx or 5xx and a meaning that is a sentence', () => {
+    for (const code of codes) {
+      expect(catalogue[code].status).toBeGreaterThanOrEqual(400);
+      expect(catalogue[code].status).toBeLessThan(600);
+      expect(catalogue[code].meaning).toMatch(/^[A-Z`].*\.$/);
+      expect(new ClientError(code, 'a message').status).toBe(catalogue[code].status);
+    }
+  });
+
+  it('tells clients not to repeat the conflicts that docs/errors.md names as final, and no other error', () => {
+    const final = codes.filter((code) => new ClientError(code, 'a message').headers['x-should-retry'] === 'false');
+    const named = /x-should-retry: false`[^(]*\(([^)]*)\)/.exec(text)?.[1] ?? '';
+    expect(final).toEqual(codes.filter((code) => named.split(/,\s+/).includes(code)));
+    expect(final.every((code) => catalogue[code].status === 409)).toBe(true);
+  });
+});
