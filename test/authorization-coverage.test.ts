@@ -98,11 +98,30 @@ beforeAll(async () => {
     ),
     { token },
   );
+  await balancerOfVictim();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
   for (const name of names) if (!owned.has(name)) await own(name);
 });
+
+/** With a listener, a pool and a member, and a secret beside it. */
+async function balancerOfVictim(): Promise<void> {
+  const { projectId, token } = victim;
+  const name = 'secret of the victim';
+  const pool = {
+    name,
+    protocol: 'HTTP',
+    lb_algorithm: 'ROUND_ROBIN',
+    members: [{ address: '10.0.0.1', protocol_port: 80 }],
+  };
+  const listeners = [{ name, protocol: 'HTTP', protocol_port: 80, pools: [pool] }];
+  const path = `/cloud/v1/loadbalancers/${projectId}/1`;
+  await cloud.ended(await cloud.post(path, { name, listeners, tags: { secret: name } }, { token }), { token });
+  const opaque = { name, secret_type: 'opaque', payload: 'AAAA', payload_content_type: 'application/octet-stream' };
+  const secret = { ...opaque, payload_content_encoding: 'base64' };
+  await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
+}
 
 /** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */
 async function own(parameter: string): Promise<void> {
@@ -147,6 +166,7 @@ function sample(schema: Schema, name: string): unknown {
 }
 
 const formats: Record<string, string> = {
+  password: 'x',
   uuid: '11111111-1111-4111-8111-111111111111',
   'ip-network': '10.0.0.0/24',
   'ip-address': '10.0.0.1',

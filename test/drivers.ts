@@ -15,14 +15,10 @@ export interface DriverCall {
 /** What a call does besides its work: nothing, fail before it, or fail although it was done. */
 export type Trouble = null | { error: Error; done: boolean };
 
-export interface TestHost extends FileShareDriver {
-  /** What is on the host, and what was put aside. A test may take from it and add to it. */
-  readonly shares: Map<string, DesiredFileShare>;
-  readonly quarantined: Map<string, DesiredFileShare>;
-  /** Every `apply` that was done, oldest first: the host's log. */
-  readonly log: DesiredFileShare[];
+/** What a test can do to the calls of a host. */
+export interface Steering<Call> {
   /** Calls that are held now. */
-  readonly held: DriverCall[];
+  readonly held: Call[];
   /** The most calls about one id that ran at a time; above one, jobs of one resource overlapped. */
   readonly overlap: number;
   /** Keeps every call from being done until the returned function is called. */
@@ -30,68 +26,39 @@ export interface TestHost extends FileShareDriver {
   /** Holds no more calls; those that are held stay so. */
   admit(): void;
   /** Decides about each call from now on; without an argument, all is well again. */
-  trouble(decide?: (call: DriverCall) => Trouble): void;
+  trouble(decide?: (call: Call) => Trouble): void;
+  /** Does the work of a call, as the test lets it. */
+  call(mine: Call, signal: AbortSignal, work: () => void): Promise<void>;
 }
 
-/** `real` makes the engine look for drift, as it does on hosts whose shares survive a restart. */
-export function createTestHost({ real = false } = {}): TestHost {
-  const shares = new Map<string, DesiredFileShare>();
-  const quarantined = new Map<string, DesiredFileShare>();
-  const log: DesiredFileShare[] = [];
-  const held: DriverCall[] = [];
+export function createSteering<Call extends { id: string }>(): Steering<Call> {
+  const held: Call[] = [];
   const running = new Map<string, number>();
   let overlap = 0;
   let gate: Promise<void> | null = null;
-  let decide: (call: DriverCall) => Trouble = () => null;
-
-  const call = async (mine: DriverCall, signal: AbortSignal, work: () => void) => {
-    const { id } = mine;
-    running.set(id, (running.get(id) ?? 0) + 1);
-    overlap = Math.max(overlap, running.get(id)!);
-    try {
-      if (gate) {
-        held.push(mine);
-        await gate;
-        held.splice(held.indexOf(mine), 1);
-      }
-      signal.throwIfAborted();
-      const trouble = decide(mine);
-      if (!trouble || trouble.done) work();
-      if (trouble) throw trouble.error;
-    } finally {
-      running.set(id, running.get(id)! - 1);
-    }
-  };
-
+  let decide: (call: Call) => Trouble = () => null;
   return {
-    name: 'test',
-    real,
-    shares,
-    quarantined,
-    log,
     held,
     get overlap() {
       return overlap;
     },
-    status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
-    start: async () => undefined,
-    stop: async () => undefined,
-    async apply(desired, signal) {
-      await call({ method: 'apply', id: desired.id, desired }, signal, () => {
-        const sizeGib = Math.max(desired.sizeGib, shares.get(desired.id)?.sizeGib ?? 0);
-        shares.set(desired.id, structuredClone({ ...desired, sizeGib, settledGib: null }));
-        log.push(structuredClone(desired));
-      });
-      return { connectionPoint: `host:/${desired.id}`, sizeGib: shares.get(desired.id)!.sizeGib, changed: [] };
-    },
-    async remove(id, signal) {
-      await call({ method: 'remove', id }, signal, () => shares.delete(id));
-    },
-    list: async () => [...shares.keys()],
-    async quarantine(id) {
-      const share = shares.get(id);
-      if (share) quarantined.set(id, share);
-      shares.delete(id);
+    async call(mine, signal, work) {
+      const { id } = mine;
+      running.set(id, (running.get(id) ?? 0) + 1);
+      overlap = Math.max(overlap, running.get(id)!);
+      try {
+        if (gate) {
+          held.push(mine);
+          await gate;
+          held.splice(held.indexOf(mine), 1);
+        }
+        signal.throwIfAborted();
+        const trouble = decide(mine);
+        if (!trouble || trouble.done) work();
+        if (trouble) throw trouble.error;
+      } finally {
+        running.set(id, running.get(id)! - 1);
+      }
     },
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -108,6 +75,50 @@ export function createTestHost({ real = false } = {}): TestHost {
       decide = next;
     },
   };
+}
+
+export interface TestHost extends FileShareDriver, Steering<DriverCall> {
+  /** What is on the host, and what was put aside. A test may take from it and add to it. */
+  readonly shares: Map<string, DesiredFileShare>;
+  readonly quarantined: Map<string, DesiredFileShare>;
+  /** Every `apply` that was done, oldest first: the host's log. */
+  readonly log: DesiredFileShare[];
+}
+
+/** `real` makes the engine look for drift, as it does on hosts whose shares survive a restart. */
+export function createTestHost({ real = false } = {}): TestHost {
+  const shares = new Map<string, DesiredFileShare>();
+  const quarantined = new Map<string, DesiredFileShare>();
+  const log: DesiredFileShare[] = [];
+  const steering = createSteering<DriverCall>();
+  const host: Omit<TestHost, keyof Steering<DriverCall>> = {
+    name: 'test',
+    real,
+    shares,
+    quarantined,
+    log,
+    status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
+    start: async () => undefined,
+    stop: async () => undefined,
+    async apply(desired, signal) {
+      await steering.call({ method: 'apply', id: desired.id, desired }, signal, () => {
+        const sizeGib = Math.max(desired.sizeGib, shares.get(desired.id)?.sizeGib ?? 0);
+        shares.set(desired.id, structuredClone({ ...desired, sizeGib, settledGib: null }));
+        log.push(structuredClone(desired));
+      });
+      return { connectionPoint: `host:/${desired.id}`, sizeGib: shares.get(desired.id)!.sizeGib, changed: [] };
+    },
+    async remove(id, signal) {
+      await steering.call({ method: 'remove', id }, signal, () => shares.delete(id));
+    },
+    list: async () => [...shares.keys()],
+    async quarantine(id) {
+      const share = shares.get(id);
+      if (share) quarantined.set(id, share);
+      shares.delete(id);
+    },
+  };
+  return Object.defineProperties(host, Object.getOwnPropertyDescriptors(steering)) as TestHost;
 }
 
 export const terminal = (customerMessage = 'there is no space left on the host') =>

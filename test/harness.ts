@@ -2,19 +2,23 @@
  * A whole Cloudyard in one test file: a database of its own, a clock that the test holds, the API by `inject`, and a
  * worker with a driver of the test's choice. Everything is gone afterwards.
  */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
+import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
+import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
-import { createReconcilers } from '../src/main/work.ts';
+import { allDrivers } from '../src/main/drivers.ts';
+import { createDuties, createReconcilers } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
+import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
 import { startWorker } from '../src/tasks/worker.ts';
@@ -24,6 +28,8 @@ import { inDatabase, templateDatabase } from './postgres.ts';
 export interface CloudyardOptions {
   /** Default: a simulated driver. `null`: no worker runs, so tasks stay NEW. */
   driver?: FileShareDriver | null;
+  /** Default: a simulated driver. */
+  loadBalancerDriver?: LoadBalancerDriver;
   configuration?: (shipped: Configuration) => Configuration;
   log?: Logger;
   rateLimit?: number;
@@ -55,7 +61,7 @@ export interface Cloudyard {
   newToken(clientId: number, role: Role, projectIds?: number[] | null, expiresAt?: Date | null): Promise<string>;
   /** Waits for the one task of an answer and returns it. */
   ended(answer: Answer, options?: RequestOptions): Promise<Answer>;
-  startWorker(driver?: FileShareDriver): Promise<Worker>;
+  startWorker(driver?: FileShareDriver, loadBalancerDriver?: LoadBalancerDriver): Promise<Worker>;
 }
 
 export interface RequestOptions {
@@ -97,8 +103,9 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const db = connect({ ...connection, poolSize: 10, log });
   const clock = createTestClock();
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
+  const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const configuration = options.configuration?.(shipped) ?? shipped;
-  const services = await createServices({ db, clock, log, configuration });
+  const services = await createServices({ db, clock, log, configuration, keyring });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
@@ -119,19 +126,24 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const { text } = await services.tokens.create({ clientId, name: 'test', role, projectIds, expiresAt });
       return text;
     },
-    async startWorker(driver = createSimulatedFileShareDriver({ host: '127.0.0.1' })) {
-      const drivers = { fileShare: driver };
+    async startWorker(
+      fileShare = createSimulatedFileShareDriver({ host: '127.0.0.1' }),
+      loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
+    ) {
+      const drivers = { fileShare, loadBalancer };
+      const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
         clock,
         log,
         tasks: services.tasks,
-        regionIds: services.regions.all().map((region) => region.id),
+        regionIds,
         concurrency: 4,
         sweepSeconds: 1,
         reconcilers: createReconcilers(services, drivers),
-        driverStatus: () => [driver.status()],
+        driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
         onDriverError: services.metrics.countDriverError,
+        duties: createDuties({ clock, db }, drivers, regionIds),
       });
       workers.push(worker);
       return worker;

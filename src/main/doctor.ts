@@ -1,5 +1,6 @@
 /** Says what this host has of the real parts, what is missing, and the line that installs it. */
 import { findGanesha, thisHost } from '../drivers/ganesha/detect.ts';
+import { findHaproxy, thisHost as hostOfLoadBalancers } from '../drivers/haproxy/detect.ts';
 import { driverTable } from './start-table.ts';
 
 interface PartOfHost {
@@ -25,11 +26,16 @@ function parts(): PartOfHost[] {
     program('mount', 'mount'),
     program('losetup', 'mount'),
     program('rpcbind', 'rpcbind'),
+    program('haproxy', 'haproxy'),
+    program('nginx', 'nginx-light'),
+    { what: 'stream module of nginx', found: hostOfLoadBalancers().streamModule, package: 'libnginx-mod-stream' },
+    program('ping', 'iputils-ping'),
   ];
 }
 
 export async function doctor(): Promise<void> {
   const ganesha = findGanesha();
+  const haproxy = findHaproxy();
   const all = parts();
   const missing = [...new Set(all.filter((part) => !part.found).map((part) => part.package))];
   const lines = [
@@ -46,6 +52,13 @@ export async function doctor(): Promise<void> {
         healthy: true,
         detail: ganesha.detail,
         remedy: ganesha.remedy,
+      },
+      'load balancers': {
+        driver: haproxy.haproxy ? 'haproxy' : 'simulated',
+        real: haproxy.haproxy !== null,
+        healthy: true,
+        detail: haproxy.detail,
+        remedy: haproxy.remedy,
       },
     }),
   ];

@@ -1,24 +1,37 @@
 /** Chooses the driver for each kind of thing on this host, and starts it. */
+import { existsSync } from 'node:fs';
 import { createGaneshaDriver } from '../drivers/ganesha/driver.ts';
 import { hasFileShares } from '../drivers/ganesha/layout.ts';
 import { findGanesha } from '../drivers/ganesha/detect.ts';
+import { findHaproxy } from '../drivers/haproxy/detect.ts';
+import { createHaproxyDriver } from '../drivers/haproxy/driver.ts';
+import { idsIn, layoutOf } from '../drivers/haproxy/layout.ts';
 import type { FileShareDriver } from '../drivers/file-share.ts';
+import type { LoadBalancerDriver } from '../drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../drivers/simulated/file-share.ts';
+import { createSimulatedLoadBalancerDriver } from '../drivers/simulated/load-balancer.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 
 export interface Drivers {
   fileShare: FileShareDriver;
+  loadBalancer: LoadBalancerDriver;
 }
 
 /** Every driver of a host, for what concerns them all. */
 export function allDrivers(drivers: Drivers) {
-  return [drivers.fileShare];
+  return [drivers.fileShare, drivers.loadBalancer];
 }
 
 /** @throws when a driver that was asked for by name cannot start, or one that has data to serve */
 export async function startDrivers(settings: Settings, log: Logger): Promise<Drivers> {
-  return { fileShare: await startFileShareDriver(settings, log) };
+  const fileShare = await startFileShareDriver(settings, log);
+  try {
+    return { fileShare, loadBalancer: await startLoadBalancerDriver(settings, log) };
+  } catch (error) {
+    await fileShare.stop().catch(() => {});
+    throw error;
+  }
 }
 
 async function startFileShareDriver(settings: Settings, log: Logger): Promise<FileShareDriver> {
@@ -46,4 +59,36 @@ async function startFileShareDriver(settings: Settings, log: Logger): Promise<Fi
     log.warn({ detail }, 'NFS-Ganesha cannot be started; file shares are simulated');
     return pretend(detail, 'CLOUDYARD_NFS_PORT=<a free port> npm start');
   }
+}
+
+async function startLoadBalancerDriver(settings: Settings, log: Logger): Promise<LoadBalancerDriver> {
+  const pretend = (detail?: string, remedy?: string) => createSimulatedLoadBalancerDriver({ detail, remedy });
+  if (settings.loadBalancerDriver === 'simulated') {
+    return pretend('by CLOUDYARD_LOAD_BALANCER_DRIVER', 'CLOUDYARD_LOAD_BALANCER_DRIVER=auto');
+  }
+  const { dataDir } = settings;
+  const finding = findHaproxy();
+  // As for file shares: who has load balancers that serve is told, rather than given ones that only pretend.
+  const mustBeReal = settings.loadBalancerDriver === 'haproxy' || (await hasLoadBalancers(dataDir));
+  if (!finding.haproxy) {
+    if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
+    return pretend(finding.detail, finding.remedy);
+  }
+  const driver = createHaproxyDriver({ dataDir, log, finding });
+  try {
+    await driver.start();
+    return driver;
+  } catch (error) {
+    await driver.stop().catch(() => {});
+    if (mustBeReal) throw error;
+    const [detail = ''] = (error as Error).message.split('\n');
+    log.warn({ detail }, 'HAProxy cannot be started; load balancers are simulated');
+    return pretend(detail, finding.remedy);
+  }
+}
+
+/** Whether this host was ever asked to serve one. */
+async function hasLoadBalancers(dataDir: string): Promise<boolean> {
+  const { specs } = layoutOf(dataDir);
+  return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
 }

@@ -4,6 +4,7 @@ import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
+import type { Keyring } from '../platform/encryption.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -14,6 +15,11 @@ import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
+import { createLbPools } from '../resources/lb-pools/service.ts';
+import { createListeners } from '../resources/listeners/service.ts';
+import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
+import { usesOfProject as loadBalancersOfProject, usesOfSecret } from '../resources/load-balancers/store.ts';
+import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
 import { PriceBook } from '../resources/pricing/schema.ts';
 import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
@@ -24,6 +30,7 @@ import { createClientQuotas } from '../resources/quotas/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
+import { createSecrets } from '../resources/secrets/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
@@ -77,7 +84,16 @@ export function readConfiguration(files: { regions: string; quotas: string }, lo
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
-export async function createServices(deps: { db: Db; clock: Clock; log: Logger; configuration: Configuration }) {
+export interface ServicesDeps {
+  db: Db;
+  clock: Clock;
+  log: Logger;
+  configuration: Configuration;
+  /** What secrets are encrypted with. */
+  keyring: Keyring;
+}
+
+export async function createServices(deps: ServicesDeps) {
   const { db, clock, configuration } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
@@ -88,11 +104,22 @@ export async function createServices(deps: { db: Db; clock: Clock; log: Logger; 
   const shared = { db, clock, tasks, quota, idempotency, regions, caches };
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
+  const secrets = createSecrets({ ...shared, keyring: deps.keyring, usedBy: [usesOfSecret] });
   const projects = createProjects({
     ...shared,
-    usedBy: [networks.usesOfProject, subnets.usesOfProject, fileSharesOfProject],
+    usedBy: [
+      networks.usesOfProject,
+      subnets.usesOfProject,
+      fileSharesOfProject,
+      loadBalancersOfProject,
+      secrets.usesOfProject,
+    ],
   });
   const clients = createClients({ ...shared, projects, networks });
+  const loadBalancerChanges = createLoadBalancerChanges(shared);
+  const parts = { ...shared, changes: loadBalancerChanges, secrets };
+  const lbPools = createLbPools(parts);
+  const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
   return {
     db,
     clock,
@@ -108,6 +135,16 @@ export async function createServices(deps: { db: Db; clock: Clock; log: Logger; 
     clients,
     tokens: createTokens(shared),
     fileShares: createFileShares({ ...shared, networks }),
+    loadBalancers: createLoadBalancers({
+      ...shared,
+      networks,
+      changes: loadBalancerChanges,
+      checkNested: listeners.checkNested,
+      insertNested: listeners.insertNested,
+    }),
+    listeners,
+    lbPools,
+    secrets,
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews: createTaskViews(shared),

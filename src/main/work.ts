@@ -3,11 +3,13 @@
  * another one stands by, and takes over when the first is gone, however it went.
  */
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
+import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
 import { startWorker } from '../tasks/worker.ts';
+import type { WorkerOptions } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
 import { allDrivers, startDrivers } from './drivers.ts';
 import type { Drivers } from './drivers.ts';
@@ -73,6 +75,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
   const { clock, tasks, metrics, idempotency } = services;
   metrics.watchDatabase('worker', db);
+  metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
     db,
     clock,
@@ -84,7 +87,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     reconcilers: createReconcilers({ ...services, db }, drivers),
     driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
     onDriverError: metrics.countDriverError,
-    duties: [{ seconds: 3600, work: () => idempotency.forget(db) }],
+    duties: [{ seconds: 3600, work: () => idempotency.forget(db) }, ...createDuties({ clock, db }, drivers, regionIds)],
   });
   closing.push(worker.stop);
   return drivers;
@@ -92,9 +95,21 @@ async function work({ settings, database, services, regionIds, log, closing }: W
 
 /** Every resource that is made real: one line each. */
 export function createReconcilers(services: Services, drivers: Drivers): Reconciler[] {
-  return [createFileShareReconciler({ ...services, driver: drivers.fileShare })];
+  return [
+    createFileShareReconciler({ ...services, driver: drivers.fileShare }),
+    createLoadBalancerReconciler({ ...services, driver: drivers.loadBalancer, pemOf: services.secrets.pemOf }),
+  ];
+}
+
+/** What drivers are looked at for, from time to time. */
+export function createDuties(
+  { clock, db }: Pick<Services, 'clock' | 'db'>,
+  drivers: Drivers,
+  regionIds: number[],
+): NonNullable<WorkerOptions['duties']> {
+  return createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds });
 }
 
 function statusByKind(drivers: Drivers): Record<string, DriverStatus> {
-  return { 'file shares': drivers.fileShare.status() };
+  return { 'file shares': drivers.fileShare.status(), 'load balancers': drivers.loadBalancer.status() };
 }

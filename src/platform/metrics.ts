@@ -75,6 +75,21 @@ export function createMetrics() {
         },
       });
     },
+    /** Counts how load balancers were changed, asked when somebody looks. */
+    watchLoadBalancers(counters: () => { reloads: number; runtimeChanges: number }) {
+      new Counter({
+        name: 'cloudyard_load_balancer_changes_total',
+        help: 'Changes of the proxy, by how they were made: with a reload, or at run time',
+        labelNames: ['how'],
+        registers: [registry],
+        collect() {
+          const { reloads, runtimeChanges } = counters();
+          this.reset();
+          this.inc({ how: 'reload' }, reloads);
+          this.inc({ how: 'runtime' }, runtimeChanges);
+        },
+      });
+    },
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

@@ -17,3 +17,17 @@ export function canonicalNetwork(text: string): string | null {
   const network = (parsed.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(`${parsed}/${length}`);
   return network.toString() === parsed.toString() ? `${parsed}/${length}` : null;
 }
+
+/** The first address of an IPv4 network that a host can have and nobody has; null when all are taken. */
+export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): string | null {
+  const [start, prefix] = ipaddr.IPv4.parseCIDR(network);
+  const size = 2 ** (32 - prefix);
+  // The ends of a network are not for hosts, but for those so small that they are nothing but ends.
+  const margin = size > 2 ? 1 : 0;
+  const first = start.toByteArray().reduce((number, byte) => number * 256 + byte, 0);
+  for (let number = first + margin; number < first + size - margin; number++) {
+    const address = [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.');
+    if (!taken.has(address)) return address;
+  }
+  return null;
+}

@@ -3,7 +3,7 @@
  * docs/operating.md lists them; settings.test.ts holds the two together.
  */
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
 export interface Settings {
   /** Where the API listens. */
@@ -31,6 +31,10 @@ export interface Settings {
   nfsHost: string;
   nfsPort: number;
   nfsMountPort: number;
+  /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
+  loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
+  /** Where the keys lie that secrets are encrypted with; every server and worker of a database needs the same. */
+  keyFile: string;
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
   /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
@@ -56,6 +60,8 @@ export const settingNames = [
   'CLOUDYARD_NFS_HOST',
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
+  'CLOUDYARD_LOAD_BALANCER_DRIVER',
+  'CLOUDYARD_KEY_FILE',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
@@ -93,11 +99,12 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken))
     faults.push('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
+  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
   const settings: Settings = {
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
-    dataDir: resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data'),
+    dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: whole('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
     bootstrapToken,
@@ -111,6 +118,8 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     nfsPort,
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
+    loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
+    keyFile: resolve(text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'encryption.keys')),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),

@@ -2,6 +2,12 @@
 import type { Routes } from '../http/app.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
+import { lbPoolRoutes } from './lb-pools/routes.ts';
+import type { LbPools } from './lb-pools/service.ts';
+import { listenerRoutes } from './listeners/routes.ts';
+import type { Listeners } from './listeners/service.ts';
+import { loadBalancerRoutes } from './load-balancers/routes.ts';
+import type { LoadBalancers } from './load-balancers/service.ts';
 import { networkRoutes } from './networks/routes.ts';
 import type { Networks } from './networks/service.ts';
 import { pricingRoutes } from './pricing/routes.ts';
@@ -12,6 +18,8 @@ import { quotaRoutes } from './quotas/routes.ts';
 import type { ClientQuotas } from './quotas/service.ts';
 import { regionRoutes } from './regions/routes.ts';
 import type { Regions } from './regions/service.ts';
+import { secretRoutes } from './secrets/routes.ts';
+import type { Secrets } from './secrets/service.ts';
 import { subnetRoutes } from './subnets/routes.ts';
 import type { Subnets } from './subnets/service.ts';
 import { taskRoutes } from './tasks/routes.ts';
@@ -24,6 +32,10 @@ export interface ResourceServices {
   networks: Networks;
   subnets: Subnets;
   fileShares: FileShares;
+  loadBalancers: LoadBalancers;
+  listeners: Listeners;
+  lbPools: LbPools;
+  secrets: Secrets;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
 }
@@ -35,6 +47,10 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   networkRoutes(services.networks),
   subnetRoutes(services.subnets),
   fileShareRoutes(services.fileShares),
+  loadBalancerRoutes(services.loadBalancers),
+  listenerRoutes(services.listeners),
+  lbPoolRoutes(services.lbPools),
+  secretRoutes(services.secrets),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
 ];

@@ -9,6 +9,8 @@ import type { FieldError } from '../errors/catalogue.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
+/** Keys that begin so are the system's own: nobody else may write one. */
+const internalPrefix = 'cloudyard:';
 
 /** As stored, in a jsonb column: key to value. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
@@ -58,27 +60,29 @@ export function newTags(given: CreateTags | undefined): Tags {
 }
 
 /**
- * What `current` becomes by a merge patch.
- * @throws ClientError 400 when a read-only tag would be written, or there would be more than 64 tags
+ * What `current` becomes by a merge patch. `at` is the field of the request that the tags stand in; empty: the body.
+ * @throws ClientError 400 when a read-only or internal tag would be written, or there would be more than 64 tags
  */
-export function mergeTags(current: Tags, patch: UpdateTags): Tags {
+export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
   if (patch === null) return readOnly(current);
   const errors: FieldError[] = [];
   const merged = new Map(Object.entries(current));
   for (const [key, value] of Object.entries(patch)) {
-    if (merged.get(key)?.read_only) errors.push({ path: `tags.${key}`, message: 'is a read-only tag' });
+    const path = at ? `${at}.${key}` : key;
+    if (merged.get(key)?.read_only) errors.push({ path, message: 'is a read-only tag' });
+    else if (key.startsWith(internalPrefix)) errors.push({ path, message: 'is kept for the system' });
     else if (value === null) merged.delete(key);
     else merged.set(key, { value, read_only: false });
   }
-  if (merged.size > maxTags) errors.push({ path: 'tags', message: `must NOT have more than ${maxTags} tags` });
+  if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });
   if (errors.length > 0) throw invalidInput(errors);
   // fromEntries defines own properties, so that a key such as `__proto__` is a key like any other.
   return Object.fromEntries(merged);
 }
 
 /** The tags when `replacement` takes the place of all user-managed ones. */
-export function replaceTags(current: Tags, replacement: CreateTags): Tags {
-  return mergeTags(readOnly(current), replacement);
+export function replaceTags(current: Tags, replacement: CreateTags, at?: string): Tags {
+  return mergeTags(readOnly(current), replacement, at);
 }
 
 export function sameTags(a: Tags, b: Tags): boolean {

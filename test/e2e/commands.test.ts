@@ -46,6 +46,7 @@ describe('start', () => {
     const [, token] = /^ {2}Token +(\S+\$\S+)$/m.exec(server.stdout())!;
     const [, reference] = /^ {2}Reference +(\S+)$/m.exec(server.stdout())!;
     expect(server.stdout()).toMatch(/file shares +simulated +SIMULATED +\S/);
+    expect(server.stdout()).toMatch(/load balancers +simulated +SIMULATED +\S/);
     expect((await httpClient(url!, token!).get('/cloud/v1/projects')).body).toMatchObject({ count: 1 });
     expect((await fetch(reference!)).status).toBe(200);
 
@@ -184,7 +185,9 @@ describe('other commands', () => {
   it('print help, what is installed, and that the database is migrated; without a server they leave none behind', async () => {
     yard = await openYard();
     expect((await yard.run(['help'])).stdout).toContain('token revoke ID');
-    expect((await yard.run(['doctor'])).stdout).toMatch(/Drivers on this host[\s\S]*file shares +(ganesha|simulated)/);
+    expect((await yard.run(['doctor'])).stdout).toMatch(
+      /Drivers on this host[\s\S]*file shares +(ganesha|simulated)[\s\S]*load balancers +(haproxy|simulated)/,
+    );
     for (const _ of ['first', 'again']) {
       expect(await yard.run(['migrate'])).toMatchObject({ code: 0, stdout: expect.stringContaining('up to date') });
     }

@@ -56,6 +56,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     expect(server.stdout()).toMatch(/file shares +ganesha +real +NFS shares served by NFS-Ganesha/);
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
       { driver: 'ganesha', real: true, healthy: true },
+      { driver: 'simulated', real: false },
     ]);
   });
 

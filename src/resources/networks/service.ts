@@ -33,6 +33,15 @@ export interface GivenNetwork {
   subnet_id?: string;
 }
 
+/** Where a request names them, for errors. */
+export interface NetworkFields {
+  network: string;
+  subnet: string;
+  /** What is at fault when there is no network to take by default. */
+  none: string;
+}
+const nestedFields = { network: 'network.network_id', subnet: 'network.subnet_id', none: 'network' };
+
 const defaultCidr = '192.168.10.0/24';
 const defaultGateway = '192.168.10.1';
 const foreignKeyViolation = '23503';
@@ -161,10 +170,15 @@ export function createNetworks(deps: NetworksDeps) {
      * Where a new resource goes: the network and subnet that its creator named, or else the project's default ones in
      * the region. Both stay until the commit. @throws ClientError 400 naming the field at fault
      */
-    async forNewResource(tx: Tx, scope: Scope, given?: GivenNetwork): Promise<{ networkId: string; subnetId: string }> {
+    async forNewResource(
+      tx: Tx,
+      scope: Scope,
+      given?: GivenNetwork,
+      fields: NetworkFields = nestedFields,
+    ): Promise<{ networkId: string; subnetId: string }> {
       const networkId = given?.network_id ?? null;
       const found = await store.chooseForNewResource(tx, scope, networkId, given?.subnet_id ?? null);
-      if (!found?.subnetId) throw noNetwork(given, found?.networkId);
+      if (!found?.subnetId) throw noNetwork(fields, given, found?.networkId);
       return { networkId: found.networkId, subnetId: found.subnetId };
     },
 
@@ -219,22 +233,22 @@ function changesOfTags(network: NetworkRow, tags: Tags): Partial<NetworkRow> {
   return sameTags(tags, network.tags) ? {} : { tags };
 }
 
-function noNetwork(given: GivenNetwork | undefined, found: string | undefined) {
+function noNetwork(fields: NetworkFields, given: GivenNetwork | undefined, found: string | undefined) {
   if (!given) {
     const message = found
       ? `network ${found}, which it would be in, has no subnet; create one, or name another network`
       : 'the project has no network in this region; create one with a subnet first';
-    return invalidInput([{ path: 'network', message }]);
+    return invalidInput([{ path: fields.none, message }]);
   }
   if (!found) {
     const message = `network ${given.network_id} was not found in this project and region`;
-    return invalidInput([{ path: 'network.network_id', message }]);
+    return invalidInput([{ path: fields.network, message }]);
   }
   if (given.subnet_id !== undefined) {
     const message = `subnet ${given.subnet_id} was not found in network ${found}`;
-    return invalidInput([{ path: 'network.subnet_id', message }]);
+    return invalidInput([{ path: fields.subnet, message }]);
   }
-  return invalidInput([{ path: 'network.network_id', message: `network ${found} has no subnet; create one first` }]);
+  return invalidInput([{ path: fields.network, message: `network ${found} has no subnet; create one first` }]);
 }
 
 function keyOf(network: NetworkRow): ResourceKey {

@@ -151,7 +151,10 @@ const readUses = prepared<Uses>(
    from subnets where network_id = $1 having count(*) > 0
    union all
    select 'file share', count(*), (array_agg(id order by created_at, id))[1:3]
-   from file_shares where network_id = $1 having count(*) > 0`,
+   from file_shares where network_id = $1 having count(*) > 0
+   union all
+   select 'load balancer', count(*), (array_agg(id order by created_at, id))[1:3]
+   from load_balancers where vip_network_id = $1 having count(*) > 0`,
 );
 
 /** What refers to a network: a line for each table that does. */

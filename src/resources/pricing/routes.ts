@@ -1,6 +1,6 @@
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion } from '../../http/shapes.ts';
-import { Price, PriceFileShare } from './schema.ts';
+import { LoadBalancerPrice, Price, PriceFileShare, PriceLoadBalancer, PriceLoadBalancerV1 } from './schema.ts';
 import type { Pricing } from './service.ts';
 
 export function pricingRoutes(pricing: Pricing): Routes {
@@ -18,6 +18,37 @@ export function pricingRoutes(pricing: Pricing): Routes {
         },
       },
       async (request) => pricing.fileShare(request.scope, request.by.actor.clientId, request.body),
+    );
+
+    app.post(
+      '/cloud/v2/pricing/:project_id/:region_id/loadbalancers',
+      {
+        schema: {
+          operationId: 'previewLoadBalancerPrice',
+          summary: 'Preview the price of a load balancer by its parts, tax included',
+          tags: ['Prices'],
+          params: ProjectRegion,
+          body: PriceLoadBalancer,
+          response: { 200: LoadBalancerPrice },
+        },
+      },
+      async (request) => pricing.loadBalancer(request.scope, request.by.actor.clientId, request.body),
+    );
+
+    app.post(
+      '/cloud/v1/pricing/:project_id/:region_id/loadbalancers',
+      {
+        schema: {
+          operationId: 'previewLoadBalancerPriceV1',
+          summary: 'Preview the price of a load balancer, tax included',
+          tags: ['Prices'],
+          deprecated: true,
+          params: ProjectRegion,
+          body: PriceLoadBalancerV1,
+          response: { 200: Price },
+        },
+      },
+      async (request) => pricing.loadBalancerV1(request.scope, request.by.actor.clientId, request.body.flavor),
     );
   };
 }

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { maxSizeGib, Nullable } from '../../http/shapes.ts';
+import { FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
 const Currency = Type.Enum(['AZN', 'EUR', 'USD']);
 
@@ -28,6 +29,34 @@ export const Price = Type.Object({
 });
 export type Price = Static<typeof Price>;
 
+export const PriceLoadBalancerV1 = Type.Object({ flavor: FlavorName }, { additionalProperties: false });
+export const PriceLoadBalancer = Type.Object(
+  {
+    flavor: FlavorName,
+    floating_ip: Type.Optional(FloatingIp),
+    vip_ip_family: Type.Optional(Nullable(VipFamily)),
+    vip_network_id: Type.Optional(Nullable(Type.String())),
+    vip_port_id: Type.Optional(Nullable(Type.String())),
+    vip_subnet_id: Type.Optional(Nullable(Type.String())),
+  },
+  { additionalProperties: false },
+);
+export type PriceLoadBalancer = Static<typeof PriceLoadBalancer>;
+
+const PriceByPart = Type.Object({ external_ip: MaybeNumber, flavor: MaybeNumber, floating_ip: MaybeNumber });
+export const LoadBalancerPrice = Type.Object({
+  currency_code: Nullable(Currency),
+  discount_percent: MaybeNumber,
+  per_hour: PriceByPart,
+  per_month: PriceByPart,
+  price_status: Type.Enum(['error', 'hide', 'show']),
+  price_without_discount_per_month: MaybeNumber,
+  tax_percent: Type.Number(),
+  total_price_per_hour: MaybeNumber,
+  total_price_per_month: MaybeNumber,
+});
+export type LoadBalancerPrice = Static<typeof LoadBalancerPrice>;
+
 /** Exact: a plain decimal, better in quotes, so that no reader of YAML rounds it. */
 const Decimal = Type.Union([
   Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,12})?$' }),
@@ -47,6 +76,10 @@ export const PriceBook = Type.Object(
       {
         file_share_standard_gib: Type.Optional(Decimal),
         file_share_vast_gib: Type.Optional(Decimal),
+        /** A load balancer of a flavor. */
+        'load_balancer_lb1-1-2': Type.Optional(Decimal),
+        'load_balancer_lb1-2-4': Type.Optional(Decimal),
+        'load_balancer_lb1-4-8': Type.Optional(Decimal),
       },
       { additionalProperties: false },
     ),

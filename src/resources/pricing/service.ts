@@ -5,7 +5,8 @@
 import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
-import type { Price, PriceBook, PricedUnit, PriceFileShare } from './schema.ts';
+import type { FlavorName } from '../load-balancers/schema.ts';
+import type { LoadBalancerPrice, Price, PriceBook, PricedUnit, PriceFileShare, PriceLoadBalancer } from './schema.ts';
 
 export const hoursPerMonth = 730;
 const hourPlaces = 6;
@@ -30,7 +31,18 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger) {
     }
   };
 
+  const loadBalancerV1 = (scope: Scope, clientId: number, flavor: FlavorName): Price =>
+    price(scope, clientId, `load_balancer_${flavor}`, 1);
+
   return {
+    loadBalancerV1,
+
+    /** By part: its flavor is all that is paid for. What has no price, as a floating IP, leaves the whole without one. */
+    loadBalancer(scope: Scope, clientId: number, asked: PriceLoadBalancer): LoadBalancerPrice {
+      const whole = asked.floating_ip ? withoutPrice('hide') : loadBalancerV1(scope, clientId, asked.flavor);
+      return byPart(whole);
+    },
+
     fileShare: (scope: Scope, clientId: number, share: PriceFileShare): Price =>
       price(
         scope,
@@ -63,6 +75,16 @@ function calculate(book: PriceBook, clientId: number, netHour: Big): Price {
     price_status: 'show',
     price_without_discount_per_month: month(fullHour),
     tax_percent: Number(book.tax_percent),
+  };
+}
+
+function byPart({ price_per_hour, price_per_month, ...rest }: Price): LoadBalancerPrice {
+  return {
+    ...rest,
+    per_hour: { external_ip: null, flavor: price_per_hour, floating_ip: null },
+    per_month: { external_ip: null, flavor: price_per_month, floating_ip: null },
+    total_price_per_hour: price_per_hour,
+    total_price_per_month: price_per_month,
   };
 }
 

@@ -17,6 +17,8 @@ const RegionConfiguration = Type.Object(
     zone: Type.Optional(Zone),
     coordinates: Type.Optional(Coordinates),
     file_share_types: Type.Optional(Type.Array(FileShareType, { uniqueItems: true })),
+    /** IPv4 network that load balancers have their addresses from; absent: the region has no load balancers. */
+    vip_range: Type.Optional(Type.String()),
     /** A price book, relative to the regions file. */
     price_book: Type.Optional(Type.String({ minLength: 1 })),
   },

@@ -1,7 +1,9 @@
 /** Regions: what the regions file says, and the day each was first seen. */
+import ipaddr from 'ipaddr.js';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
+import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { transaction } from '../../platform/db.ts';
@@ -12,6 +14,8 @@ export interface RegionFacts {
   id: number;
   name: string;
   fileShareTypes: ('standard' | 'vast')[];
+  /** Where load balancers have their addresses from; null: there are none. */
+  vipRange: string | null;
 }
 
 export interface Regions {
@@ -52,7 +56,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
   };
 }
 
-/** Ids and names twice. */
+/** Ids and names twice, and ranges that are none or overlap: one process may bind the addresses of several regions. */
 export function checkRegions(configuration: RegionConfiguration[]): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<number | string>();
@@ -61,8 +65,33 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
       if (seen.has(region[name])) errors.push({ path: `regions.${i}.${name}`, message: 'stands in the file twice' });
       seen.add(region[name]);
     }
+    const fault = vipRangeFault(region.vip_range, configuration.slice(0, i));
+    if (fault) errors.push({ path: `regions.${i}.vip_range`, message: fault });
   }
   return errors;
+}
+
+const smallestPrefix = 8;
+const kindsWithoutHosts = ['multicast', 'broadcast', 'unspecified'];
+
+function vipRangeFault(text: string | undefined, before: RegionConfiguration[]): string | null {
+  if (text === undefined) return null;
+  if (!isIpv4Network(text)) return 'must be an IPv4 network such as 127.64.0.0/16, without host bits';
+  const [address, prefix] = ipaddr.IPv4.parseCIDR(text);
+  if (prefix < smallestPrefix) return `must be a network of /${smallestPrefix} or longer`;
+  if (kindsWithoutHosts.includes(address.range())) return `is a ${address.range()} network, where no host can be`;
+  for (const { vip_range, display_name } of before) {
+    if (vip_range === undefined || !isIpv4Network(vip_range)) continue;
+    const [other, length] = ipaddr.IPv4.parseCIDR(vip_range);
+    if (address.match(other, Math.min(prefix, length))) {
+      return `overlaps ${vip_range} of the region ${JSON.stringify(display_name)}`;
+    }
+  }
+  return null;
+}
+
+function isIpv4Network(text: string): boolean {
+  return text.includes('/') && !text.includes(':') && canonicalNetwork(text) !== null;
 }
 
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
@@ -78,6 +107,7 @@ function factsOf(region: RegionConfiguration): RegionFacts {
     id: region.id,
     name: region.display_name,
     fileShareTypes: region.file_share_types ?? ['standard'],
+    vipRange: region.vip_range ?? null,
   };
 }
 

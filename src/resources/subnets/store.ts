@@ -129,7 +129,10 @@ export async function remove(tx: Tx, id: string): Promise<void> {
 const readUses = prepared<Uses>(
   'subnet_uses',
   `select 'file share' as kind, count(*) as count, (array_agg(id order by created_at, id))[1:3] as ids
-   from file_shares where subnet_id = $1 having count(*) > 0`,
+   from file_shares where subnet_id = $1 having count(*) > 0
+   union all
+   select 'load balancer', count(*), (array_agg(id order by created_at, id))[1:3]
+   from load_balancers where vip_subnet_id = $1 having count(*) > 0`,
 );
 
 /** What refers to a subnet: a line for each table that does. */

@@ -1,0 +1,298 @@
+/** What changes under load, in crashes and in drains: nobody who need not notice does. */
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../../test/requires.ts';
+import { liveProcess } from '../../platform/daemon.ts';
+import type { DesiredLoadBalancer, DesiredMember } from '../load-balancer.ts';
+import type { HaproxyDriver } from './driver.ts';
+import { balancer, freeAddress, listener, member, pool, testHost, type TestHost, until, withListener, withPool } from './test-host.ts';
+import { ask, authority, closeMembers, httpMember, stream, type Stream, tcpMember } from './test-members.ts';
+
+const signal = new AbortController().signal;
+
+describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? 'changes', () => {
+  let host: TestHost;
+  let driver: HaproxyDriver;
+  const apply = (desired: DesiredLoadBalancer) => driver.apply(desired, signal);
+  const healthOf = async (desired: DesiredLoadBalancer) => (await driver.read()).find(({ id }) => id === desired.id)!.members;
+
+  beforeAll(async () => {
+    host = testHost();
+    driver = host.driver({ drainSeconds: 1 });
+    await driver.start();
+  });
+  afterEach(closeMembers);
+  afterAll(() => driver.stop().finally(host.cleanUp));
+
+  describe('under load', () => {
+    it('a hundred member updates break no stream, fail no request and take no reload', async () => {
+      const { desired, made } = await httpAndTcp();
+      await apply(desired);
+      const streams = Array.from({ length: 20 }, () => stream(desired.address, 8080));
+      expect(new Set(await Promise.all(streams.map(({ name }) => name)))).toEqual(new Set(['kept']));
+      const load = requests(desired.address);
+      const { reloads } = driver.counters();
+      const others = made.others.map(({ port }) => port);
+      for (let at = 0; at < 100; at += 1) {
+        const coming = [others[at % 3]!, others[(at + 1) % 3]!].map((port) => member(port, { weight: 1 + (at % 5) }));
+        const [http, tcp] = desired.pools;
+        const kept = { ...http!.members[0]!, weight: 1 + (at % 7) };
+        const members = at % 2 === 0 ? [...coming, kept] : [kept, coming[0]!];
+        await apply({ ...desired, pools: [{ ...http!, members }, { ...tcp!, members: at % 2 ? tcp!.members : [...tcp!.members, member(1)] }] });
+      }
+      const { failed, done } = await load.end();
+      expect(failed).toEqual([]);
+      expect(done).toBeGreaterThan(100);
+      expect(driver.counters().reloads).toBe(reloads);
+      const alive = await Promise.all(streams.map((each, at) => each.echoes(`still ${at}`)));
+      expect(alive.filter(Boolean)).toHaveLength(20);
+      for (const { socket } of streams) socket.destroy();
+    }, 60_000);
+
+    it('twenty changes of listeners and certificates fail no new connection and break no stream', async () => {
+      const { desired } = await httpAndTcp();
+      const ca = authority(host.dataDir, 'changes');
+      const certificates = Array.from({ length: 3 }, (_, at) => ({ id: `c${at}`, pem: ca.issue(`c${at}.test`) }));
+      const secure = listener({ port: 443, protocol: 'TERMINATED_HTTPS', certificate: certificates[0]!, defaultPoolId: desired.pools[0]!.id });
+      await apply({ ...desired, listeners: [...desired.listeners, secure] });
+      const streams = Array.from({ length: 20 }, () => stream(desired.address, 8080));
+      await Promise.all(streams.map(({ name }) => name));
+      const load = requests(desired.address);
+      for (let at = 0; at < 20; at += 1) {
+        const changed = { ...secure, certificate: certificates[at % 3]!, sniCertificates: certificates.slice(at % 2) };
+        const [http, tcp] = desired.listeners;
+        const observed = await apply({ ...desired, listeners: [{ ...http!, connectionLimit: 1000 + at }, tcp!, changed] });
+        expect(observed.reloaded).toBe(true);
+      }
+      const { failed, done } = await load.end();
+      expect(failed).toEqual([]);
+      expect(done).toBeGreaterThan(100);
+      expect((await Promise.all(streams.map((each) => each.echoes('still')))).filter(Boolean)).toHaveLength(20);
+      for (const { socket } of streams) socket.destroy();
+    }, 60_000);
+
+    it('reloads once for what waits together', async () => {
+      const many = Array.from({ length: 12 }, () => balancer());
+      const { reloads } = driver.counters();
+      await Promise.all(many.map(apply));
+      expect(driver.counters().reloads - reloads).toBeLessThanOrEqual(2);
+      await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
+    });
+  });
+
+  describe('members that are removed', () => {
+    it('drain: no new connection, open ones end by themselves or after the time', async () => {
+      const { desired, streams, goes } = await twoTcp();
+      const before = goes.connections();
+      await apply(withPool(desired, { members: [desired.pools[0]!.members[0]!] }));
+      for (let at = 0; at < 4; at += 1) expect(await nameOf(desired.address)).toBe('stays');
+      expect(goes.connections()).toBe(before);
+      expect(await streams.goes.echoes('still here')).toBe(true);
+      await until(() => !streams.goes.isOpen(), 5, 'end of the drain time');
+      expect(await streams.stays.echoes('still here')).toBe(true);
+      await until(async () => !(await state(desired)).includes(desired.pools[0]!.members[1]!.id), 5, 'server deleted');
+      streams.stays.socket.destroy();
+    });
+
+    it('drain on the old worker as well, when a reload comes with it', async () => {
+      const { desired, streams, goes, stays } = await twoTcp();
+      const next = withListener(withPool(desired, { members: [desired.pools[0]!.members[0]!] }), { connectionLimit: 9 });
+      expect((await apply(next)).reloaded).toBe(true);
+      expect(await streams.goes.echoes('still here')).toBe(true);
+      await until(() => !streams.goes.isOpen(), 5, 'end of the drain time');
+      expect(await streams.stays.echoes('still here')).toBe(true);
+      expect([goes.open(), stays.open() > 0]).toEqual([0, true]);
+      streams.stays.socket.destroy();
+    });
+
+    it('come back while they drain as if nothing had been', async () => {
+      const { desired, streams } = await twoTcp();
+      await apply(withPool(desired, { members: [desired.pools[0]!.members[0]!] }));
+      await apply(desired);
+      await sleep(1_500);
+      expect(await streams.goes.echoes('still here')).toBe(true);
+      for (const { socket } of Object.values(streams)) socket.destroy();
+    });
+
+    it('are not removed when they only change address, role or weight', async () => {
+      const { desired, streams, stays } = await twoTcp();
+      const [first, second] = desired.pools[0]!.members;
+      await apply(withPool(desired, { members: [{ ...second!, backup: true, weight: 9 }, { ...first!, monitorPort: stays.port }] }));
+      await sleep(1_500);
+      expect(await streams.goes.echoes('still here')).toBe(true);
+      expect(await streams.stays.echoes('still here')).toBe(true);
+      for (const { socket } of Object.values(streams)) socket.destroy();
+    });
+  });
+
+  describe('crashes', () => {
+    it('of HAProxy are healed, also of its worker alone', async () => {
+      const one = await httpMember('a');
+      const desired = balancer({ members: [member(one.port)] });
+      await apply(desired);
+      const answers = () => ask(desired.address).then(({ name }) => name === 'a', () => false);
+      process.kill(host.pid(), 'SIGKILL');
+      await until(answers, 10, 'HAProxy back');
+      const worker = Number(/^Pid: (\d+)$/m.exec(await host.ask('show info'))?.[1]);
+      process.kill(worker, 'SIGKILL');
+      await until(async () => liveProcess(worker) === null && (await answers()), 10, 'worker back');
+      expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+    });
+
+    it('of the driver are not seen by anybody, and the next one adopts', async () => {
+      const { desired, streams } = await twoTcp();
+      const pid = host.pid();
+      await driver.release();
+      expect(await nameOf(desired.address)).toMatch(/goes|stays/);
+      driver = host.driver({ drainSeconds: 1 });
+      await driver.start();
+      expect(host.pid()).toBe(pid);
+      expect(driver.counters().reloads).toBe(0);
+      expect(await streams.goes.echoes('still here')).toBe(true);
+      expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+      for (const { socket } of Object.values(streams)) socket.destroy();
+    });
+
+    it('between the spec and HAProxy are cured by the next start', async () => {
+      const { desired } = await httpAndTcp();
+      await apply(desired);
+      await driver.release();
+      // What a crash right after the spec was written leaves.
+      const file = host.layout.spec(desired.id);
+      const spec = JSON.parse(readFileSync(file, 'utf8')) as DesiredLoadBalancer;
+      const next = withListener(withPool(spec, { members: [] }), { port: 81 });
+      writeFileSync(file, JSON.stringify(next));
+      driver = host.driver({ drainSeconds: 1 });
+      await driver.start();
+      expect((await ask(desired.address, {}, '/', 81)).status).toBe(503);
+      expect(await apply({ ...desired, listeners: next.listeners, pools: next.pools })).toEqual({ changed: [], reloaded: false });
+    });
+
+    it('stop and start bring everything back', async () => {
+      const { desired } = await httpAndTcp();
+      await apply(desired);
+      await driver.stop();
+      await expect(ask(desired.address)).rejects.toThrow();
+      driver = host.driver({ drainSeconds: 1 });
+      await driver.start();
+      expect((await ask(desired.address)).status).toBe(200);
+      expect((await healthOf(desired)).size).toBe(2);
+    });
+  });
+
+  describe('what cannot be', () => {
+    it('does not touch what runs: a certificate that is none', async () => {
+      const { desired } = await httpAndTcp();
+      await apply(desired);
+      const bad = listener({ port: 443, protocol: 'TERMINATED_HTTPS', certificate: { id: 'x', pem: 'nonsense' } });
+      const failed = apply({ ...desired, listeners: [...desired.listeners, bad] });
+      await expect(failed).rejects.toMatchObject({ retryable: false, message: expect.stringContaining('does not take') });
+      expect((await ask(desired.address)).status).toBe(200);
+      expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+    });
+
+    it('spoils nobody else: a port that another program has', async () => {
+      const desired = balancer();
+      const thief = createServer();
+      await new Promise<void>((resolve) => thief.listen(80, desired.address, resolve));
+      const other = balancer();
+      const [failed, done] = await Promise.allSettled([apply(desired), apply(other)]);
+      expect(failed).toMatchObject({ reason: { retryable: true, customerMessage: expect.stringMatching(/taken by another program/) } });
+      expect(done).toMatchObject({ value: { reloaded: true } });
+      await new Promise((resolve) => thief.close(resolve));
+      expect((await apply(desired)).changed).toEqual(['created']);
+    });
+
+    it('is left out of a start, and told', async () => {
+      const [good, bad] = [balancer(), balancer()];
+      await apply(good);
+      await apply(bad);
+      await driver.stop();
+      const thief = createServer();
+      await new Promise<void>((resolve) => thief.listen(80, bad.address, resolve));
+      driver = host.driver({ drainSeconds: 1 });
+      await driver.start();
+      expect(driver.status()).toMatchObject({ healthy: false, detail: expect.stringMatching(/1 of \d+ load balancers/) });
+      expect((await ask(good.address)).status).toBe(503);
+      await new Promise((resolve) => thief.close(resolve));
+      await apply(bad);
+      expect(driver.status().healthy).toBe(true);
+      expect((await ask(bad.address)).status).toBe(503);
+    });
+  });
+
+  it('keeps private keys from everybody, and only while they are used', async () => {
+    const ca = authority(host.dataDir, 'keys');
+    const certificate = { id: 'x', pem: ca.issue('x.test') };
+    const made = balancer({}, { protocol: 'TERMINATED_HTTPS', certificate });
+    const desired = { ...made, pools: [pool({ id: made.pools[0]!.id })] };
+    await apply(desired);
+    const spec = readFileSync(host.layout.spec(desired.id), 'utf8');
+    expect(spec).not.toContain('PRIVATE KEY');
+    const [name = ''] = /[0-9a-f]{64}\.pem/.exec(spec) ?? [];
+    expect(statSync(host.layout.certificate(name)).mode & 0o777).toBe(0o600);
+    await driver.remove(desired.id, signal);
+    expect(existsSync(host.layout.certificate(name))).toBe(false);
+    expect(readdirSync(host.layout.candidates)).toEqual([]);
+  });
+
+  async function httpAndTcp() {
+    const [kept, ...others] = await Promise.all(['kept', 'b', 'c', 'd'].map((name) => httpMember(name)));
+    const tcp = await tcpMember('kept');
+    const behind = [pool({ members: [member(kept!.port)] }), pool({ protocol: 'TCP', members: [member(tcp.port)] })];
+    const fronts = [listener({ defaultPoolId: behind[0]!.id }), listener({ port: 8080, protocol: 'TCP', defaultPoolId: behind[1]!.id })];
+    const desired = { ...balancer(), address: freeAddress(), listeners: fronts, pools: behind };
+    return { desired, made: { kept: kept!, others } };
+  }
+
+  async function twoTcp() {
+    const [stays, goes] = [await tcpMember('stays'), await tcpMember('goes')];
+    const members: DesiredMember[] = [member(stays.port), member(goes.port)];
+    const desired = balancer({ protocol: 'TCP', members }, { protocol: 'TCP' });
+    await apply(desired);
+    const found: Record<string, Stream> = {};
+    while (!found['stays'] || !found['goes']) {
+      const one = stream(desired.address);
+      const name = (await one.name) ?? '';
+      if (found[name]) one.socket.destroy();
+      else found[name] = one;
+    }
+    return { desired, streams: { stays: found['stays'], goes: found['goes'] }, stays, goes };
+  }
+
+  async function nameOf(address: string): Promise<string | null> {
+    const one = stream(address);
+    const name = await one.name;
+    one.socket.destroy();
+    return name;
+  }
+
+  async function state(desired: DesiredLoadBalancer): Promise<string> {
+    return host.ask(`show servers state pool_${desired.pools[0]!.id}`);
+  }
+});
+
+/** New connections without a pause, on several at a time. */
+function requests(address: string) {
+  const failed: unknown[] = [];
+  let [done, going] = [0, true];
+  const loop = async () => {
+    while (going) {
+      await ask(address).then(
+        ({ status }) => (status === 200 ? (done += 1) : failed.push(status)),
+        (err: unknown) => failed.push(String(err)),
+      );
+    }
+  };
+  const loops = Array.from({ length: 4 }, loop);
+  return {
+    async end() {
+      going = false;
+      await Promise.all(loops);
+      return { failed, done };
+    },
+  };
+}
+

@@ -1,0 +1,27 @@
+/** What differs between two specs besides members, in words for the log; pure. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Spec } from './specs.ts';
+
+export function changesOf(before: Spec | undefined, after: Spec | null): string[] {
+  if (!before) return after ? ['created'] : [];
+  if (!after) return ['removed'];
+  const changed = before.address === after.address ? [] : ['address changed'];
+  if (before.enabled !== after.enabled) changed.push(after.enabled ? 'enabled' : 'disabled');
+  const bare = (pools: Spec['pools']) => pools.map((pool) => ({ ...pool, members: [] }));
+  return [
+    ...changed,
+    ...listChanges('listener', before.listeners, after.listeners),
+    ...listChanges('pool', bare(before.pools), bare(after.pools)),
+  ];
+}
+
+function listChanges<T extends { id: string }>(kind: string, before: T[], after: T[]): string[] {
+  const old = new Map(before.map((each) => [each.id, each]));
+  const kept = new Set(after.map(({ id }) => id));
+  const changed = after.flatMap((each) => {
+    const had = old.get(each.id);
+    if (!had) return [`${kind} ${each.id} added`];
+    return isDeepStrictEqual(had, each) ? [] : [`${kind} ${each.id} changed`];
+  });
+  return [...changed, ...before.filter(({ id }) => !kept.has(id)).map(({ id }) => `${kind} ${id} removed`)];
+}

@@ -1,0 +1,231 @@
+/** The pure parts: what is rendered, what is refused, what a host can do, what is read. */
+import { describe, expect, it } from 'vitest';
+import type { DesiredLoadBalancer } from '../load-balancer.ts';
+import { renderBalancer } from './configuration.ts';
+import { findHaproxy, type HostFacts } from './detect.ts';
+import { exposition } from './exporter.ts';
+import { layoutOf } from './layout.ts';
+import { parseFrontends } from './reading.ts';
+import { refusals } from './refusals.ts';
+import { linesOf } from './runtime.ts';
+import { difference, type ObservedServer, type RenderedPool } from './servers.ts';
+import { takeApart } from './specs.ts';
+import { balancer, listener, member, monitor, pool, withListener, withPool } from './test-host.ts';
+
+const layout = layoutOf('/data');
+const render = (desired: DesiredLoadBalancer) => renderBalancer(takeApart(desired).spec, layout);
+const certificate = { id: 'one', pem: 'PEM' };
+const sourceIp = { type: 'SOURCE_IP', cookieName: null, timeoutSeconds: null, granularity: null } as const;
+
+describe('settings and members', () => {
+  const desired = balancer({ members: [member(1), member(2)] });
+
+  it.each([
+    ['a member more', { members: [...desired.pools[0]!.members, member(3)] }],
+    ['another weight', { members: desired.pools[0]!.members.map((each) => ({ ...each, weight: 9 })) }],
+    ['a backup', { members: desired.pools[0]!.members.map((each) => ({ ...each, backup: true })) }],
+    ['a disabled member', { members: desired.pools[0]!.members.map((each) => ({ ...each, enabled: false })) }],
+    ['another monitor address', { members: desired.pools[0]!.members.map((each) => ({ ...each, monitorPort: 7 })) }],
+    ['none', { members: [] }],
+  ])('%s is not a matter of settings', (_, changes) => {
+    const next = render(withPool(desired, changes));
+    expect(next.settings).toBe(render(desired).settings);
+    expect(next.text).not.toBe(`${render(desired).text} `);
+  });
+
+  it.each([
+    ['algorithm', withPool(desired, { algorithm: 'LEAST_CONNECTIONS' })],
+    ['monitor', withPool(desired, { monitor: monitor() })],
+    ['monitor delay', withPool(desired, { monitor: monitor({ delay: 1000 }) })],
+    ['persistence', withPool(desired, { persistence: sourceIp })],
+    ['limit', withListener(desired, { connectionLimit: 5 })],
+    ['port', withListener(desired, { port: 81 })],
+    ['address', { ...desired, address: '127.1.2.3' }],
+  ])('another %s is', (_, next) => expect(render(next).settings).not.toBe(render(desired).settings));
+
+  it('has nothing for HAProxy when it is disabled or UDP', () => {
+    expect(render({ ...desired, enabled: false })).toMatchObject({ settings: '', text: '' });
+    const udp = balancer({ protocol: 'UDP' }, { protocol: 'UDP' });
+    expect(render(udp)).toMatchObject({ settings: '', text: '', udpPorts: [80] });
+  });
+
+  it('keeps keys out of the spec', () => {
+    const { spec, files } = takeApart(balancer({}, { protocol: 'TERMINATED_HTTPS', certificate }));
+    expect(JSON.stringify(spec)).not.toContain('"PEM"');
+    expect([...files.values()]).toEqual(['PEM']);
+  });
+});
+
+describe('the difference between what HAProxy has and what is desired', () => {
+  const one = { name: 'member_1', member: '1', address: '::1', port: 80, weight: 1, backup: false, maint: false };
+  const rendered: RenderedPool = {
+    id: 'p',
+    backend: 'pool_p',
+    servers: [{ ...one, checkAddress: '::1', checkPort: 80 }],
+    options: ['check'],
+    checked: true,
+    cookies: false,
+  };
+  const has = (changes: Partial<ObservedServer> = {}): ObservedServer => ({
+    backend: 'pool_p',
+    name: 'member_1',
+    address: '0:0:0:0:0:0:0:1',
+    port: 80,
+    weight: 1,
+    up: true,
+    maint: false,
+    draining: false,
+    checkEnabled: true,
+    checkAddress: '::1',
+    checkPort: 80,
+    ...changes,
+  });
+
+  it('is none when nothing differs, also in another spelling', () => {
+    expect(difference(rendered, [has()])).toEqual({ commands: [], changed: [], gone: [] });
+  });
+
+  it.each([
+    [{ weight: 2 }, ['set server pool_p/member_1 weight 1']],
+    [{ port: 81 }, ['set server pool_p/member_1 addr ::1 port 80']],
+    [{ maint: true }, ['set server pool_p/member_1 state ready']],
+    [{ draining: true }, ['set server pool_p/member_1 state ready']],
+    [{ checkPort: 9 }, ['set server pool_p/member_1 check-addr ::1 port 80']],
+    [{ checkEnabled: false }, ['enable health pool_p/member_1']],
+  ])('%j takes %j', (changes, commands) => expect(difference(rendered, [has(changes)]).commands).toEqual(commands));
+
+  it('adds first, then takes out of service, and never deletes at once', () => {
+    expect(difference(rendered, [has({ name: 'member_2' })])).toMatchObject({
+      commands: [
+        'add server pool_p/member_1 [::1]:80 weight 1 check addr [::1] port 80',
+        'enable health pool_p/member_1',
+        'enable server pool_p/member_1',
+        'set server pool_p/member_2 state maint',
+      ],
+      gone: [{ name: 'member_2', kept: false }],
+    });
+  });
+
+  it('never cuts off a member that only changed its role', () => {
+    const found = difference(rendered, [has(), has({ name: 'backup_1', maint: true })]);
+    expect(found).toMatchObject({ commands: [], gone: [{ name: 'backup_1', kept: true }] });
+  });
+});
+
+describe('what is refused', () => {
+  const sane = balancer({ members: [member(1)] });
+  it('is nothing of what works', () => expect(refusals(sane)).toEqual([]));
+
+  const cookie = { type: 'HTTP_COOKIE', cookieName: null, timeoutSeconds: null, granularity: null } as const;
+  const user = { name: 'u', encryptedPassword: '$5$abc$def' };
+  it.each<[string, DesiredLoadBalancer, RegExp]>([
+    ['HTTP behind HTTPS', balancer({}, { protocol: 'HTTPS' }), /HTTPS cannot use a pool with protocol HTTP/],
+    ['an unknown pool', withListener(sane, { defaultPoolId: sane.id }), /there is no pool/],
+    ['port 0', withListener(sane, { port: 0 }), /1 to 65535/],
+    ['one port twice', { ...sane, listeners: [...sane.listeners, listener()] }, /two listeners have TCP port 80/],
+    ['no certificate', withListener(sane, { protocol: 'TERMINATED_HTTPS' }), /needs a certificate/],
+    ['a certificate for nothing', withListener(sane, { certificate }), /takes no certificates/],
+    ['headers in bytes', withListener(sane, { protocol: 'TCP', insertXForwarded: true }), /cannot insert/],
+    ['users in bytes', withListener(sane, { protocol: 'TCP', users: [user] }), /cannot ask for a user/],
+    ['a user twice', withListener(sane, { users: [user, user] }), /listed twice/],
+    [
+      'a costly hash',
+      withListener(sane, { users: [{ ...user, encryptedPassword: '$6$rounds=999999$a$b' }] }),
+      /too long to verify/,
+    ],
+    ['no network', withListener(sane, { allowedNetworks: ['1.2.3.4/33'] }), /not a network/],
+    ['a member twice', withPool(sane, { members: [member(1), member(1)] }), /is a member twice/],
+    ['weight 257', withPool(sane, { members: [member(1, { weight: 257 })] }), /0 to 256/],
+    ['no address', withPool(sane, { members: [member(1, { address: 'x' })] }), /no valid address/],
+    ['cookies in bytes', balancer({ protocol: 'TCP', persistence: cookie }, { protocol: 'TCP' }), /needs requests/],
+    ['a named HTTP cookie', withPool(sane, { persistence: { ...cookie, cookieName: 'x' } }), /names its cookie itself/],
+    ['a nameless APP cookie', withPool(sane, { persistence: { ...cookie, type: 'APP_COOKIE' } }), /needs the name/],
+    ['a bad mask', withPool(sane, { persistence: { ...sourceIp, granularity: '255.0.255.0' } }), /not a netmask/],
+    ['TLS secrets of HTTP', withPool(sane, { caBundle: 'x' }), /takes no TLS secrets/],
+    ['TLS secrets in bytes', balancer({ protocol: 'HTTPS', caBundle: 'x' }, { protocol: 'HTTPS' }), /passed through/],
+    ['a CRL alone', withPool(sane, { protocol: 'HTTPS', revocationList: 'x' }), /needs a CA bundle/],
+    ['UDP-CONNECT to HTTP', withPool(sane, { monitor: monitor({ type: 'UDP-CONNECT' }) }), /makes no sense/],
+    [
+      'HTTP to UDP',
+      balancer({ protocol: 'UDP', monitor: monitor({ type: 'HTTP' }) }, { protocol: 'UDP' }),
+      /makes no sense/,
+    ],
+    ['a path for TCP', withPool(sane, { monitor: monitor({ urlPath: '/x' }) }), /sends no request/],
+    ['odd codes', withPool(sane, { monitor: monitor({ type: 'HTTP', expectedCodes: '2xx' }) }), /expected codes/],
+    [
+      'a pool for requests and for bytes',
+      {
+        ...sane,
+        listeners: [...sane.listeners, listener({ protocol: 'TCP', port: 81, defaultPoolId: sane.pools[0]!.id })],
+      },
+      /balances requests and one that balances bytes/,
+    ],
+    ['an id twice', { ...sane, pools: [...sane.pools, pool({ id: sane.id })] }, /used twice/],
+  ])('names %s', (_, desired, why) => expect(refusals(desired).join('; ')).toMatch(why));
+
+  it('names what the host lacks', () => {
+    const udp = balancer({ protocol: 'UDP' }, { protocol: 'UDP' });
+    expect(refusals(udp)).toEqual([]);
+    expect(refusals(udp, { udp: false, ping: true }).join()).toMatch(/cannot balance UDP/);
+    const ping = withPool(sane, { monitor: monitor({ type: 'PING' }) });
+    expect(refusals(ping, { udp: true, ping: false }).join()).toMatch(/cannot ping/);
+  });
+});
+
+describe('what a host can do', () => {
+  const host = (facts: Partial<HostFacts> & { without?: string }): HostFacts => ({
+    program: (name) => (name === facts.without ? null : `/usr/sbin/${name}`),
+    haproxyVersion: () => 'HAProxy version 2.6.12-1+deb12u4 2026/10/17',
+    streamModule: '/usr/lib/nginx/modules/ngx_stream_module.so',
+    root: true,
+    account: true,
+    ...facts,
+  });
+
+  it('balances everything', () => {
+    expect(findHaproxy(host({}))).toMatchObject({ haproxy: '/usr/sbin/haproxy', unprivileged: true });
+    expect(findHaproxy(host({})).remedy).toBeUndefined();
+  });
+
+  it.each([
+    ['without HAProxy', { without: 'haproxy' }, /not installed/],
+    ['with an old one', { haproxyVersion: () => 'HA-Proxy version 2.4.22' }, /too old/],
+    ['with one that says nothing', { haproxyVersion: () => '' }, /does not tell/],
+  ])('balances nothing %s', (_, facts, detail) => {
+    const finding = findHaproxy(host(facts));
+    expect(finding.haproxy).toBeNull();
+    expect(finding.detail).toMatch(detail);
+    expect(finding.remedy).toMatch(/^apt-get install haproxy /);
+  });
+
+  it.each([
+    ['without nginx', { without: 'nginx' }],
+    ['without its stream module', { streamModule: null }],
+  ])('balances no UDP %s', (_, facts) => {
+    const finding = findHaproxy(host(facts));
+    expect(finding).toMatchObject({ haproxy: '/usr/sbin/haproxy', nginx: null });
+    expect(finding.remedy).toBe('apt-get install haproxy nginx-light libnginx-mod-stream');
+  });
+});
+
+describe('what is read', () => {
+  const csv = `# pxname,svname,scur,stot,bin,bout,ereq,dreq,type,hrsp_2xx,\nlistener_a,FRONTEND,1,2,3,4,5,6,0,7,\npool_b,member_c,1,2,3,4,,,2,9,\n`;
+  it('counts by listener', () => {
+    const counters = { activeConnections: 1, totalConnections: 2, bytesIn: 3, bytesOut: 4, requestErrors: 11 };
+    expect([...parseFrontends(csv)]).toEqual([['a', counters]]);
+  });
+
+  it('becomes metrics in the names of the exporter', () => {
+    const text = exposition(csv);
+    expect(text).toContain('haproxy_frontend_bytes_in_total{proxy="listener_a"} 3\n');
+    expect(text).toContain('haproxy_server_http_responses_total{proxy="pool_b",server="member_c",code="2xx"} 9\n');
+    expect(text.split('# HELP haproxy_frontend_bytes_in_total').length).toBe(2);
+  });
+
+  it('is asked for in lines that fit into a buffer of HAProxy', () => {
+    const commands = Array.from({ length: 1000 }, (_, at) => `show stat ${at}`);
+    const lines = linesOf(commands);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(13_000);
+    expect(lines.join(';').split(';')).toEqual(commands);
+  });
+});

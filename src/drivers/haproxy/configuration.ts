@@ -1,0 +1,289 @@
+/**
+ * The whole configuration of HAProxy from what is desired; pure. One file a load balancer: a frontend `listener_<id>` for
+ * each listener, a backend `pool_<id>` for each pool, a server for each member.
+ *
+ * `settings` is everything but the members' servers: two renderings with the same settings differ only by what the
+ * runtime API can do, all else takes a reload. What a host runs is told by its `description`, which holds the digest of
+ * all settings.
+ */
+import { createHash } from 'node:crypto';
+import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
+import type { Layout } from './layout.ts';
+import { monitorLines, monitorOptions } from './monitor-lines.ts';
+import { listenerMode, type Mode, poolModes } from './protocols.ts';
+import * as quote from './quote.ts';
+import { type RenderedPool, type Server, serverLine } from './servers.ts';
+import { type Files, nameFile, type Spec } from './specs.ts';
+
+export interface Rendered {
+  id: string;
+  /** Digest of all but the servers; empty when there is nothing for HAProxy to do. */
+  settings: string;
+  text: string;
+  pools: RenderedPool[];
+  /** What it listens on, by listener. */
+  endpoints: Map<string, { address: string; port: number }>;
+  /** Ports that nginx listens on for it. */
+  udpPorts: number[];
+  address: string;
+  /** Lists of certificates, to be written beside them. */
+  files: Files;
+}
+
+export interface GlobalSettings {
+  /** HAProxy's workers run as the account `haproxy`. */
+  unprivileged: boolean;
+  /** Open connections at once, of all listeners together. */
+  maxConnections: number;
+  /** After a reload, seconds until the old process ends whatever is still open. */
+  hardStopSeconds: number;
+}
+
+const DEFAULT_CLIENT_MS = 50_000;
+const DEFAULT_CONNECT_MS = 5_000;
+const DEFAULT_SERVER_MS = 50_000;
+const NETWORKS_A_LINE = 20;
+const STICKY_CLIENTS = 100_000;
+const STICKY_SECONDS = 1_800;
+const SESSION_COOKIE = 'SRV';
+
+export const listenerName = (id: string) => `listener_${quote.id(id)}`;
+export const poolName = (id: string) => `pool_${quote.id(id)}`;
+const FILES_SERVER = 'files';
+export const EXPORTER = 'cloudyard_exporter';
+
+export function renderGlobal(settings: GlobalSettings, layout: Layout, revision: string, structure: string): string {
+  return `global
+  description cloudyard ${quote.token('revision', revision)} ${quote.token('structure', structure)}
+${globalSettings(settings, layout)}  stats socket unix@${quote.path(layout.adminSocket(revision))} mode 600 level admin expose-fd listeners
+${fixedSections(settings, layout)}`;
+}
+
+/** `no strict-limits`: a host whose limit of open files is low gets fewer connections, instead of no service. */
+export function globalSettings(settings: GlobalSettings, layout: Layout): string {
+  return `  no strict-limits
+  maxconn ${quote.whole('maxConnections', settings.maxConnections, 1, 10_000_000)}
+  hard-stop-after ${quote.whole('hardStopSeconds', settings.hardStopSeconds, 1, 2_000_000)}s
+  localpeer local
+  server-state-file ${quote.path(layout.stateFile)}
+  stats timeout 60s
+  ssl-default-bind-options ssl-min-ver TLSv1.2
+  tune.ssl.default-dh-param 2048
+  spread-checks 5
+${settings.unprivileged ? '  user haproxy\n  group haproxy\n' : ''}`;
+}
+
+/** The peer takes the clients that stick to a member over a reload; the exporter is ours (exporter.ts). */
+function fixedSections({ unprivileged }: GlobalSettings, layout: Layout): string {
+  return `peers cloudyard
+  bind unix@${quote.path(layout.peerSocket)} mode 600${unprivileged ? ' user haproxy' : ''}
+  server local
+${DEFAULTS}
+backend ${EXPORTER}
+  mode http
+  server exporter unix@${quote.path(layout.exporterSocket)}
+`;
+}
+
+const DEFAULTS = `defaults
+  load-server-state-from-file global
+  timeout client ${DEFAULT_CLIENT_MS}ms
+  timeout connect ${DEFAULT_CONNECT_MS}ms
+  timeout server ${DEFAULT_SERVER_MS}ms
+  option redispatch
+  option allbackups
+`;
+
+/** The digest of all that takes a reload. */
+export function structureOf(settings: GlobalSettings, layout: Layout, rendered: Iterable<Rendered>): string {
+  const hash = createHash('sha256').update(globalSettings(settings, layout)).update(fixedSections(settings, layout));
+  for (const each of [...rendered].sort((a, b) => (a.id < b.id ? -1 : 1))) hash.update(each.settings);
+  return hash.digest('hex').slice(0, 32);
+}
+
+export function renderBalancer(spec: Spec, layout: Layout): Rendered {
+  const files: Files = new Map();
+  const listeners = spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol !== 'UDP') : [];
+  const modes = new Map(spec.pools.map((pool) => [pool.id, poolModes(pool, spec.listeners)[0] ?? 'tcp']));
+  const enabled = spec.enabled ? spec.pools.filter((pool) => pool.enabled && modes.get(pool.id) !== 'udp') : [];
+  const fronts = listeners.map((listener) => {
+    const pool = enabled.find(({ id }) => id === listener.defaultPoolId) ?? null;
+    return renderListener(spec, listener, pool, layout, files);
+  });
+  const backs = enabled.map((pool) => {
+    const mode = modes.get(pool.id) ?? 'tcp';
+    const rendered = renderPool(pool, mode, layout);
+    return {
+      rendered,
+      head: backendHead(
+        spec,
+        pool,
+        mode,
+        layout,
+        spec.listeners.find((l) => l.defaultPoolId === pool.id),
+      ),
+    };
+  });
+  const empty = fronts.length === 0 && backs.length === 0;
+  const fixed = [...fronts, ...backs.map(({ head, rendered }) => `${head}#${rendered.options.join(' ')}\n`)].join('');
+  const text = backs.map(({ head, rendered }) => head + rendered.servers.map((s) => serverLine(rendered, s)).join(''));
+  return {
+    id: quote.id(spec.id),
+    settings: empty ? '' : createHash('sha256').update(`${spec.id}\n${DEFAULTS}${fixed}`).digest('hex'),
+    text: empty ? '' : `${DEFAULTS}${fronts.join('')}${text.join('')}`,
+    pools: backs.map(({ rendered }) => rendered),
+    endpoints: new Map(listeners.map(({ id, port }) => [id, { address: spec.address, port }])),
+    udpPorts: udpListeners(spec).map(({ port }) => port),
+    address: spec.address,
+    files,
+  };
+}
+
+function udpListeners(spec: Spec): DesiredListener[] {
+  return spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol === 'UDP') : [];
+}
+
+function renderListener(spec: Spec, listener: DesiredListener, pool: DesiredPool | null, layout: Layout, files: Files) {
+  const { protocol, connectionLimit, allowedNetworks, users } = listener;
+  const mode = listenerMode(listener);
+  const name = listenerName(listener.id);
+  const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
+  if (connectionLimit !== null)
+    lines.push(`maxconn ${quote.whole('connection limit', connectionLimit, 0, 10_000_000)}`);
+  const client = listener.timeoutClientData ?? pool?.timeoutClientData ?? null;
+  if (client !== null) lines.push(`timeout client ${quote.milliseconds('client timeout', client)}`);
+  if (allowedNetworks) lines.push(...onlyFrom(allowedNetworks));
+  if (users.length > 0) lines.push(`http-request auth realm Cloudyard unless { http_auth(users_${listener.id}) }`);
+  if (listener.insertXForwarded) {
+    lines.push('option forwardfor', 'http-request set-header X-Forwarded-Port %[dst_port]');
+    lines.push(`http-request set-header X-Forwarded-Proto ${protocol === 'TERMINATED_HTTPS' ? 'https' : 'http'}`);
+  }
+  if (protocol === 'PROMETHEUS') {
+    lines.push('http-request return status 404 unless { path /metrics }');
+    lines.push(`http-request set-path /${quote.id(spec.id)}`, `default_backend ${EXPORTER}`);
+  }
+  if (pool) lines.push(`default_backend ${poolName(pool.id)}`);
+  return `${userList(listener)}frontend ${name}\n${indented(lines)}`;
+}
+
+function onlyFrom(networks: string[]): string[] {
+  if (networks.length === 0) return ['tcp-request connection reject'];
+  const lines: string[] = [];
+  for (let at = 0; at < networks.length; at += NETWORKS_A_LINE) {
+    const some = networks.slice(at, at + NETWORKS_A_LINE).map(quote.network);
+    lines.push(`acl from_allowed_network src ${some.join(' ')}`);
+  }
+  return [...lines, 'tcp-request connection reject unless from_allowed_network'];
+}
+
+/** The first certificate of the list is the one for clients that name no server, or one that no certificate is for. */
+function tls({ protocol, certificate, sniCertificates }: DesiredListener, layout: Layout, files: Files): string {
+  if (protocol !== 'TERMINATED_HTTPS' || !certificate) return '';
+  const names = [certificate, ...sniCertificates].map(({ pem }) => quote.path(layout.certificate(pem)));
+  const list = nameFile(files, `${[...new Set(names)].join('\n')}\n`, 'list');
+  return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn h2,http/1.1`;
+}
+
+function userList({ id, users }: DesiredListener): string {
+  if (users.length === 0) return '';
+  const lines = users.map(
+    (user) => `user ${quote.word('user name', user.name)} password ${quote.word('password', user.encryptedPassword)}`,
+  );
+  return `userlist users_${quote.id(id)}\n${indented(lines)}`;
+}
+
+/** `balance source` is static by itself; consistent hashing lets servers come and go at run time, and moves few clients. */
+function backendHead(
+  spec: Spec,
+  pool: DesiredPool,
+  mode: Mode,
+  layout: Layout,
+  listener: DesiredListener | undefined,
+): string {
+  const lines = [`mode ${mode}`, ...balance[pool.algorithm]];
+  const connect = pool.timeoutMemberConnect ?? listener?.timeoutMemberConnect ?? null;
+  const data = pool.timeoutMemberData ?? listener?.timeoutMemberData ?? null;
+  if (connect !== null) lines.push(`timeout connect ${quote.milliseconds('connect timeout', connect)}`);
+  if (data !== null) lines.push(`timeout server ${quote.milliseconds('server timeout', data)}`);
+  lines.push(...persistence(spec, pool), ...monitorLines(spec, pool));
+  const options = tlsToMembers(pool, mode, layout);
+  // Never used, but loads the files: servers that are added at run time cannot (measured; a worker is not root, either).
+  if (options.length > 0) lines.push(`server ${FILES_SERVER} 127.0.0.1:1 disabled ${options.join(' ')}`);
+  return `backend ${poolName(pool.id)}\n${indented(lines)}`;
+}
+
+const balance: Record<DesiredPool['algorithm'], string[]> = {
+  ROUND_ROBIN: ['balance roundrobin'],
+  LEAST_CONNECTIONS: ['balance leastconn'],
+  SOURCE_IP: ['balance source', 'hash-type consistent'],
+};
+
+/** The cookie holds a digest of the member's address: `cookie` is no word of `add server`, and this needs none. */
+function persistence({ address }: Spec, { id, persistence }: DesiredPool): string[] {
+  if (!persistence) return [];
+  const { type, cookieName, timeoutSeconds, granularity } = persistence;
+  const ipv6 = address.includes(':');
+  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_000_000);
+  if (type === 'HTTP_COOKIE') {
+    return [`cookie ${SESSION_COOKIE} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
+  }
+  if (type === 'APP_COOKIE') {
+    const cookie = quote.token('cookie name', cookieName ?? '');
+    const table = `stick-table type string len 128 size ${STICKY_CLIENTS} expire 24h peers cloudyard`;
+    return [table, `stick store-response res.cook(${cookie})`, `stick match req.cook(${cookie})`];
+  }
+  const mask =
+    granularity === null
+      ? ''
+      : `,ipmask(${ipv6 ? `32,${quote.token('netmask', granularity)}` : quote.token('netmask', granularity)})`;
+  return [
+    `stick-table type ${ipv6 ? 'ipv6' : 'ip'} size ${STICKY_CLIENTS} expire ${expire}s peers cloudyard`,
+    `stick on src${mask}`,
+  ];
+}
+
+function renderPool(pool: DesiredPool, mode: Mode, layout: Layout): RenderedPool {
+  const proxy = { PROXY: ['send-proxy'], PROXYV2: ['send-proxy-v2'] }[pool.protocol as string] ?? [];
+  const check = monitorOptions(pool, mode);
+  return {
+    id: pool.id,
+    backend: poolName(pool.id),
+    options: [...tlsToMembers(pool, mode, layout), ...proxy, ...check],
+    checked: check.length > 0,
+    cookies: pool.persistence?.type === 'HTTP_COOKIE',
+    servers: pool.members.map(serverOf),
+  };
+}
+
+export function serverName({ id, backup }: { id: string; backup: boolean }): string {
+  return `${backup ? 'backup' : 'member'}_${quote.id(id)}`;
+}
+
+function serverOf(member: DesiredPool['members'][number]): Server {
+  return {
+    name: serverName(member),
+    member: member.id,
+    address: member.address,
+    port: quote.whole('port', member.port, 1, 65_535),
+    weight: quote.whole('weight', member.weight, 0, 256),
+    backup: member.backup,
+    maint: !member.enabled,
+    checkAddress: member.monitorAddress ?? member.address,
+    checkPort: quote.whole('monitor port', member.monitorPort ?? member.port, 1, 65_535),
+  };
+}
+
+function tlsToMembers(pool: DesiredPool, mode: Mode, layout: Layout): string[] {
+  if (pool.protocol !== 'HTTPS' || mode !== 'http') return [];
+  const file = (name: string) => quote.path(layout.certificate(name));
+  const words = ['ssl', 'alpn', 'http/1.1'];
+  if (pool.caBundle === null) words.push('verify', 'none');
+  else words.push('verify', 'required', 'ca-file', file(pool.caBundle));
+  if (pool.revocationList !== null) words.push('crl-file', file(pool.revocationList));
+  if (pool.clientCertificate !== null) words.push('crt', file(pool.clientCertificate.pem));
+  return words;
+}
+
+function indented(lines: string[]): string {
+  return lines.map((line) => `  ${line}\n`).join('');
+}

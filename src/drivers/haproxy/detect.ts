@@ -1,0 +1,95 @@
+/**
+ * What this host can do for load balancers, decided before anything is started. `findHaproxy` is pure over `HostFacts`.
+ * HAProxy 2.6 is the first whose runtime API adds and removes servers without `experimental-mode`; it has no UDP, for
+ * which nginx with its stream module is needed.
+ */
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+
+export interface HostFacts {
+  /** The path of a program, or null. */
+  program(name: string): string | null;
+  /** What `haproxy -v` says. */
+  haproxyVersion(path: string): string;
+  /** nginx's stream module as a file to load, `built in`, or null. */
+  streamModule: string | null;
+  root: boolean;
+  /** The account that Debian's package makes for it. */
+  account: boolean;
+}
+
+export interface HaproxyFinding {
+  /** Null when only the simulated driver can stand in. */
+  haproxy: string | null;
+  nginx: { program: string; streamModule: string } | null;
+  ping: string | null;
+  /** HAProxy's workers give up root for the account `haproxy`. */
+  unprivileged: boolean;
+  detail: string;
+  remedy?: string;
+}
+
+export const INSTALL_HAPROXY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
+const NEEDED: [number, number] = [2, 6];
+
+export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
+  const haproxy = host.program('haproxy');
+  if (!haproxy) return absent('HAProxy is not installed');
+  const text = host.haproxyVersion(haproxy);
+  const version = /version (\d+)\.(\d+)/.exec(text);
+  if (!version) return absent('HAProxy does not tell its version');
+  const [major, minor] = [Number(version[1]), Number(version[2])];
+  if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
+    return absent(`HAProxy ${major}.${minor} is too old, ${NEEDED.join('.')} is needed`);
+  }
+  const program = host.program('nginx');
+  const nginx = program && host.streamModule ? { program, streamModule: host.streamModule } : null;
+  const finding = { haproxy, nginx, ping: host.program('ping'), unprivileged: host.root && host.account };
+  const detail = `load balancers by HAProxy ${major}.${minor}`;
+  if (nginx) return { ...finding, detail: `${detail}, UDP by nginx` };
+  const lacking = program ? "nginx's stream module is not installed" : 'nginx is not installed';
+  return { ...finding, detail: `${detail}; no UDP, because ${lacking}`, remedy: INSTALL_HAPROXY };
+}
+
+function absent(detail: string): HaproxyFinding {
+  return { haproxy: null, nginx: null, ping: null, unprivileged: false, detail, remedy: INSTALL_HAPROXY };
+}
+
+export function thisHost(): HostFacts {
+  // A service often has a PATH without sbin, and these programs live there.
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+  const program = (name: string) => folders.map((folder) => `${folder}/${name}`).find(isExecutable) ?? null;
+  const nginx = program('nginx');
+  return {
+    program,
+    haproxyVersion: (path) => output(path, '-v'),
+    streamModule: nginx ? streamModule(nginx) : null,
+    root: process.getuid?.() === 0,
+    account: existsSync('/etc/passwd') && /^haproxy:/m.test(readFileSync('/etc/passwd', 'utf8')),
+  };
+}
+
+function streamModule(nginx: string): string | null {
+  const file = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/etc/nginx/modules']
+    .map((folder) => `${folder}/ngx_stream_module.so`)
+    .find((path) => existsSync(path));
+  return file ?? (/--with-stream(?!=dynamic|_)/.test(output(nginx, '-V')) ? 'built in' : null);
+}
+
+/** Both streams: nginx tells about itself on stderr. */
+function output(file: string, argument: string): string {
+  try {
+    return execFileSync('/bin/sh', ['-c', '"$0" "$1" 2>&1', file, argument], { encoding: 'utf8', timeout: 10_000 });
+  } catch {
+    return '';
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return path.startsWith('/');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * What PROMETHEUS listeners serve: metrics of one load balancer in the names of HAProxy's own exporter. That one cannot
+ * be used: it tells everybody the metrics of everybody. HAProxy passes requests on to this socket with the id of the
+ * load balancer as their path; while this process is down, they are answered with 503.
+ */
+import { createServer, type Server } from 'node:http';
+import { chmod, chown, readFile, rm } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import type { Host } from './host.ts';
+import { command, isId } from './quote.ts';
+import { isMember } from './servers.ts';
+
+interface Metric {
+  name: string;
+  help: string;
+  type: 'counter' | 'gauge';
+  column: string;
+}
+
+const gauge = (name: string, column: string, help: string): Metric => ({ name, column, help, type: 'gauge' });
+const counter = (name: string, column: string, help: string): Metric => ({ name, column, help, type: 'counter' });
+
+const TRAFFIC: Metric[] = [
+  gauge('current_sessions', 'scur', 'Number of current sessions'),
+  gauge('max_sessions', 'smax', 'Highest number of sessions'),
+  counter('sessions_total', 'stot', 'Total number of sessions'),
+  counter('bytes_in_total', 'bin', 'Total number of request bytes'),
+  counter('bytes_out_total', 'bout', 'Total number of response bytes'),
+];
+const RESPONSES = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'];
+const FRONTEND: Metric[] = [
+  ...TRAFFIC,
+  gauge('limit_sessions', 'slim', 'Limit of sessions'),
+  counter('connections_total', 'conn_tot', 'Total number of connections'),
+  counter('http_requests_total', 'req_tot', 'Total number of HTTP requests'),
+  counter('request_errors_total', 'ereq', 'Total number of invalid requests'),
+  counter('requests_denied_total', 'dreq', 'Total number of denied requests'),
+];
+const BACKEND: Metric[] = [
+  ...TRAFFIC,
+  gauge('current_queue', 'qcur', 'Number of queued requests'),
+  counter('connection_errors_total', 'econ', 'Total number of failed connections'),
+  counter('response_errors_total', 'eresp', 'Total number of invalid responses'),
+  counter('retry_warnings_total', 'wretr', 'Total number of connection retries'),
+  counter('redispatch_warnings_total', 'wredis', 'Total number of redispatches'),
+];
+const KINDS: Record<string, { prefix: string; metrics: Metric[] }> = {
+  '0': { prefix: 'haproxy_frontend', metrics: FRONTEND },
+  '1': { prefix: 'haproxy_backend', metrics: [...BACKEND, gauge('active_servers', 'act', 'Number of active servers')] },
+  '2': {
+    prefix: 'haproxy_server',
+    metrics: [
+      ...BACKEND,
+      gauge('weight', 'weight', 'Weight'),
+      counter('check_failures_total', 'chkfail', 'Failed checks'),
+    ],
+  },
+};
+
+export interface Exporter {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function exporterFor(host: Host, log: Logger): Exporter {
+  const path = host.layout.exporterSocket;
+  let server: Server | null = null;
+  return {
+    async start() {
+      await rm(path, { force: true });
+      const listening = createServer((request, response) => {
+        const id = (request.url ?? '').slice(1);
+        metricsOf(host, id).then(
+          (text) => response.writeHead(text === null ? 404 : 200, { 'content-type': CONTENT_TYPE }).end(text ?? ''),
+          (err: unknown) => {
+            log.warn({ loadBalancer: id, err }, 'metrics of a load balancer cannot be read');
+            response.writeHead(503).end();
+          },
+        );
+      });
+      server = listening;
+      await new Promise<void>((resolve, reject) => listening.once('error', reject).listen(path, resolve));
+      listening.unref();
+      await chmod(path, 0o660);
+      const group = host.finding.unprivileged ? await groupId('haproxy') : null;
+      if (group !== null) await chown(path, process.getuid?.() ?? 0, group);
+    },
+    async stop() {
+      const listening = server;
+      if (!listening) return;
+      listening.closeAllConnections();
+      await new Promise((resolve) => listening.close(resolve));
+      server = null;
+    },
+  };
+}
+
+const CONTENT_TYPE = 'text/plain; version=0.0.4';
+
+async function groupId(name: string): Promise<number | null> {
+  const found = new RegExp(`^${name}:[^:]*:(\\d+):`, 'm').exec(await readFile('/etc/group', 'utf8'));
+  return found ? Number(found[1]) : null;
+}
+
+async function metricsOf(host: Host, id: string): Promise<string | null> {
+  const rendered = isId(id) ? host.rendered.get(id) : undefined;
+  if (!rendered) return null;
+  const proxies = [
+    ...[...rendered.endpoints.keys()].map((listener) => `listener_${listener}`),
+    ...rendered.pools.map(({ backend }) => backend),
+  ];
+  return exposition(await host.process.ask(proxies.map((name) => command('show', 'stat', name, '7', '-1'))));
+}
+
+/** From the CSV of `show stat` to Prometheus' text; a metric's lines stand together. */
+export function exposition(csv: string): string {
+  const samples = new Map<string, string[]>();
+  let columns: string[] = [];
+  const put = (head: string, line: string) => samples.set(head, [...(samples.get(head) ?? []), line]);
+  for (const line of csv.split('\n')) {
+    const field = line.split(',');
+    if (line.startsWith('# pxname')) columns = field.map((name) => name.replace('# ', ''));
+    const value = (name: string) => field[columns.indexOf(name)] ?? '';
+    const kind = field.length > 5 && !line.startsWith('#') ? KINDS[value('type')] : undefined;
+    if (!kind || (value('type') === '2' && !isMember(value('svname')))) continue;
+    const labels = `proxy="${value('pxname')}"${value('type') === '2' ? `,server="${value('svname')}"` : ''}`;
+    for (const { name, type, help, column } of kind.metrics) {
+      if (value(column) === '') continue;
+      const full = `${kind.prefix}_${name}`;
+      put(`# HELP ${full} ${help}.\n# TYPE ${full} ${type}\n`, `${full}{${labels}} ${value(column)}\n`);
+    }
+    const responses = `${kind.prefix}_http_responses_total`;
+    for (const code of RESPONSES.filter((each) => value(`hrsp_${each}`) !== '')) {
+      const head = `# HELP ${responses} Total number of HTTP responses.\n# TYPE ${responses} counter\n`;
+      put(head, `${responses}{${labels},code="${code}"} ${value(`hrsp_${code}`)}\n`);
+    }
+    if (kind.prefix === 'haproxy_server') {
+      const up = /^(UP|no check)/.test(value('status')) ? 1 : 0;
+      put(
+        '# HELP haproxy_server_up Whether the server takes traffic.\n# TYPE haproxy_server_up gauge\n',
+        `haproxy_server_up{${labels}} ${up}\n`,
+      );
+    }
+  }
+  return [...samples].map(([head, lines]) => head + lines.join('')).join('');
+}

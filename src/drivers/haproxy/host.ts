@@ -1,0 +1,187 @@
+/**
+ * What this host has: specs, what is rendered from them, what HAProxy runs. Files are the same at all times as what is
+ * in memory here, so that HAProxy may be started again at any instant; `running` says which of it HAProxy has taken
+ * over, and differs from `rendered` only between a change of the files and the reload after it.
+ *
+ * One load balancer that HAProxy cannot take (a port that something else has by now, a certificate that has become
+ * unreadable) must not keep the others from coming back: it is left out of a start, and told in the driver's status.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import type { UdpBalancer } from '../nginx/server.ts';
+import { limited } from '../turns.ts';
+import { type GlobalSettings, type Rendered, renderBalancer, renderGlobal, structureOf } from './configuration.ts';
+import type { HaproxyFinding } from './detect.ts';
+import type { Drains } from './drains.ts';
+import { refuseUnbindable } from './endpoints.ts';
+import { idsIn, type Layout, makeFolders } from './layout.ts';
+import type { Probes } from './probes.ts';
+import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE, saveServersState } from './process.ts';
+import { refusals } from './refusals.ts';
+import { dropUnused, loadSpecs, type Spec, writeFiles } from './specs.ts';
+
+export interface Host {
+  layout: Layout;
+  log: Logger;
+  finding: HaproxyFinding;
+  settings: GlobalSettings;
+  process: HaproxyProcess;
+  drains: Drains;
+  probes: Probes;
+  /** Null where nginx is missing: then nothing with UDP is taken. */
+  udp: UdpBalancer | null;
+  specs: Map<string, Spec>;
+  rendered: Map<string, Rendered>;
+  /** The settings of what HAProxy runs, by load balancer. */
+  running: Map<string, string>;
+  /** Why a load balancer that has a spec does not run. */
+  broken: Map<string, string>;
+  /** Reads what the worker that goes has counted. */
+  beforeReload(): Promise<void>;
+  counts: { reloads: number; runtimeChanges: number };
+}
+
+const CHECKED_AT_A_TIME = 2;
+
+export function abilitiesOf({ finding }: Host): { udp: boolean; ping: boolean } {
+  return { udp: finding.nginx !== null, ping: finding.ping !== null };
+}
+
+/** Part of the limit of open files: two for a connection, and the rest for listeners, checks and idle connections. */
+export function maxConnections(): number {
+  const hard = /^Max open files\s+\S+\s+(\d+)/m.exec(readLimits())?.[1] ?? '1024';
+  return Math.min(Math.max(Math.floor(Number(hard) * 0.4), 100), 100_000);
+}
+
+function readLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** From the specs on disk to a HAProxy that runs them, or an adopted one that did all along. */
+export async function bringBack(host: Host): Promise<void> {
+  await makeFolders(host.layout);
+  for (const spec of await loadSpecs(host.layout, host.log)) renderSpec(host, spec);
+  await host.process.start();
+  const runs = await host.process.running();
+  if (runs.structure === structure(host)) {
+    await writeBalancers(host, host.rendered.values());
+    markRunning(host);
+  } else {
+    await reloadEverything(host);
+  }
+  await dropUnused(host.layout, usedFiles(host));
+}
+
+function renderSpec(host: Host, spec: Spec): void {
+  try {
+    host.specs.set(spec.id, spec);
+    const why = refusals(spec, { udp: true, ping: true });
+    if (why.length > 0) throw new Error(why.join('; '));
+    host.rendered.set(spec.id, renderBalancer(spec, host.layout));
+  } catch (err) {
+    host.broken.set(spec.id, (err as Error).message);
+    host.log.error({ loadBalancer: spec.id, err }, 'load balancer spec cannot be rendered');
+  }
+}
+
+/** Of an adopted HAProxy that runs something else. */
+async function reloadEverything(host: Host): Promise<void> {
+  const revision = newRevision();
+  await prepareStart(host, revision);
+  const { refused } = await host.process.reload(revision);
+  if (refused) throw refused;
+  host.counts.reloads += 1;
+  markRunning(host);
+}
+
+/** Writes all that can run, under a new revision, and leaves out what cannot. */
+export async function prepareStart(host: Host, revision = newRevision()): Promise<void> {
+  for (const [id, rendered] of host.rendered) {
+    await writeFiles(host.layout, rendered.files);
+    // An adopted HAProxy that runs something else holds its ports itself.
+    const unbound = host.process.isUp() ? [] : [...rendered.endpoints.values()];
+    await refuseUnbindable(unbound).catch((err: unknown) => leaveOut(host, id, err));
+  }
+  await saveServersState(host.layout, NO_SERVERS_STATE);
+  await writeAll(host, revision);
+  const whole = await checkConfiguration(host.finding.haproxy ?? 'haproxy', [host.layout.configuration]).catch(
+    (err: unknown) => err,
+  );
+  if (!whole) return;
+  const turn = limited(CHECKED_AT_A_TIME);
+  await Promise.all([...host.rendered.keys()].map((id) => turn(() => checkOne(host, id))));
+  await writeAll(host, revision);
+}
+
+async function checkOne(host: Host, id: string): Promise<void> {
+  const { layout, finding } = host;
+  const files = [layout.globalFile, layout.balancerFile(id)];
+  if (host.rendered.get(id)?.text === '') return;
+  await checkConfiguration(finding.haproxy ?? 'haproxy', files).catch((err: unknown) => leaveOut(host, id, err));
+}
+
+function leaveOut(host: Host, id: string, err: unknown): void {
+  host.rendered.delete(id);
+  host.broken.set(id, (err as Error).message);
+  host.log.error({ loadBalancer: id, err }, 'load balancer is left out');
+}
+
+async function writeAll(host: Host, revision: string): Promise<void> {
+  await writeBalancers(host, host.rendered.values());
+  for (const id of await idsIn(host.layout.configuration, '.cfg', 'balancer-')) {
+    if (!host.rendered.get(id)?.text) await rm(host.layout.balancerFile(id));
+  }
+  await writeGlobal(host, revision);
+}
+
+export async function writeBalancers(host: Host, list: Iterable<Pick<Rendered, 'id' | 'text'>>): Promise<void> {
+  for (const { id, text } of list) {
+    const file = host.layout.balancerFile(id);
+    if (text === '') await rm(file, { force: true });
+    else await replaceFile(file, text);
+  }
+}
+
+export async function writeGlobal(host: Host, revision: string): Promise<void> {
+  const { settings, layout, rendered } = host;
+  const text = renderGlobal(settings, layout, revision, structureOf(settings, layout, rendered.values()));
+  await replaceFile(layout.globalFile, text);
+}
+
+/** Not synced: after a crash of the host it is written anew from the specs. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
+  await rename(`${file}.unfinished`, file);
+}
+
+export function markRunning(host: Host): void {
+  host.running = new Map([...host.rendered].map(([id, { settings }]) => [id, settings]));
+}
+
+export function structure({ settings, layout, rendered }: Host): string {
+  return structureOf(settings, layout, rendered.values());
+}
+
+export function newRevision(): string {
+  return randomBytes(5).toString('hex');
+}
+
+export function usedFiles(host: Host): Set<string> {
+  const used = new Set<string>();
+  for (const spec of host.specs.values()) {
+    for (const { certificate, sniCertificates } of spec.listeners) {
+      for (const each of [certificate, ...sniCertificates]) if (each) used.add(each.pem);
+    }
+    for (const pool of spec.pools) {
+      for (const name of [pool.caBundle, pool.revocationList, pool.clientCertificate?.pem]) if (name) used.add(name);
+    }
+  }
+  for (const { files } of host.rendered.values()) for (const name of files.keys()) used.add(name);
+  return used;
+}

@@ -1,0 +1,171 @@
+/**
+ * A data directory, addresses of 127.0.0.0/8 and members for tests. `cleanUp` leaves no process and no folder behind,
+ * also when a test failed.
+ */
+import { randomInt, randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { liveProcess } from '../../platform/daemon.ts';
+import { silentLogger } from '../../platform/log.ts';
+import type {
+  DesiredListener,
+  DesiredLoadBalancer,
+  DesiredMember,
+  DesiredMonitor,
+  DesiredPool,
+} from '../load-balancer.ts';
+import { findHaproxy, type HaproxyFinding } from './detect.ts';
+import { createHaproxyDriver, type HaproxyDriver, type HaproxyDriverOptions } from './driver.ts';
+import { layoutOf, type Layout } from './layout.ts';
+import { patiently, runtimeSocket } from './runtime.ts';
+
+export interface TestHost {
+  dataDir: string;
+  layout: Layout;
+  driver(options?: Partial<Omit<HaproxyDriverOptions, 'finding'>>, finding?: Partial<HaproxyFinding>): HaproxyDriver;
+  /** What HAProxy's current worker answers to a command. */
+  ask(command: string): Promise<string>;
+  /** Of HAProxy's master. */
+  pid(): number;
+  cleanUp(): void;
+}
+
+export function testHost(): TestHost {
+  const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-haproxy-'));
+  const layout = layoutOf(dataDir);
+  const pids = () => [join(layout.haproxy, 'haproxy.pid'), join(layout.nginx, 'nginx.pid')];
+  const cleanUp = () => {
+    for (const file of pids()) {
+      const pid = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN;
+      const found = liveProcess(pid);
+      if (!found || !found.commandLine.includes(dataDir)) continue;
+      process.kill(pid, file.endsWith('nginx.pid') ? 'SIGTERM' : 'SIGKILL');
+    }
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    rmSync(layout.sockets, { recursive: true, force: true });
+    process.off('exit', cleanUp);
+  };
+  process.once('exit', cleanUp);
+  return {
+    dataDir,
+    layout,
+    driver: (options, finding) =>
+      createHaproxyDriver({ dataDir, log: silentLogger, ...options, finding: { ...findHaproxy(), ...finding } }),
+    ask: (command) => patiently(runtimeSocket(layout.masterSocket, '@1;'))([command]),
+    pid: () => Number(readFileSync(join(layout.haproxy, 'haproxy.pid'), 'utf8')),
+    cleanUp,
+  };
+}
+
+/** One of its own for each load balancer, as in the region. */
+export function freeAddress(): string {
+  return `127.${randomInt(100, 250)}.${randomInt(1, 250)}.${randomInt(1, 250)}`;
+}
+
+export function member(port: number, changes: Partial<DesiredMember> = {}): DesiredMember {
+  return {
+    id: randomUUID(),
+    address: '127.0.0.1',
+    port,
+    weight: 1,
+    backup: false,
+    enabled: true,
+    monitorAddress: null,
+    monitorPort: null,
+    ...changes,
+  };
+}
+
+export function pool(changes: Partial<DesiredPool> = {}): DesiredPool {
+  return {
+    id: randomUUID(),
+    protocol: 'HTTP',
+    algorithm: 'ROUND_ROBIN',
+    enabled: true,
+    members: [],
+    monitor: null,
+    persistence: null,
+    caBundle: null,
+    revocationList: null,
+    clientCertificate: null,
+    timeoutClientData: null,
+    timeoutMemberConnect: null,
+    timeoutMemberData: null,
+    ...changes,
+  };
+}
+
+export function listener(changes: Partial<DesiredListener> = {}): DesiredListener {
+  return {
+    id: randomUUID(),
+    protocol: 'HTTP',
+    port: 80,
+    enabled: true,
+    connectionLimit: null,
+    allowedNetworks: null,
+    insertXForwarded: false,
+    certificate: null,
+    sniCertificates: [],
+    users: [],
+    timeoutClientData: null,
+    timeoutMemberConnect: null,
+    timeoutMemberData: null,
+    defaultPoolId: null,
+    ...changes,
+  };
+}
+
+export function monitor(changes: Partial<DesiredMonitor> = {}): DesiredMonitor {
+  return {
+    type: 'TCP',
+    enabled: true,
+    delay: 200,
+    timeout: 200,
+    maxRetries: 2,
+    maxRetriesDown: 2,
+    httpMethod: null,
+    httpVersion: null,
+    urlPath: null,
+    domainName: null,
+    expectedCodes: null,
+    ...changes,
+  };
+}
+
+/** A listener on port 80 (unless told) with a pool. */
+export function balancer(
+  own: Partial<DesiredPool> = {},
+  front: Partial<DesiredListener> = {},
+  changes: Partial<DesiredLoadBalancer> = {},
+): DesiredLoadBalancer {
+  const behind = pool(own);
+  const before = listener({ defaultPoolId: behind.id, ...front });
+  return {
+    id: randomUUID(),
+    address: freeAddress(),
+    enabled: true,
+    listeners: [before],
+    pools: [behind],
+    ...changes,
+  };
+}
+
+/** The same with changes to its first pool or listener. */
+export function withPool(desired: DesiredLoadBalancer, changes: Partial<DesiredPool>): DesiredLoadBalancer {
+  return { ...desired, pools: desired.pools.map((each, at) => (at === 0 ? { ...each, ...changes } : each)) };
+}
+
+export function withListener(desired: DesiredLoadBalancer, changes: Partial<DesiredListener>): DesiredLoadBalancer {
+  return { ...desired, listeners: desired.listeners.map((each, at) => (at === 0 ? { ...each, ...changes } : each)) };
+}
+
+/** Polls. @throws after so many seconds, naming what it waited for */
+export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
+  const deadline = performance.now() + seconds * 1000;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}`);
+    await sleep(20);
+  }
+}

@@ -1,0 +1,193 @@
+/** Members for tests: what they saw of a connection comes back through it. `closeMembers` ends all of them. */
+import { execFileSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, type IncomingMessage, request } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+
+export interface Member {
+  port: number;
+  /** Connections that it has got so far, and those that are open. */
+  connections(): number;
+  open(): number;
+  /** From now on it answers checks and requests with this status. */
+  answer(status: number): void;
+  /** Paths and hosts that it was asked for. */
+  asked: string[];
+  close(): Promise<void>;
+}
+
+const all = new Set<Member>();
+
+export async function closeMembers(): Promise<void> {
+  for (const each of all) await each.close();
+  all.clear();
+}
+
+async function listening(server: Server, state: { status: number; asked: string[] }, port = 0): Promise<Member> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
+  const made: Member = {
+    port: (server.address() as AddressInfo).port,
+    connections: () => connections,
+    open: () => sockets.size,
+    answer: (status) => (state.status = status),
+    asked: state.asked,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+      all.delete(made);
+    },
+  };
+  all.add(made);
+  return made;
+}
+
+function tell(name: string, state: { status: number; asked: string[] }) {
+  return (message: IncomingMessage, response: import('node:http').ServerResponse) => {
+    state.asked.push(`${message.method} ${message.url} ${message.headers.host ?? ''}`);
+    const cookie = { 'set-cookie': `app=of-${name}; path=/` };
+    const socket = message.socket as TLSSocket;
+    const shown = socket.getPeerCertificate?.().subject?.CN ?? null;
+    const told = JSON.stringify({ name, headers: message.headers, url: message.url, shown });
+    response.writeHead(state.status, message.url === '/login' ? cookie : {}).end(told);
+  };
+}
+
+export async function httpMember(name: string, port?: number): Promise<Member> {
+  const state = { status: 200, asked: [] };
+  return listening(createHttpServer({ keepAliveTimeout: 60_000 }, tell(name, state)), state, port);
+}
+
+export async function httpsMember(name: string, pem: string, askFor?: string): Promise<Member> {
+  const state = { status: 200, asked: [] };
+  const client = askFor ? { requestCert: true, rejectUnauthorized: false, ca: askFor } : {};
+  return listening(createHttpsServer({ cert: pem, key: pem, ...client }, tell(name, state)), state);
+}
+
+/** Sends its name and a line feed, then back whatever comes. */
+export async function tcpMember(name: string): Promise<Member> {
+  const greet = (socket: Socket) => {
+    socket.write(`${name}\n`);
+    socket.on('data', (part) => socket.write(part));
+  };
+  return listening(createServer(greet), { status: 200, asked: [] });
+}
+
+/** Sends back the first bytes that it gets, in hexadecimal, and closes. */
+export async function firstBytesMember(): Promise<Member> {
+  const answer = (socket: Socket) => socket.once('data', (part) => socket.end(part.toString('hex')));
+  return listening(createServer(answer), { status: 200, asked: [] });
+}
+
+export async function udpMember(name: string): Promise<{ port: number; close(): void }> {
+  const socket = createSocket('udp4');
+  socket.on('message', (_, from) => socket.send(name, from.port, from.address));
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return { port: socket.address().port, close: () => socket.close() };
+}
+
+export interface Told {
+  status: number;
+  headers: IncomingMessage['headers'];
+  name: string | null;
+  /** What the member saw. */
+  seen: Record<string, string>;
+  shown: string | null;
+}
+
+/** One request on a connection of its own. */
+export function ask(address: string, headers: Record<string, string> = {}, path = '/', port = 80): Promise<Told> {
+  return new Promise((resolve, reject) => {
+    const options = { host: address, port, path, headers, agent: false, timeout: 5_000 };
+    const sent = request(options, (message) => {
+      let text = '';
+      message.setEncoding('utf8').on('data', (part: string) => (text += part));
+      message.on('end', () => resolve(toldBy(message, text))).on('error', reject);
+    });
+    sent.on('error', reject).on('timeout', () => sent.destroy(new Error('timeout'))).end();
+  });
+}
+
+function toldBy(message: IncomingMessage, text: string): Told {
+  const { statusCode: status = 0, headers } = message;
+  const told = text.startsWith('{"name"') ? JSON.parse(text) : {};
+  return { status, headers, name: told.name ?? null, seen: told.headers ?? {}, shown: told.shown ?? null };
+}
+
+export interface Stream {
+  socket: Socket;
+  /** The line that the member greets with; null when the connection was closed before. */
+  name: Promise<string | null>;
+  echoes(text: string): Promise<boolean>;
+  isOpen(): boolean;
+}
+
+export function stream(address: string, port = 80, localAddress?: string): Stream {
+  const socket = createConnection({ host: address, port, ...(localAddress && { localAddress }) });
+  socket.on('error', () => undefined);
+  let text = '';
+  socket.setEncoding('utf8').on('data', (part: string) => (text += part));
+  const closed = new Promise<null>((resolve) => socket.once('close', () => resolve(null)));
+  const has = (what: string) =>
+    new Promise<string>((resolve) => {
+      const look = () => text.includes(what) && resolve(text.split('\n')[0] ?? '');
+      socket.on('data', look);
+      look();
+    });
+  return {
+    socket,
+    name: Promise.race([closed, has('\n')]),
+    async echoes(what) {
+      if (socket.destroyed) return false;
+      socket.write(what);
+      return (await Promise.race([closed, has(what)])) !== null;
+    },
+    isOpen: () => !socket.destroyed && !socket.readableEnded,
+  };
+}
+
+export interface Authority {
+  ca: string;
+  /** Certificate and key in one text. */
+  issue(name: string): string;
+  /** A list that takes back the certificates of these names. */
+  revoke(...names: string[]): string;
+}
+
+export function authority(folder: string, name = 'authority'): Authority {
+  const at = (file: string) => join(folder, `${name}-${file}`);
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+  mkdirSync(folder, { recursive: true });
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  openssl('req', '-x509', ...key, '-keyout', at('ca.key'), '-out', at('ca.pem'), '-subj', `/CN=${name}`, '-days', '9');
+  writeFileSync(at('index'), '');
+  writeFileSync(at('number'), '01\n');
+  const lines = ['[ca]', 'default_ca=d', '[d]', `database=${at('index')}`, `crlnumber=${at('number')}`];
+  writeFileSync(at('cnf'), [...lines, 'default_md=sha256', 'default_crl_days=9', ''].join('\n'));
+  const own = ['-config', at('cnf'), '-keyfile', at('ca.key'), '-cert', at('ca.pem')];
+  return {
+    ca: readFileSync(at('ca.pem'), 'utf8'),
+    issue(host) {
+      openssl('req', ...key, '-keyout', at(`${host}.key`), '-out', at(`${host}.csr`), '-subj', `/CN=${host}`);
+      writeFileSync(at(`${host}.ext`), `subjectAltName=DNS:${host}\n`);
+      const signed = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial', '-extfile', at(`${host}.ext`)];
+      openssl('x509', '-req', '-in', at(`${host}.csr`), ...signed, '-out', at(`${host}.crt`), '-days', '9');
+      return readFileSync(at(`${host}.crt`), 'utf8') + readFileSync(at(`${host}.key`), 'utf8');
+    },
+    revoke(...names) {
+      for (const host of names) openssl('ca', ...own, '-revoke', at(`${host}.crt`));
+      openssl('ca', ...own, '-gencrl', '-out', at('crl.pem'));
+      return readFileSync(at('crl.pem'), 'utf8');
+    },
+  };
+}

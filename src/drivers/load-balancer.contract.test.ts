@@ -1,0 +1,213 @@
+/** What every load balancer driver promises (driver.ts), held against each of them. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../test/requires.ts';
+import { balancer, listener, member, testHost, withListener, withPool } from './haproxy/test-host.ts';
+import type { LoadBalancerDriver } from './load-balancer.ts';
+import { createSimulatedLoadBalancerDriver } from './simulated/load-balancer.ts';
+
+interface Subject {
+  driver: LoadBalancerDriver;
+  /** The process dies without a stop; what follows is the driver of the next one. */
+  crash(): Promise<LoadBalancerDriver>;
+  cleanUp(): Promise<void>;
+}
+
+const simulated = async (): Promise<Subject> => ({
+  driver: createSimulatedLoadBalancerDriver(),
+  crash: async () => createSimulatedLoadBalancerDriver(),
+  cleanUp: async () => undefined,
+});
+
+const haproxy = async (): Promise<Subject> => {
+  const host = testHost();
+  let driver = host.driver();
+  return {
+    driver,
+    async crash() {
+      await driver.release();
+      driver = host.driver();
+      return driver;
+    },
+    async cleanUp() {
+      await driver.stop().finally(host.cleanUp);
+    },
+  };
+};
+
+const skipHaproxy = skipReason('haproxy', 'root');
+
+contract('simulated', simulated);
+describe.skipIf(!requires('haproxy', 'root'))(skipHaproxy ?? 'on this host', () => contract('haproxy', haproxy));
+
+function contract(name: string, make: () => Promise<Subject>): void {
+  describe(`load balancer driver ${name}`, () => {
+    const signal = new AbortController().signal;
+    let subject: Subject;
+    let driver: LoadBalancerDriver;
+    const three = () => ({ members: [member(8001), member(8002), member(8003)] });
+    const readingOf = async (id: string) => (await driver.read()).find((each) => each.id === id);
+
+    beforeAll(async () => {
+      subject = await make();
+      driver = subject.driver;
+      await driver.start();
+    });
+    afterAll(async () => subject.cleanUp());
+
+    it('is healthy, and says what it does', () => {
+      expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
+      expect(driver.status().detail).not.toBe('');
+    });
+
+    it('creates, and then finds nothing to change', async () => {
+      const desired = balancer(three());
+      expect((await driver.apply(desired, signal)).changed).not.toEqual([]);
+      const before = driver.counters();
+      expect(await driver.apply(desired, signal)).toEqual({ changed: [], reloaded: false });
+      expect(driver.counters()).toEqual(before);
+      expect(await driver.list()).toContain(desired.id);
+    });
+
+    it('grows and shrinks without a reload, and says so once', async () => {
+      const desired = balancer(three());
+      await driver.apply(desired, signal);
+      const [kept, other] = desired.pools[0]!.members;
+      const steps = [
+        withPool(desired, { members: [...desired.pools[0]!.members, member(8004, { backup: true })] }),
+        withPool(desired, {
+          members: [
+            { ...kept!, weight: 7 },
+            { ...other!, enabled: false },
+          ],
+        }),
+        withPool(desired, { members: [{ ...kept!, backup: true, monitorPort: 8009 }] }),
+        withPool(desired, { members: [] }),
+        withPool(desired, { members: [other!] }),
+      ];
+      for (const next of steps) {
+        const observed = await driver.apply(next, signal);
+        expect(observed.changed).not.toEqual([]);
+        expect(observed.reloaded).toBe(false);
+        expect(await driver.apply(next, signal)).toEqual({ changed: [], reloaded: false });
+        const members = next.pools[0]!.members.map(({ id }) => id);
+        expect([...(await readingOf(desired.id))!.members.keys()].sort()).toEqual(members.sort());
+      }
+    });
+
+    it('takes the order of members for no change', async () => {
+      const desired = balancer(three());
+      await driver.apply(desired, signal);
+      const turned = withPool(desired, { members: desired.pools[0]!.members.toReversed() });
+      expect(await driver.apply(turned, signal)).toEqual({ changed: [], reloaded: false });
+    });
+
+    it('says when it took a reload', async () => {
+      const desired = balancer(three());
+      expect(await driver.apply(desired, signal)).toMatchObject({ reloaded: true });
+      const reloads = driver.counters().reloads;
+      const next = withListener(desired, { connectionLimit: 5 });
+      const observed = await driver.apply(next, signal);
+      expect(observed).toMatchObject({ reloaded: true });
+      expect(observed.changed).toEqual([`listener ${desired.listeners[0]!.id} changed`]);
+      expect(driver.counters().reloads).toBe(reloads + 1);
+    });
+
+    it('reads members and listeners', async () => {
+      const [on, off, drained] = [member(8001), member(8002, { enabled: false }), member(8003, { weight: 0 })];
+      const closed = listener({ port: 81, enabled: false });
+      const made = balancer({ members: [on, off, drained] });
+      const desired = { ...made, listeners: [...made.listeners, closed] };
+      await driver.apply(desired, signal);
+      const reading = (await readingOf(desired.id))!;
+      expect(Object.fromEntries(reading.members)).toEqual({
+        [on.id]: 'UNCHECKED',
+        [off.id]: 'MAINT',
+        [drained.id]: 'DRAIN',
+      });
+      expect([...reading.listeners.keys()]).toEqual([desired.listeners[0]!.id]);
+      await driver.apply({ ...desired, enabled: false }, signal);
+      const disabled = (await readingOf(desired.id))!;
+      expect([...disabled.members.values()]).toEqual(['MAINT', 'MAINT', 'MAINT']);
+      expect(disabled.listeners.size).toBe(0);
+    });
+
+    it('removes, also what is not there', async () => {
+      const [desired, other] = [balancer(three()), balancer(three())];
+      await Promise.all([driver.apply(desired, signal), driver.apply(other, signal)]);
+      await driver.remove(desired.id, signal);
+      expect(await driver.list()).not.toContain(desired.id);
+      await driver.remove(desired.id, signal);
+      await driver.remove(randomUUID(), signal);
+      expect(await driver.list()).toContain(other.id);
+      expect((await driver.apply(other, signal)).changed).toEqual([]);
+    });
+
+    it('quarantines, after which the id is free again', async () => {
+      const desired = balancer(three());
+      await driver.apply(desired, signal);
+      await driver.quarantine(desired.id);
+      await driver.quarantine(desired.id);
+      expect(await driver.list()).not.toContain(desired.id);
+      expect((await driver.apply(desired, signal)).changed).not.toEqual([]);
+    });
+
+    it('refuses what it cannot do, in words for the customer, and leaves everything as it was', async () => {
+      const desired = balancer(three());
+      await driver.apply(desired, signal);
+      const wrong = withListener(desired, { protocol: 'TERMINATED_HTTPS' });
+      const failure = driver.apply(wrong, signal);
+      await expect(failure).rejects.toMatchObject({
+        retryable: false,
+        customerMessage: expect.stringContaining('needs a certificate'),
+      });
+      expect(await driver.apply(desired, signal)).toEqual({ changed: [], reloaded: false });
+    });
+
+    it('does not give one address and port to two', async () => {
+      const desired = balancer(three());
+      await driver.apply(desired, signal);
+      const thief = balancer(three(), {}, { address: desired.address });
+      await expect(driver.apply(thief, signal)).rejects.toMatchObject({ retryable: false });
+      expect(await driver.list()).not.toContain(thief.id);
+      await driver.remove(desired.id, signal);
+      expect((await driver.apply(thief, signal)).changed).toEqual(['created']);
+    });
+
+    it('takes calls about many ids at a time', async () => {
+      const many = Array.from({ length: 8 }, () => balancer(three()));
+      await Promise.all(many.map((each) => driver.apply(each, signal)));
+      expect(await driver.list()).toEqual(expect.arrayContaining(many.map(({ id }) => id)));
+      await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
+      expect((await driver.list()).filter((id) => many.some((each) => each.id === id))).toEqual([]);
+    });
+
+    it('takes calls about one id in their order', async () => {
+      const desired = balancer(three());
+      await driver.apply(desired, signal);
+      const members = Array.from({ length: 10 }, (_, at) => member(8100 + at));
+      await Promise.all(members.map((each) => driver.apply(withPool(desired, { members: [each] }), signal)));
+      expect([...(await readingOf(desired.id))!.members.keys()]).toEqual([members.at(-1)!.id]);
+    });
+
+    it('converges after a crash of its process', async () => {
+      const [kept, removed] = [balancer(three()), balancer(three())];
+      await driver.apply(kept, signal);
+      await driver.apply(removed, signal);
+      driver = await subject.crash();
+      await driver.start();
+      await driver.apply(kept, signal);
+      expect((await driver.apply(kept, signal)).changed).toEqual([]);
+      await driver.remove(removed.id, signal);
+      const ids = await driver.list();
+      expect(ids).toContain(kept.id);
+      expect(ids).not.toContain(removed.id);
+    });
+
+    it('does nothing for one who has given up', async () => {
+      const desired = balancer(three());
+      await expect(driver.apply(desired, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
+      expect(await driver.list()).not.toContain(desired.id);
+    });
+  });
+}

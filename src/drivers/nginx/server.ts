@@ -1,0 +1,181 @@
+/**
+ * The one nginx of this data directory, for UDP listeners only; started with the first of them. It is told its whole
+ * configuration, checked by `nginx -t` before, and reloads gracefully: sockets stay open, so no datagram is refused.
+ *
+ * How it fails: a configuration or a port that nginx does not take rejects, and it goes on with what it had. While it
+ * is down, what is on disk counts at its next start.
+ */
+import { createSocket } from 'node:dgram';
+import { existsSync } from 'node:fs';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { hostError, run } from '../command.ts';
+import { DriverError } from '../driver.ts';
+import type { Layout } from '../haproxy/layout.ts';
+import type { Spec } from '../haproxy/specs.ts';
+import type { ListenerCounters } from '../load-balancer.ts';
+import { accessLog, errorLog, type NginxSettings, renderNginx, udpListeners } from './configuration.ts';
+import { udpCounting } from './counting.ts';
+
+export interface UdpBalancer {
+  /** Makes nginx serve what these specs want; true when it had to change. @throws DriverError */
+  update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean>;
+  /** @throws DriverError when it could not listen as this spec wants, which does not run yet */
+  refuseUnbindable(spec: Spec): Promise<void>;
+  /** By listener; of sessions that have ended. */
+  read(): Promise<Map<string, ListenerCounters>>;
+  isDown(): boolean;
+  stop(): Promise<void>;
+  release(): Promise<void>;
+}
+
+export interface NginxOptions {
+  layout: Layout;
+  program: string;
+  streamModule: string;
+  unprivileged: boolean;
+  log: Logger;
+}
+
+const RELOAD_PATIENCE_MS = 10_000;
+const POLL_MS = 5;
+
+export function nginxFor(options: NginxOptions): UdpBalancer {
+  const { layout, program, log } = options;
+  const settings: NginxSettings = { ...options, folder: layout.nginx };
+  const file = join(layout.nginx, 'nginx.conf');
+  const counting = udpCounting(accessLog(layout.nginx));
+  let daemon: Daemon | null = null;
+  let running = '';
+  let listening = new Set<string>();
+  let listeners: string[] = [];
+
+  async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
+    const text = renderNginx(settings, specs, verdict);
+    const wanted = specs.flatMap(endpointsOf);
+    if (!daemon && wanted.length === 0 && !existsSync(join(layout.nginx, 'nginx.pid'))) return false;
+    if (daemon && text === running) return false;
+    await checkAndWrite(program, file, text);
+    if (daemon) await reload(daemon, errorLog(layout.nginx));
+    else daemon = await startNginx(options, file, text === (await readFile(`${file}.running`, 'utf8').catch(() => '')));
+    await writeFile(`${file}.running`, text, { mode: 0o600 });
+    running = text;
+    listening = new Set(wanted.map(textOf));
+    listeners = specs.flatMap((spec) => udpListeners(spec).map(({ id }) => id));
+    log.debug({ listeners: listeners.length }, 'nginx has its configuration');
+    return true;
+  }
+
+  return {
+    update,
+    async refuseUnbindable(spec) {
+      for (const each of endpointsOf(spec)) if (!listening.has(textOf(each))) await tryToBind(each);
+    },
+    read: async () => counting.read(listeners),
+    isDown: () => daemon !== null && daemon.pid() === null,
+    stop: async () => daemon?.stop(),
+    release: async () => daemon?.release(),
+  };
+}
+
+interface Endpoint {
+  address: string;
+  port: number;
+}
+
+function endpointsOf(spec: Spec): Endpoint[] {
+  return udpListeners(spec).map(({ port }) => ({ address: spec.address, port }));
+}
+
+function textOf({ address, port }: Endpoint): string {
+  return `${address} ${port}`;
+}
+
+async function checkAndWrite(program: string, file: string, text: string): Promise<void> {
+  const candidate = `${file}.candidate`;
+  await writeFile(candidate, text, { mode: 0o600 });
+  try {
+    await run(program, ['-t', '-q', '-p', join(file, '..'), '-e', 'stderr', '-c', candidate]);
+  } catch (cause) {
+    throw new DriverError(`nginx does not take the configuration: ${(cause as Error).message}`, {
+      customerMessage: 'The load balancer cannot be configured like this.',
+      retryable: false,
+      cause,
+    });
+  }
+  await rename(candidate, file);
+}
+
+async function startNginx({ layout, program, log }: NginxOptions, file: string, same: boolean): Promise<Daemon> {
+  const folder = layout.nginx;
+  let adopted = true;
+  try {
+    const daemon = await superviseDaemon({
+      name: 'nginx',
+      command: { file: program, args: ['-p', folder, '-e', errorLog(folder), '-c', file] },
+      pidFile: join(folder, 'nginx.pid'),
+      matches: (commandLine) => commandLine.includes('nginx') && commandLine.includes(` -c ${file}`),
+      async probe() {
+        const own = await readFile(join(folder, 'nginx-own.pid'), 'utf8');
+        const pid = await readFile(join(folder, 'nginx.pid'), 'utf8');
+        if (own.trim() !== pid.trim()) throw new Error('not started yet');
+      },
+      startTimeout: 10,
+      logFile: errorLog(folder),
+      stopSignal: 'SIGTERM',
+      async beforeStart() {
+        adopted = false;
+      },
+      log,
+    });
+    if (adopted && !same) await reload(daemon, errorLog(folder));
+    return daemon;
+  } catch (err) {
+    throw hostError(`nginx does not start: ${(err as Error).message}`, err);
+  }
+}
+
+/** nginx tells in its log whether it has taken the configuration over. */
+async function reload(daemon: Daemon, log: string): Promise<void> {
+  const from = (await stat(log)).size;
+  if (daemon.pid() === null) throw notTaken('is down');
+  daemon.signal('SIGHUP');
+  const giveUp = Date.now() + RELOAD_PATIENCE_MS;
+  while (Date.now() < giveUp) {
+    const said = (await readFile(log)).subarray(from).toString('utf8');
+    if (/: start worker process \d+\n/.test(said)) return;
+    const trouble = said.split('\n').filter((line) => line.includes('[emerg]'));
+    if (trouble.length > 0) throw notTaken(`refused its configuration: ${trouble.join(' | ')}`);
+    await sleep(POLL_MS);
+  }
+  throw notTaken('did not take over its configuration');
+}
+
+function notTaken(what: string): DriverError {
+  return new DriverError(`nginx ${what}`, {
+    customerMessage: 'The load balancer does not answer just now.',
+    retryable: true,
+  });
+}
+
+async function tryToBind({ address, port }: Endpoint): Promise<void> {
+  const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject).bind({ address, port, exclusive: true }, resolve);
+    });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new DriverError(`nothing can listen on ${address} UDP port ${port}: ${code}`, {
+      customerMessage: `The load balancer cannot listen on UDP port ${port} of its address.`,
+      retryable: code === 'EADDRINUSE',
+      cause,
+    });
+  } finally {
+    socket.close();
+  }
+}

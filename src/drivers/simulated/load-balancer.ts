@@ -1,0 +1,120 @@
+/**
+ * Load balancers that only pretend: the same answers as the real driver, kept in memory, no host touched. After a
+ * restart nothing is there, and `apply` makes it anew. Members that nothing speaks against are as if they answered.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { refuseAborted } from '../command.ts';
+import { DriverError } from '../driver.ts';
+import { changesOf } from '../haproxy/changes.ts';
+import { refusals } from '../haproxy/refusals.ts';
+import type {
+  DesiredLoadBalancer,
+  DesiredPool,
+  ListenerCounters,
+  LoadBalancerDriver,
+  LoadBalancerReading,
+  MemberHealth,
+} from '../load-balancer.ts';
+
+const DETAIL = 'load balancers are simulated: they can be managed but not connected to';
+const REMEDY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
+
+/** `detail` and `remedy` say why it only pretends, where that is known (`findHaproxy`). */
+export function createSimulatedLoadBalancerDriver({
+  detail,
+  remedy = REMEDY,
+}: {
+  detail?: string;
+  remedy?: string;
+} = {}): LoadBalancerDriver {
+  const balancers = new Map<string, DesiredLoadBalancer>();
+  const counts = { reloads: 0, runtimeChanges: 0 };
+  return {
+    name: 'simulated',
+    real: false,
+    status: () => ({
+      driver: 'simulated',
+      real: false,
+      healthy: true,
+      detail: detail ? `${DETAIL}; ${detail}` : DETAIL,
+      remedy,
+    }),
+    start: async () => undefined,
+    stop: async () => undefined,
+    async apply(desired, signal) {
+      refuseAborted(signal);
+      const why = refusals(desired).join('; ');
+      if (why !== '') throw new DriverError(`cannot be done: ${why}`, { customerMessage: `${why}.`, retryable: false });
+      refuseTaken(desired, balancers.values());
+      const before = balancers.get(desired.id);
+      balancers.set(desired.id, structuredClone(desired));
+      const settings = changesOf(before, desired);
+      const members = before ? memberChanges(before, desired) : [];
+      if (settings.length > 0) counts.reloads += 1;
+      counts.runtimeChanges += members.length;
+      return { changed: [...settings, ...members], reloaded: settings.length > 0 };
+    },
+    async remove(id, signal) {
+      refuseAborted(signal);
+      balancers.delete(id);
+    },
+    list: async () => [...balancers.keys()].sort(),
+    async quarantine(id) {
+      balancers.delete(id);
+    },
+    read: async () => [...balancers.values()].map(readingOf),
+    counters: () => ({ ...counts }),
+  };
+}
+
+function refuseTaken(desired: DesiredLoadBalancer, all: Iterable<DesiredLoadBalancer>): void {
+  const own = new Set(portsOf(desired));
+  for (const other of all) {
+    const taken = other.id === desired.id ? undefined : portsOf(other).find((each) => own.has(each));
+    if (!taken) continue;
+    throw new DriverError(`load balancer ${other.id} has ${taken} already`, {
+      customerMessage: `Another load balancer listens on port ${taken.split(' ')[1]} of this address.`,
+      retryable: false,
+    });
+  }
+}
+
+function portsOf({ address, enabled, listeners }: DesiredLoadBalancer): string[] {
+  const open = enabled ? listeners.filter((each) => each.enabled) : [];
+  return open.map(({ port, protocol }) => `${address} ${port}${protocol === 'UDP' ? ' UDP' : ''}`);
+}
+
+function memberChanges(before: DesiredLoadBalancer, after: DesiredLoadBalancer): string[] {
+  const all = (of: DesiredLoadBalancer) =>
+    new Map(of.pools.flatMap(({ members }) => members).map((each) => [each.id, each]));
+  const [old, now] = [all(before), all(after)];
+  const removed = [...old.keys()].filter((id) => !now.has(id)).map((id) => `member ${id} removed`);
+  const others = [...now].flatMap(([id, member]) => {
+    const had = old.get(id);
+    if (!had) return [`member ${id} added`];
+    return isDeepStrictEqual(had, member) ? [] : [`member ${id} changed`];
+  });
+  return [...others, ...removed];
+}
+
+function readingOf(balancer: DesiredLoadBalancer): LoadBalancerReading {
+  const open = balancer.enabled ? balancer.listeners.filter(({ enabled }) => enabled) : [];
+  const members = balancer.pools.flatMap((pool) =>
+    pool.members.map((member): [string, MemberHealth] => [member.id, healthOf(balancer, pool, member)]),
+  );
+  return { id: balancer.id, members: new Map(members), listeners: new Map(open.map(({ id }) => [id, nothing()])) };
+}
+
+function healthOf(
+  balancer: DesiredLoadBalancer,
+  pool: DesiredPool,
+  member: DesiredPool['members'][number],
+): MemberHealth {
+  if (!balancer.enabled || !pool.enabled || !member.enabled) return 'MAINT';
+  if (member.weight === 0) return 'DRAIN';
+  return pool.monitor?.enabled ? 'UP' : 'UNCHECKED';
+}
+
+function nothing(): ListenerCounters {
+  return { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
+}

@@ -1,0 +1,112 @@
+/** The rules of what a pool is made of: single members, and the health monitor. */
+import type { RequestContext, Scope } from '../../authz/actor.ts';
+import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { LoadBalancerChanges } from '../load-balancers/service.ts';
+import { monitorFaults, oneMemberFaults } from './checks.ts';
+import { endpointOf, newMember } from './members.ts';
+import { referenceFaults } from './references.ts';
+import type { SecretsForUse } from './references.ts';
+import { maxMembers } from './schema.ts';
+import type { CreateHealthMonitor, CreateMember } from './schema.ts';
+import { memberSettings, newMonitor } from './settings.ts';
+import * as store from './store.ts';
+import type { PoolRow } from './store.ts';
+
+type LoadBalancer = Awaited<ReturnType<LoadBalancerChanges['lock']>>;
+
+export interface PartsDeps {
+  db: Db;
+  idempotency: Idempotency;
+  changes: LoadBalancerChanges;
+  secrets: SecretsForUse;
+  /** The pool under its load balancer's lock. @throws ClientError 404, 409 */
+  lockForChange(
+    tx: Tx,
+    scope: Scope,
+    poolId: string,
+    besides?: string,
+  ): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
+}
+
+type TaskIds = { tasks: string[] };
+
+/** A task of this type lets other updates of pools through: they are done in the order in which they were accepted. */
+export const updateTask = 'update_lbpool';
+
+const pending = { provisioningStatus: 'PENDING_UPDATE' as const };
+
+export function createParts({ db, idempotency, changes, secrets, lockForChange }: PartsDeps) {
+  return {
+    async createMember(context: RequestContext, scope: Scope, poolId: string, body: CreateMember): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const settings = memberSettings(body);
+        const subnets = settings.subnetId === null ? [] : [{ id: settings.subnetId, path: 'subnet_id' }];
+        const faults = [
+          ...oneMemberFaults(settings, pool, ''),
+          ...(await referenceFaults(tx, secrets, scope, { secrets: [], subnets })),
+        ];
+        if (faults.length > 0) throw invalidInput(faults);
+        const present = await store.members(tx, pool.id);
+        const same = present.find((member) => endpointOf(member) === endpointOf(settings));
+        if (same) {
+          const where = `${same.address} port ${same.protocolPort}`;
+          throw new ClientError('Conflict', `pool ${pool.id} has a member at ${where} already: ${same.id}`);
+        }
+        if (present.length >= maxMembers) {
+          throw new ClientError('Conflict', `pool ${pool.id} has ${maxMembers} members, and that is the most`);
+        }
+        const member = newMember(pool.id, settings, (present.at(-1)?.position ?? -1) + 1);
+        await store.writeMembers(tx, [member]);
+        await store.update(tx, pool.id, pending);
+        const task = { type: 'create_lbmember', createdResources: { members: [member.id] } };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      });
+    },
+
+    async deleteMember(context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const member = (await store.members(tx, pool.id)).find(({ id }) => id === memberId.toLowerCase());
+        if (!member) throw notFound('member', memberId);
+        await store.removeMembers(tx, [member.id]);
+        await store.update(tx, pool.id, pending);
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'delete_lbmember' })] };
+      });
+    },
+
+    /** Creates it, or puts it in the place of the one there is: README.md says why that is no conflict. */
+    async createHealthMonitor(
+      context: RequestContext,
+      scope: Scope,
+      poolId: string,
+      body: CreateHealthMonitor,
+    ): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const healthMonitor = newMonitor(body, pool.healthMonitor);
+        const faults = monitorFaults(healthMonitor, pool.protocol, '');
+        if (faults.length > 0) throw invalidInput(faults);
+        await store.update(tx, pool.id, { healthMonitor, ...pending });
+        const createdResources = { healthmonitors: [healthMonitor.id] };
+        const task = { type: 'create_lbpool_health_monitor', createdResources };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      });
+    },
+
+    /**
+     * An update of the pool, and of its kind: the answer names no task to wait for, and the Terraform provider sends the
+     * next update of the pool at once.
+     */
+    async deleteHealthMonitor(context: RequestContext, scope: Scope, poolId: string): Promise<void> {
+      await idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId, updateTask);
+        if (!pool.healthMonitor) throw new ClientError('NotFound', `pool ${pool.id} has no health monitor`);
+        await store.update(tx, pool.id, { healthMonitor: null, ...pending });
+        await changes.enqueue(tx, context, loadBalancer, { type: updateTask });
+      });
+    },
+  };
+}

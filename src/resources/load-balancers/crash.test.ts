@@ -1,0 +1,270 @@
+/** Habit 9: every statement and driver call of the reconciler fails once, and the world still becomes as desired. */
+import { describe, expect, it } from 'vitest';
+import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
+import type { CrashCase } from '../../../test/crash-harness.ts';
+import { terminal } from '../../../test/drivers.ts';
+import type { Trouble } from '../../../test/drivers.ts';
+import { useCloudyard } from '../../../test/harness.ts';
+import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
+import type { LoadBalancerCall } from '../../../test/load-balancer-host.ts';
+import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { runReconcile } from '../../tasks/reconcile.ts';
+import { createLoadBalancerReconciler } from './reconcile.ts';
+
+const cloud = useCloudyard({
+  driver: null,
+  configuration: (shipped) => ({
+    ...shipped,
+    defaultLimits: { ...shipped.defaultLimits, loadbalancer_count: 100_000 },
+  }),
+});
+const host = createTestLoadBalancerHost();
+const balancers = '/cloud/v1/loadbalancers/1/1';
+const truth = {
+  loadbalancer_count: 'select client_id, region_id, count(*) as amount from load_balancers group by 1, 2',
+};
+
+const reconciler: CrashCase<LoadBalancerDriver>['reconciler'] = (db, driver) =>
+  createLoadBalancerReconciler({ ...cloud.services, db, driver, pemOf: cloud.services.secrets.pemOf });
+
+/** Brings a load balancer to its present state without a failure. */
+const calm = async (id: string) => {
+  const { db, services } = cloud;
+  const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
+  const key = { resource: 'load_balancer', id, regionId: 1 };
+  await runReconcile(deps, reconciler(db, host), key, 1, new AbortController().signal);
+};
+
+const pool = {
+  name: 'a pool',
+  protocol: 'HTTP',
+  lb_algorithm: 'ROUND_ROBIN',
+  members: [
+    { address: '10.0.0.1', protocol_port: 80 },
+    { address: '10.0.0.2', protocol_port: 80 },
+  ],
+};
+const listeners = [
+  { name: 'web', protocol: 'HTTP', protocol_port: 80, pools: [pool] },
+  { name: 'bare', protocol: 'TCP', protocol_port: 81 },
+];
+
+async function accepted(): Promise<string> {
+  const { tasks } = (await cloud.post(balancers, { name: 'a balancer', listeners })).body;
+  return (await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources.loadbalancers[0];
+}
+
+/** A load balancer that works, with what `change` then asks of it. */
+const changed = (change: (id: string) => Promise<unknown>) => async () => {
+  const id = await accepted();
+  await calm(id);
+  await change(id);
+  return id;
+};
+
+const partsOf = async (id: string, path: string) =>
+  (await cloud.get(`/cloud/v1/${path}/1/1?load_balancer_id=${id}&details=true`)).body.results as Record<string, any>[];
+const idOf = async (id: string, path: string) => (await partsOf(id, path))[0]!['id'] as string;
+
+/** Everything that is to be seen of a load balancer: rows, tasks, the host, the counters. */
+async function world(id: string) {
+  const { status, body } = await cloud.get(`${balancers}/${id}`);
+  const { rows: tasks } = await cloud.db.$client.query<{ task: string }>(
+    `select task_type || ' ' || state as task from tasks where resource_id = $1 order by created_on, generation`,
+    [id],
+  );
+  const found = host.balancers.get(id);
+  const shown = (part: Record<string, any>) => `${part['name']} ${part['provisioning_status']}`;
+  return {
+    loadBalancer:
+      status === 200 ? { status: body.provisioning_status, up: body.admin_state_up, task: body.task_id } : status,
+    listeners: (await partsOf(id, 'lblisteners')).map(shown),
+    pools: (await partsOf(id, 'lbpools')).map((each) => `${shown(each)} ${each['members'].map(endpoint).join(' ')}`),
+    tasks: tasks.map(({ task }) => task),
+    host: found && {
+      enabled: found.enabled,
+      ports: found.listeners.map(({ port, defaultPoolId }) => `${port} ${defaultPoolId ? 'served' : 'bare'}`),
+      pools: found.pools.map(({ members }) => members.map(({ address, port }) => `${address}:${port}`).join(' ')),
+    },
+    drift: await drift(cloud.db, truth),
+    unconverged: (await reconciler(cloud.db, host).unconverged(cloud.db, [1])).some((row) => row.id === id),
+  };
+}
+
+const endpoint = (member: Record<string, any>) => `${member['address']}:${member['protocol_port']}`;
+
+const both = '10.0.0.1:80 10.0.0.2:80';
+const shownAs = (status: string, task: string | null = null) => ({ status, up: true, task });
+const working = {
+  loadBalancer: shownAs('ACTIVE'),
+  listeners: ['web ACTIVE', 'bare ACTIVE'],
+  pools: [`a pool ACTIVE ${both}`],
+  host: { enabled: true, ports: ['80 served', '81 bare'], pools: [both] },
+  drift: [],
+  unconverged: false,
+};
+const gone = { ...working, loadBalancer: 404, listeners: [], pools: [], host: undefined };
+
+interface Scenario {
+  arrange(): Promise<string>;
+  /** What `world` shows in the end. */
+  end: object;
+  trouble?: (call: LoadBalancerCall) => Trouble;
+  /** What a client does meanwhile. */
+  meddle?: (id: string) => Promise<unknown>;
+}
+
+const remove = (id: string) => cloud.delete(`${balancers}/${id}`);
+const addMember = async (id: string) =>
+  cloud.patch(`/cloud/v2/lbpools/1/1/${await idOf(id, 'lbpools')}`, {
+    members: [...pool.members, { address: '10.0.0.3', protocol_port: 80 }],
+  });
+
+const scenarios: Record<string, Scenario> = {
+  'a create': { arrange: accepted, end: { ...working, tasks: ['create_loadbalancer FINISHED'] } },
+  'switching it off': {
+    arrange: changed((id) => cloud.patch(`/cloud/v2/loadbalancers/1/1/${id}`, { admin_state_up: false, name: 'off' })),
+    end: {
+      ...working,
+      loadBalancer: { ...working.loadBalancer, up: false },
+      host: { ...working.host, enabled: false },
+      tasks: ['create_loadbalancer FINISHED', 'update_loadbalancer FINISHED'],
+    },
+  },
+  'the deletion of a listener with its pool': {
+    arrange: changed(async (id) =>
+      cloud.delete(`/cloud/v1/lblisteners/1/1/${await idOf(id, 'lblisteners')}?delete_default_pool=true`),
+    ),
+    end: {
+      ...working,
+      listeners: ['bare ACTIVE'],
+      pools: [],
+      host: { enabled: true, ports: ['81 bare'], pools: [] },
+      tasks: ['create_loadbalancer FINISHED', 'delete_lblistener FINISHED'],
+    },
+  },
+  'a deletion': {
+    arrange: changed(remove),
+    end: { ...gone, tasks: ['create_loadbalancer FINISHED', 'delete_loadbalancer FINISHED'] },
+  },
+  'a create that the host refuses for good': {
+    arrange: accepted,
+    trouble: () => ({ error: terminal(), done: false }),
+    end: {
+      ...working,
+      loadBalancer: shownAs('ERROR'),
+      listeners: ['web ERROR', 'bare ERROR'],
+      pools: [`a pool ERROR ${both}`],
+      host: undefined,
+      tasks: ['create_loadbalancer ERROR'],
+    },
+  },
+  'a change that the host refuses for good': {
+    arrange: changed(addMember),
+    trouble: () => ({ error: terminal(), done: false }),
+    end: {
+      ...working,
+      loadBalancer: shownAs('ERROR'),
+      pools: [`a pool ERROR ${both} 10.0.0.3:80`],
+      tasks: ['create_loadbalancer FINISHED', 'update_lbpool ERROR'],
+    },
+  },
+  'a deletion that the host refuses for good': {
+    arrange: changed(remove),
+    trouble: ({ method }) => (method === 'remove' ? { error: terminal(), done: false } : null),
+    end: {
+      ...working,
+      loadBalancer: shownAs('ERROR'),
+      listeners: ['web ERROR', 'bare ERROR'],
+      pools: [`a pool ERROR ${both}`],
+      tasks: ['create_loadbalancer FINISHED', 'delete_loadbalancer ERROR'],
+    },
+  },
+};
+
+const meddlers: Record<string, Scenario> = {
+  'another member is added while one is': {
+    arrange: changed(addMember),
+    meddle: async (id) =>
+      cloud.patch(`/cloud/v2/lbpools/1/1/${await idOf(id, 'lbpools')}`, { members: pool.members.slice(1) }),
+    end: {
+      ...working,
+      pools: ['a pool ACTIVE 10.0.0.2:80'],
+      host: { ...working.host, pools: ['10.0.0.2:80'] },
+      tasks: ['create_loadbalancer FINISHED', 'update_lbpool FINISHED', 'update_lbpool FINISHED'],
+    },
+  },
+  'the change after one that fails for good': {
+    arrange: changed(addMember),
+    trouble: ({ desired }) => (desired?.pools[0]?.members.length === 3 ? { error: terminal(), done: false } : null),
+    meddle: async (id) =>
+      cloud.patch(`/cloud/v2/lbpools/1/1/${await idOf(id, 'lbpools')}`, { members: pool.members.slice(1) }),
+    end: {
+      ...working,
+      pools: ['a pool ACTIVE 10.0.0.2:80'],
+      host: { ...working.host, pools: ['10.0.0.2:80'] },
+      tasks: [
+        'create_loadbalancer FINISHED',
+        expect.stringMatching(/^update_lbpool (FINISHED|ERROR)$/),
+        'update_lbpool FINISHED',
+      ],
+    },
+  },
+};
+
+async function everywhere(_name: string, given: Scenario): Promise<void> {
+  const figures = await crashEverywhere({
+    db: cloud.db,
+    tasks: cloud.services.tasks,
+    driver: host as LoadBalancerDriver,
+    reconciler,
+    async arrange() {
+      host.trouble();
+      const id = await given.arrange();
+      host.trouble(given.trouble);
+      return id;
+    },
+    async check(id) {
+      expect(await world(id)).toEqual(given.end);
+    },
+    ...(given.meddle && { meddle: given.meddle }),
+  });
+  // Every step before and after, at least.
+  expect(figures.injected).toBeGreaterThanOrEqual(2 * 9);
+}
+
+describe('wherever the reconciler of load balancers fails or dies, and however often', () => {
+  it.each(Object.entries(scenarios))(
+    '%s ends as it should, and another reconcile changes nothing',
+    everywhere,
+    180_000,
+  );
+});
+
+describe('whenever a client changes a pool while it is being reconciled', () => {
+  it.each(Object.entries(meddlers))('%s ends as it should', everywhere, 180_000);
+});
+
+describe('what was refused', () => {
+  it('is tried again with the next change, and deleted when that is asked again', async () => {
+    host.trouble(() => ({ error: terminal('the port is taken on the host'), done: false }));
+    const id = await accepted();
+    await calm(id);
+    expect((await cloud.get(`${balancers}/${id}`)).body.provisioning_status).toBe('ERROR');
+    host.trouble();
+    await cloud.post(`${balancers}/${id}/failover`, {});
+    await calm(id);
+    expect(await world(id)).toMatchObject(working);
+    host.trouble(() => ({ error: terminal(), done: false }));
+    await remove(id);
+    await calm(id);
+    host.trouble();
+    const refused = await cloud.patch(`/cloud/v2/loadbalancers/1/1/${id}`, { name: 'renamed' });
+    expect(refused).toMatchObject({ status: 409, headers: { 'x-should-retry': 'false' } });
+    expect(refused.body.message).toContain('delete it again');
+    await remove(id);
+    await calm(id);
+    expect(await world(id)).toMatchObject(gone);
+  });
+});

@@ -1,0 +1,206 @@
+/** The roll-up of operating statuses, and what rows become on a host: pure, so without a database. */
+import { describe, expect, it } from 'vitest';
+import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
+import type { HealthMonitor } from '../lb-pools/schema.ts';
+import { desiredLoadBalancer, secretsOf, statusChanges } from './desired.ts';
+import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow, WholeLoadBalancer } from './store.ts';
+
+const loadBalancer = { id: 'lb', vipAddress: '127.64.0.1', adminStateUp: true, operatingStatus: 'OFFLINE' };
+const listenerOf = (id: string, changes: Partial<ListenerRow> = {}) =>
+  ({
+    id,
+    protocol: 'HTTP',
+    protocolPort: 80,
+    connectionLimit: -1,
+    allowedCidrs: null,
+    insertXForwarded: false,
+    secretId: null,
+    sniSecretIds: [],
+    userList: [],
+    timeoutClientData: null,
+    timeoutMemberConnect: null,
+    timeoutMemberData: null,
+    defaultPoolId: null,
+    adminStateUp: true,
+    operatingStatus: 'OFFLINE',
+    deletedAt: null,
+    ...changes,
+  }) as ListenerRow;
+const poolOf = (id: string, changes: Partial<PoolRow> = {}) =>
+  ({
+    id,
+    protocol: 'HTTP',
+    lbAlgorithm: 'ROUND_ROBIN',
+    adminStateUp: true,
+    caSecretId: null,
+    crlSecretId: null,
+    secretId: null,
+    healthMonitor: null,
+    sessionPersistence: null,
+    timeoutClientData: null,
+    timeoutMemberConnect: null,
+    timeoutMemberData: null,
+    operatingStatus: 'OFFLINE',
+    deletedAt: null,
+    ...changes,
+  }) as PoolRow;
+const memberOf = (id: string, poolId: string, changes: Partial<MemberRow> = {}) =>
+  ({
+    id,
+    poolId,
+    address: '10.0.0.1',
+    protocolPort: 80,
+    weight: 1,
+    backup: false,
+    adminStateUp: true,
+    monitorAddress: null,
+    monitorPort: null,
+    operatingStatus: 'OFFLINE',
+    ...changes,
+  }) as MemberRow;
+
+interface Parts {
+  loadBalancer?: Partial<LoadBalancerRow>;
+  listeners?: ListenerRow[];
+  pools?: PoolRow[];
+  members?: MemberRow[];
+}
+const whole = (parts: Parts): WholeLoadBalancer => ({
+  listeners: [],
+  pools: [],
+  members: [],
+  ...parts,
+  loadBalancer: { ...loadBalancer, ...parts.loadBalancer } as LoadBalancerRow,
+});
+const still = { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
+const reading = (members: Record<string, MemberHealth>, listeners: string[]): LoadBalancerReading => ({
+  id: 'lb',
+  members: new Map(Object.entries(members)),
+  listeners: new Map(listeners.map((id) => [id, still])),
+});
+
+/** Every status as it is after the changes are written. */
+function statuses(given: WholeLoadBalancer, seen: LoadBalancerReading | undefined) {
+  const changes = statusChanges(given, seen);
+  const after = (rows: { id: string; operatingStatus: string }[], part: keyof typeof changes) =>
+    Object.fromEntries(rows.map((row) => [row.id, changes[part].get(row.id) ?? row.operatingStatus]));
+  return {
+    lb: changes.loadBalancers.get('lb') ?? given.loadBalancer.operatingStatus,
+    ...after(given.listeners, 'listeners'),
+    ...after(given.pools, 'pools'),
+    ...after(given.members, 'members'),
+  };
+}
+
+describe('operating statuses roll up', () => {
+  const served = (health: Record<string, MemberHealth>, changes: Parts = {}) =>
+    statuses(
+      whole({
+        listeners: [listenerOf('listener', { defaultPoolId: 'pool' })],
+        pools: [poolOf('pool')],
+        members: [memberOf('a', 'pool'), memberOf('b', 'pool')],
+        ...changes,
+      }),
+      reading(health, ['listener']),
+    );
+
+  const cases: [MemberHealth, MemberHealth, string, string, string][] = [
+    ['UP', 'UP', 'ONLINE', 'ONLINE', 'ONLINE'],
+    ['UP', 'DOWN', 'DEGRADED', 'DEGRADED', 'DEGRADED'],
+    ['DOWN', 'DOWN', 'ERROR', 'ERROR', 'ERROR'],
+    ['UNCHECKED', 'UNCHECKED', 'NO_MONITOR', 'ONLINE', 'ONLINE'],
+    ['UP', 'DRAIN', 'ONLINE', 'ONLINE', 'ONLINE'],
+    ['DRAIN', 'DRAIN', 'DRAINING', 'ONLINE', 'ONLINE'],
+    ['UP', 'MAINT', 'ONLINE', 'ONLINE', 'ONLINE'],
+    ['DOWN', 'MAINT', 'ERROR', 'ERROR', 'ERROR'],
+    ['MAINT', 'MAINT', 'OFFLINE', 'OFFLINE', 'OFFLINE'],
+  ];
+  it.each(cases)('members %s and %s make a pool %s, a listener %s, a load balancer %s', (a, b, pool, listener, lb) => {
+    expect(served({ a, b })).toMatchObject({ pool, listener, lb });
+  });
+
+  it('says nothing when nothing changed', () => {
+    const given = whole({
+      loadBalancer: { operatingStatus: 'ONLINE' },
+      listeners: [listenerOf('listener', { defaultPoolId: 'pool', operatingStatus: 'ONLINE' })],
+      pools: [poolOf('pool', { operatingStatus: 'ONLINE' })],
+      members: [memberOf('a', 'pool', { operatingStatus: 'ONLINE' })],
+    });
+    const changes = statusChanges(given, reading({ a: 'UP' }, ['listener']));
+    expect(Object.values(changes).flatMap((changed) => [...changed])).toEqual([]);
+  });
+
+  it('an empty load balancer, pool or listener does what it was told', () => {
+    expect(statuses(whole({}), reading({}, []))).toEqual({ lb: 'ONLINE' });
+    const empty = whole({ listeners: [listenerOf('listener')], pools: [poolOf('pool')] });
+    expect(statuses(empty, reading({}, ['listener']))).toEqual({ lb: 'ONLINE', listener: 'ONLINE', pool: 'ONLINE' });
+  });
+
+  it('what is switched off, or not on the host, is offline', () => {
+    const off = { lb: 'OFFLINE', listener: 'OFFLINE', pool: 'OFFLINE', a: 'OFFLINE', b: 'OFFLINE' };
+    expect(served({ a: 'UP', b: 'UP' }, { loadBalancer: { adminStateUp: false } })).toEqual(off);
+    const given = whole({ listeners: [listenerOf('listener')], loadBalancer: { operatingStatus: 'ONLINE' } });
+    expect(statuses(given, undefined)).toEqual({ lb: 'OFFLINE', listener: 'OFFLINE' });
+    expect(statuses(given, reading({}, []))).toEqual({ lb: 'OFFLINE', listener: 'OFFLINE' });
+    const member = memberOf('a', 'pool', { adminStateUp: false });
+    expect(served({ a: 'UP', b: 'UP' }, { members: [member, memberOf('b', 'pool')] })).toMatchObject({
+      a: 'OFFLINE',
+      b: 'ONLINE',
+      pool: 'ONLINE',
+    });
+  });
+});
+
+describe('what a host should have', () => {
+  it('leaves out what is being deleted, and sends nothing to it', () => {
+    const deletedAt = new Date();
+    const desired = desiredLoadBalancer(
+      whole({
+        listeners: [listenerOf('going', { deletedAt }), listenerOf('kept', { defaultPoolId: 'going pool' })],
+        pools: [poolOf('going pool', { deletedAt }), poolOf('kept pool')],
+        members: [memberOf('a', 'kept pool'), memberOf('b', 'going pool')],
+      }),
+      new Map(),
+    );
+    expect(desired.listeners.map(({ id, defaultPoolId }) => [id, defaultPoolId])).toEqual([['kept', null]]);
+    expect(desired.pools.map(({ id, members }) => [id, members.map((member) => member.id)])).toEqual([
+      ['kept pool', ['a']],
+    ]);
+  });
+
+  it('counts in milliseconds, knows no limit and no timeout of 0, and checks K8S as HTTP', () => {
+    const monitor = { type: 'K8S', admin_state_up: true, delay: 5, timeout: 3, max_retries: 2, max_retries_down: 3 };
+    const desired = desiredLoadBalancer(
+      whole({
+        listeners: [listenerOf('listener', { connectionLimit: -1, timeoutClientData: 0, timeoutMemberData: 7000 })],
+        pools: [poolOf('pool', { healthMonitor: monitor as HealthMonitor })],
+      }),
+      new Map(),
+    );
+    expect(desired.listeners[0]).toMatchObject({
+      connectionLimit: null,
+      timeoutClientData: null,
+      timeoutMemberData: 7000,
+    });
+    expect(desired.pools[0]!.monitor).toMatchObject({ type: 'HTTP', delay: 5000, timeout: 3000, maxRetries: 2 });
+  });
+
+  it('has the texts of the secrets that it names', () => {
+    const given = whole({
+      listeners: [listenerOf('listener', { secretId: 'one', sniSecretIds: ['one', 'two'] })],
+      pools: [poolOf('pool', { secretId: 'three', caSecretId: 'ca', crlSecretId: 'crl' })],
+    });
+    const ids = secretsOf(given);
+    expect([...ids].sort()).toEqual(['ca', 'crl', 'one', 'three', 'two']);
+    const desired = desiredLoadBalancer(given, new Map(ids.map((id) => [id, `pem of ${id}`])));
+    expect(desired.listeners[0]).toMatchObject({
+      certificate: { id: 'one', pem: 'pem of one' },
+      sniCertificates: [{ id: 'one' }, { id: 'two', pem: 'pem of two' }],
+    });
+    expect(desired.pools[0]).toMatchObject({
+      caBundle: 'pem of ca',
+      revocationList: 'pem of crl',
+      clientCertificate: { id: 'three' },
+    });
+  });
+});

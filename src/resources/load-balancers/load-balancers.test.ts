@@ -1,0 +1,576 @@
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
+
+const host = createTestLoadBalancerHost();
+const cloud = useCloudyard({
+  loadBalancerDriver: host,
+  configuration: (shipped) => ({
+    ...shipped,
+    regions: [
+      ...shipped.regions,
+      { id: 2, display_name: 'small', country: 'LU', vip_range: '10.99.0.0/30' },
+      { id: 3, display_name: 'without', country: 'LU' },
+    ],
+  }),
+});
+const balancers = '/cloud/v1/loadbalancers/1/1';
+const unknownId = '11111111-1111-4111-8111-111111111111';
+const v2 = (id: string) => `/cloud/v2/loadbalancers/1/1/${id}`;
+const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
+const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body.loadbalancer_count_usage as number;
+const get = async (id: string) => (await cloud.get(`${balancers}/${id}`)).body;
+
+/** A tenant of its own, whose list nobody else changes. */
+async function tenant() {
+  const { clientId, projectId, token } = await cloud.newClient();
+  const path = `/cloud/v1/loadbalancers/${projectId}/1`;
+  const create = async (body: object = {}) => {
+    const task = await cloud.ended(await cloud.post(path, { name: 'a balancer', ...body }, { token }), { token });
+    return task.body.created_resources.loadbalancers[0] as string;
+  };
+  return { clientId, projectId, token, path, create };
+}
+
+async function aBalancer(changes: object = {}): Promise<Record<string, any>> {
+  const task = await cloud.ended(await cloud.post(balancers, { name: 'a balancer', ...changes }));
+  return get(task.body.created_resources.loadbalancers[0]);
+}
+
+const pool = (name: string, port: number) => ({
+  name,
+  protocol: 'HTTP',
+  lb_algorithm: 'ROUND_ROBIN',
+  healthmonitor: { type: 'HTTP', delay: 5, max_retries: 2, timeout: 3 },
+  members: [
+    { address: '10.0.0.1', protocol_port: port },
+    { address: '10.0.0.2', protocol_port: port },
+  ],
+});
+
+const nested = [
+  { name: 'web', protocol: 'HTTP', protocol_port: 80, pools: [pool('web pool', 8080)] },
+  { name: 'other', protocol: 'TCP', protocol_port: 5432 },
+];
+
+describe('creating a load balancer', () => {
+  it('answers one task, and the load balancer is there with an address of its own when that has finished', async () => {
+    const created = await cloud.post(balancers, { name: 'a balancer', tags: { b: '2', a: '1' } });
+    expect(created).toMatchObject({ status: 200, body: { tasks: [expect.any(String)] } });
+    const task = await cloud.ended(created);
+    const [id] = task.body.created_resources.loadbalancers;
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_loadbalancer', error: null });
+    expect(task.body.created_resources).toEqual({ loadbalancers: [id] });
+    const balancer = await get(id);
+    const [network] = (await cloud.get('/cloud/v1/networks/1/1')).body.results;
+    expect(balancer).toEqual({
+      id,
+      name: 'a balancer',
+      additional_vips: [],
+      admin_state_up: true,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      creator_task_id: created.body.tasks[0],
+      ddos_profile: null,
+      flavor: { flavor_id: 'lb1-1-2', flavor_name: 'lb1-1-2', vcpus: 1, ram: 2048 },
+      floating_ips: [],
+      listeners: [],
+      logging: null,
+      operating_status: expect.stringMatching(/^(ONLINE|OFFLINE)$/),
+      preferred_connectivity: 'L2',
+      project_id: 1,
+      provisioning_status: 'ACTIVE',
+      region: 'local',
+      region_id: 1,
+      stats: null,
+      tags_v2: [
+        { key: 'a', value: '1', read_only: false },
+        { key: 'b', value: '2', read_only: false },
+      ],
+      task_id: null,
+      updated_at: balancer['created_at'],
+      vip_address: expect.stringMatching(/^127\.64\.\d+\.\d+$/),
+      vip_fqdn: null,
+      vip_ip_family: 'ipv4',
+      vip_port_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      vrrp_ips: [{ ip_address: balancer['vip_address'], role: 'STANDALONE', subnet_id: network.subnets[0] }],
+    });
+    expect(host.balancers.get(id)).toEqual({
+      id,
+      address: balancer['vip_address'],
+      enabled: true,
+      listeners: [],
+      pools: [],
+    });
+    await expect.poll(async () => (await get(id)).operating_status, { timeout: 5000 }).toBe('ONLINE');
+  });
+
+  it('makes listeners and pools inside it, with one task that names them all', async () => {
+    const task = await cloud.ended(await cloud.post(balancers, { name: 'a balancer', listeners: nested }));
+    const made = task.body.created_resources;
+    expect(task.body.state).toBe('FINISHED');
+    expect(made).toEqual({
+      loadbalancers: [expect.any(String)],
+      listeners: [expect.any(String), expect.any(String)],
+      pools: [expect.any(String)],
+      members: [expect.any(String), expect.any(String)],
+      healthmonitors: [expect.any(String)],
+    });
+    const balancer = await get(made.loadbalancers[0]);
+    expect(balancer).toMatchObject({ task_id: null, listeners: made.listeners.map((id: string) => ({ id })) });
+    const onHost = host.balancers.get(made.loadbalancers[0])!;
+    expect(onHost.listeners.map(({ id, port, defaultPoolId }) => [id, port, defaultPoolId])).toEqual([
+      [made.listeners[0], 80, made.pools[0]],
+      [made.listeners[1], 5432, null],
+    ]);
+    expect(onHost.pools[0]!.members.map(({ id, address, port }) => [id, address, port])).toEqual([
+      [made.members[0], '10.0.0.1', 8080],
+      [made.members[1], '10.0.0.2', 8080],
+    ]);
+  });
+
+  it('keeps what it is asked to keep', async () => {
+    const logging = { enabled: true, topic_name: 'my-logs', retention_policy: { period: 7 } };
+    const balancer = await aBalancer({
+      flavor: 'lb1-2-4',
+      logging,
+      preferred_connectivity: 'L3',
+      metadata: { a: '1' },
+    });
+    expect(balancer).toMatchObject({
+      flavor: { flavor_name: 'lb1-2-4', vcpus: 2, ram: 4096 },
+      logging: { ...logging, destination_region_id: null },
+      preferred_connectivity: 'L3',
+      tags_v2: [{ key: 'a', value: '1' }],
+    });
+  });
+
+  it('does it once under an Idempotency-Key, however often it is asked', async () => {
+    const { path, token } = await tenant();
+    const options = { token, headers: { 'idempotency-key': 'once' } };
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => cloud.post(path, { name: 'a balancer' }, options)),
+    );
+    for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: answers[0]!.body });
+    expect((await cloud.get(path, { token })).body.count).toBe(1);
+  });
+
+  it('leaves exactly five of twenty parallel creates under a limit of five, each with another address', async () => {
+    const { clientId, path, token } = await tenant();
+    await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { region_id: 1, loadbalancer_count_limit: 5 });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => cloud.post(path, { name: 'a balancer' }, { token })),
+    );
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(5);
+    for (const refused of answers.filter((answer) => answer.status !== 200)) {
+      expect(refused).toMatchObject({ status: 409, body: { exception_class: 'QuotaExceeded' } });
+      expect(refused.body.message).toContain('limit 5, in use 5, requested 1');
+    }
+    const { results } = (await cloud.get(path, { token })).body;
+    expect(new Set(results.map((balancer: any) => balancer.vip_address)).size).toBe(5);
+  });
+
+  it('gives the lowest free address of the region, and says when there is none', async () => {
+    const small = '/cloud/v1/loadbalancers/1/2';
+    const network = (await cloud.post('/cloud/v1/networks/1/2', { name: 'a network' })).body.tasks[0];
+    const { networks } = (await cloud.get(`/cloud/v1/tasks/${network}`)).body.created_resources;
+    const none = await cloud.post(small, { name: 'a balancer', vip_network_id: networks[0] });
+    expect([none.status, paths(none)]).toEqual([400, ['vip_network_id']]);
+    await cloud.post('/cloud/v1/subnets/1/2', { name: 'a subnet', network_id: networks[0], cidr: '10.1.0.0/24' });
+    const make = () => cloud.post(small, { name: 'a balancer' });
+    const tasks = [await cloud.ended(await make()), await cloud.ended(await make())];
+    const ids = tasks.map((task) => task.body.created_resources.loadbalancers[0]);
+    const address = async (id: string) => (await cloud.get(`${small}/${id}`)).body.vip_address;
+    expect([await address(ids[0]), await address(ids[1])]).toEqual(['10.99.0.1', '10.99.0.2']);
+    const full = await make();
+    expect(full).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
+    expect([full.body.message.includes('10.99.0.0/30'), full.headers['x-should-retry']]).toEqual([true, 'false']);
+    await cloud.ended(await cloud.delete(`${small}/${ids[0]}`));
+    const again = await cloud.ended(await make());
+    expect(await address(again.body.created_resources.loadbalancers[0])).toBe('10.99.0.1');
+  });
+});
+
+describe('bad input is refused, naming the field, and changes nothing', () => {
+  const cases: [string, object, string[]][] = [
+    ['no name', { name: undefined }, ['name']],
+    ['a name too short', { name: 'ab' }, ['name']],
+    ['a name with odd characters', { name: 'a/b;c' }, ['name']],
+    ['an unknown field', { colour: 'red' }, ['colour']],
+    ['an unknown flavor', { flavor: 'lb9-9-9' }, ['flavor']],
+    ['a floating IP', { floating_ip: { source: 'new' } }, ['floating_ip']],
+    [
+      'an existing floating IP',
+      { floating_ip: { source: 'existing', existing_floating_id: unknownId } },
+      ['floating_ip'],
+    ],
+    ['a port', { vip_port_id: unknownId }, ['vip_port_id']],
+    ['ipv6', { vip_ip_family: 'ipv6' }, ['vip_ip_family']],
+    ['dual', { vip_ip_family: 'dual' }, ['vip_ip_family']],
+    ['an unknown network', { vip_network_id: unknownId }, ['vip_network_id']],
+    ['a network that is no id', { vip_network_id: 'x' }, ['vip_network_id']],
+    ['a subnet without its network', { vip_subnet_id: unknownId }, ['vip_network_id']],
+    ['an empty tag key', { tags: { '': 'v' } }, ['tags.']],
+    ['a tag value of 256 characters', { tags: { k: 'v'.repeat(256) } }, ['tags.k']],
+    ['an internal tag', { tags: { 'cloudyard:x': 'v' } }, ['tags.cloudyard:x']],
+    ['a topic with odd characters', { logging: { topic_name: 'A B' } }, ['logging.topic_name']],
+    ['a retention of 0 days', { logging: { retention_policy: { period: 0 } } }, ['logging.retention_policy.period']],
+    ['an unknown connectivity', { preferred_connectivity: 'L4' }, ['preferred_connectivity']],
+    [
+      '52 listeners',
+      { listeners: Array.from({ length: 52 }, (_, i) => ({ name: 'web', protocol: 'TCP', protocol_port: i + 1 })) },
+      ['listeners'],
+    ],
+    ['a listener of port 0', { listeners: [{ ...nested[1], protocol_port: 0 }] }, ['listeners.0.protocol_port']],
+    [
+      'a member twice',
+      { listeners: [{ ...nested[0], pools: [{ ...pool('a pool', 80), members: twice('10.0.0.1', 80) }] }] },
+      ['listeners.0.pools.0.members.1'],
+    ],
+    [
+      'everything at once',
+      {
+        floating_ip: { source: 'new' },
+        vip_ip_family: 'dual',
+        vip_port_id: unknownId,
+        vip_network_id: unknownId,
+        listeners: [nested[1], nested[1]],
+      },
+      ['floating_ip', 'vip_port_id', 'vip_ip_family', 'vip_network_id', 'listeners.1.protocol_port'],
+    ],
+  ];
+  it.each(cases)('%s', async (_name, changes, fields) => {
+    const before = [(await cloud.get(balancers)).body.count, await usage()];
+    const answer = await cloud.post(balancers, { name: 'a balancer', ...changes });
+    expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
+    expect(new Set(paths(answer))).toEqual(new Set(fields));
+    expect([(await cloud.get(balancers)).body.count, await usage()]).toEqual(before);
+  });
+
+  it('a region without addresses, which says that it has no load balancers', async () => {
+    const answer = await cloud.post('/cloud/v1/loadbalancers/1/3', { name: 'a balancer' });
+    expect([answer.status, paths(answer)]).toEqual([400, ['region_id']]);
+    expect(answer.body.message).toContain('the region without offers no load balancers');
+  });
+
+  it('what is not there, or not visible', async () => {
+    expect((await cloud.get(`${balancers}/not-a-uuid`)).status).toBe(400);
+    expect((await cloud.get(`${balancers}/${unknownId}`)).status).toBe(404);
+    const { id } = await aBalancer();
+    const { projectId, token } = await cloud.newClient();
+    const elsewhere = `/cloud/v1/loadbalancers/${projectId}/1/${id}`;
+    for (const path of [elsewhere, `${elsewhere}/status`, `${elsewhere}/metadata`]) {
+      expect((await cloud.get(path, { token })).status).toBe(404);
+    }
+    expect((await cloud.delete(elsewhere, { token })).status).toBe(404);
+    expect((await cloud.post(`${elsewhere}/failover`, {}, { token })).status).toBe(404);
+    expect((await cloud.post(`${elsewhere}/metrics`, { time_interval: 1, time_unit: 'hour' }, { token })).status).toBe(
+      404,
+    );
+  });
+});
+
+function twice(address: string, protocol_port: number) {
+  return [
+    { address, protocol_port },
+    { address, protocol_port },
+  ];
+}
+
+describe('updating a load balancer', () => {
+  it('v2 answers a task that is done for what lives in rows, and none for no change', async () => {
+    const { id } = await aBalancer({ tags: { keep: '1', drop: '1' } });
+    const applied = host.log.length;
+    expect((await cloud.patch(v2(id), {})).body).toEqual({ tasks: [] });
+    expect((await cloud.patch(v2(id), { name: 'a balancer', admin_state_up: true })).body).toEqual({ tasks: [] });
+    const logging = { enabled: true, topic_name: 'logs' };
+    const answer = await cloud.patch(v2(id), { name: 'renamed', logging, tags: { drop: null, add: '2' } });
+    const task = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`);
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_loadbalancer' });
+    const after = await get(id);
+    expect(after).toMatchObject({ name: 'renamed', logging: { ...logging, retention_policy: null } });
+    expect(after.tags_v2.map((tag: any) => tag.key)).toEqual(['add', 'keep']);
+    expect((await cloud.patch(v2(id), { logging })).body).toEqual({ tasks: [] });
+    expect(host.log).toHaveLength(applied);
+  });
+
+  it('v2 switches it off and on again on the host', async () => {
+    const { id } = await aBalancer();
+    const off = await cloud.ended(await cloud.patch(v2(id), { admin_state_up: false }));
+    expect(off.body).toMatchObject({ state: 'FINISHED', task_type: 'update_loadbalancer' });
+    expect(host.balancers.get(id)!.enabled).toBe(false);
+    expect(await get(id)).toMatchObject({ admin_state_up: false, provisioning_status: 'ACTIVE', task_id: null });
+    await expect.poll(async () => (await get(id)).operating_status, { timeout: 5000 }).toBe('OFFLINE');
+    await cloud.ended(await cloud.patch(v2(id), { admin_state_up: true }));
+    expect(host.balancers.get(id)!.enabled).toBe(true);
+  });
+
+  it('v1 answers the load balancer', async () => {
+    const { id } = await aBalancer();
+    const answer = await cloud.patch(`${balancers}/${id}`, { name: 'renamed', tags: { a: '1' } });
+    expect(answer).toMatchObject({ status: 200, body: { id, name: 'renamed', tags_v2: [{ key: 'a' }] } });
+    expect(answer.headers['deprecation']).toBe('true');
+    const refused = await cloud.patch(`${balancers}/${id}`, { name: null, admin_state_up: false });
+    expect([refused.status, new Set(paths(refused))]).toEqual([400, new Set(['name', 'admin_state_up'])]);
+  });
+
+  it('is refused while a task works on it, naming the task, whatever the spelling of the id', async () => {
+    const { id } = await aBalancer();
+    const release = host.hold();
+    const failover = (await cloud.post(`${balancers}/${id}/failover`, {})).body.tasks[0];
+    expect(await get(id)).toMatchObject({ task_id: failover, provisioning_status: 'PENDING_UPDATE' });
+    for (const spelled of [id, id.toUpperCase()]) {
+      const answers = [
+        await cloud.patch(v2(spelled), { name: 'renamed' }),
+        await cloud.post(`${v2(spelled)}/metadata`, { a: '1' }),
+        await cloud.post(`${balancers}/${spelled}/resize`, { flavor: 'lb1-2-4' }),
+        await cloud.delete(`${balancers}/${spelled}`),
+      ];
+      for (const answer of answers) {
+        expect(answer).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
+        expect(answer.body.message).toContain(failover);
+      }
+    }
+    release();
+    expect((await cloud.get(`/cloud/v1/tasks/${failover}?wait=20`)).body.state).toBe('FINISHED');
+    expect((await cloud.patch(v2(id), { name: 'renamed' })).status).toBe(200);
+  });
+});
+
+describe('resize, failover, delete', () => {
+  it('resize changes the flavor', async () => {
+    const { id } = await aBalancer();
+    expect((await cloud.post(`${balancers}/${id}/resize`, { flavor: 'lb1-1-2' })).body).toEqual({ tasks: [] });
+    const task = await cloud.ended(await cloud.post(`${balancers}/${id}/resize`, { flavor: 'lb1-4-8' }));
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'resize_loadbalancer' });
+    expect((await get(id)).flavor).toEqual({ flavor_id: 'lb1-4-8', flavor_name: 'lb1-4-8', vcpus: 4, ram: 8192 });
+    const unknown = await cloud.post(`${balancers}/${id}/resize`, { flavor: 'huge' });
+    expect([unknown.status, paths(unknown)]).toEqual([400, ['flavor']]);
+  });
+
+  it('failover mends what the host has lost', async () => {
+    const { id } = await aBalancer();
+    await cloud.ended(await cloud.post(`${balancers}/${id}/failover`));
+    host.balancers.delete(id);
+    const task = await cloud.ended(await cloud.post(`${balancers}/${id}/failover`, { force: true }));
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'failover_loadbalancer' });
+    expect(host.balancers.has(id)).toBe(true);
+  });
+
+  it('delete takes everything with it, and gives back quota and address', async () => {
+    const before = await usage();
+    const { id, listeners } = await aBalancer({ listeners: nested });
+    const network = (await cloud.get('/cloud/v1/networks/1/1')).body.results[0].id;
+    const inUse = await cloud.delete(`/cloud/v1/networks/1/1/${network}`);
+    expect(inUse).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
+    expect(inUse.body.message).toMatch(/load balancer/);
+    const task = await cloud.ended(await cloud.delete(`${balancers}/${id}`));
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_loadbalancer' });
+    expect((await cloud.get(`${balancers}/${id}`)).status).toBe(404);
+    expect((await cloud.delete(`${balancers}/${id}`)).status).toBe(404);
+    expect((await cloud.get(`/cloud/v1/lblisteners/1/1/${listeners[0].id}`)).status).toBe(404);
+    expect(host.balancers.has(id)).toBe(false);
+    expect(await usage()).toBe(before);
+  });
+
+  it('keeps a project from being deleted', async () => {
+    const { projectId, token } = await cloud.newClient();
+    const made = (await cloud.post('/cloud/v1/projects', { name: 'a project' }, { token })).body.id;
+    expect(made).not.toBe(projectId);
+    const path = `/cloud/v1/loadbalancers/${made}/1`;
+    await cloud.ended(await cloud.post(`/cloud/v1/networks/${made}/1`, { name: 'a network' }, { token }), { token });
+    const [network] = (await cloud.get(`/cloud/v1/networks/${made}/1`, { token })).body.results;
+    const subnet = { name: 'a subnet', network_id: network.id, cidr: '10.1.0.0/24' };
+    await cloud.ended(await cloud.post(`/cloud/v1/subnets/${made}/1`, subnet, { token }), { token });
+    await cloud.ended(await cloud.post(path, { name: 'a balancer' }, { token }), { token });
+    const refused = await cloud.delete(`/cloud/v1/projects/${made}`, { token });
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
+    expect(refused.body.message).toMatch(/1 load balancer \(/);
+    const bySubnet = await cloud.delete(`/cloud/v1/subnets/${made}/1/${await subnetOf(made, token)}`, { token });
+    expect(bySubnet.body.message).toMatch(/1 load balancer \(/);
+  });
+
+  const subnetOf = async (project: number, token: string) =>
+    (await cloud.get(`/cloud/v1/subnets/${project}/1`, { token })).body.results[0].id as string;
+});
+
+describe('listing load balancers', () => {
+  it('filters, orders, pages, and counts all that match', async () => {
+    const { create, path, token } = await tenant();
+    await create({ name: 'alpha one', tags: { env: 'test', team: 'a' }, flavor: 'lb1-4-8' });
+    await create({ name: 'alpha two', tags: { env: 'prod' }, logging: { enabled: true } });
+    await create({ name: 'beta one', flavor: 'lb1-2-4' });
+    const names = async (query: string) => {
+      const { body } = await cloud.get(`${path}?${query}`, { token });
+      return [body.count, ...body.results.map((balancer: any) => balancer.name)];
+    };
+    expect(await names('')).toEqual([3, 'alpha one', 'alpha two', 'beta one']);
+    expect(await names('limit=1&offset=1')).toEqual([3, 'alpha two']);
+    expect(await names('name=alpha&limit=1')).toEqual([2, 'alpha one']);
+    expect(await names('name=%25')).toEqual([0]);
+    expect(await names('order_by=created_at.desc')).toEqual([3, 'beta one', 'alpha two', 'alpha one']);
+    expect(await names('order_by=name.desc')).toEqual([3, 'beta one', 'alpha two', 'alpha one']);
+    expect(await names('order_by=flavor.asc')).toEqual([3, 'alpha two', 'beta one', 'alpha one']);
+    for (const field of ['updated_at', 'vip_address', 'vip_ip_family', 'operating_status', 'provisioning_status']) {
+      for (const way of ['asc', 'desc']) expect(await names(`order_by=${field}.${way}`)).toHaveLength(4);
+    }
+    expect(await names('logging_enabled=true')).toEqual([1, 'alpha two']);
+    expect(await names('logging_enabled=false')).toEqual([2, 'alpha one', 'beta one']);
+    expect(await names('assigned_floating=true')).toEqual([0]);
+    expect(await names('assigned_floating=false&with_ddos=true')).toHaveLength(4);
+    expect(await names('tag_key=env&tag_key=team')).toEqual([1, 'alpha one']);
+    expect(await names(`tag_key_value=${encodeURIComponent('{"env":"prod"}')}`)).toEqual([1, 'alpha two']);
+    for (const query of ['limit=0', 'limit=1001', 'offset=-1', 'order_by=size.asc', 'show_stats=perhaps']) {
+      expect((await cloud.get(`${path}?${query}`, { token })).status).toBe(400);
+    }
+  });
+
+  it('orders addresses as numbers', async () => {
+    const { create, path, token } = await tenant();
+    for (let i = 0; i < 3; i++) await create();
+    const [a, b, c] = (await cloud.get(path, { token })).body.results;
+    for (const [id, address] of [
+      [a.id, '127.64.9.10'],
+      [b.id, '127.64.9.9'],
+      [c.id, '127.64.10.1'],
+    ]) {
+      await cloud.db.$client.query('update load_balancers set vip_address = $2 where id = $1', [id, address]);
+    }
+    const { results } = (await cloud.get(`${path}?order_by=vip_address.asc`, { token })).body;
+    expect(results.map((balancer: any) => balancer.vip_address)).toEqual(['127.64.9.9', '127.64.9.10', '127.64.10.1']);
+  });
+});
+
+describe('metadata of a load balancer', () => {
+  const keys = (balancer: Record<string, any>) => balancer['tags_v2'].map((tag: any) => `${tag.key}=${tag.value}`);
+
+  it('v2 answers a task that is done, and none for no change', async () => {
+    const { id } = await aBalancer({ tags: { a: '1' } });
+    const path = `${v2(id)}/metadata`;
+    const finished = async (answer: Answer) =>
+      expect((await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.state).toBe('FINISHED');
+    await finished(await cloud.post(path, { b: '2', 'any key at all': '', __proto__x: 'x' }));
+    expect(keys(await get(id))).toEqual(['__proto__x=x', 'a=1', 'any key at all=', 'b=2']);
+    expect((await cloud.post(path, { b: '2' })).body).toEqual({ tasks: [] });
+    await finished(await cloud.request('PUT', path, { c: '3' }));
+    expect(keys(await get(id))).toEqual(['c=3']);
+    expect((await cloud.request('PUT', path, { c: '3' })).body).toEqual({ tasks: [] });
+    expect((await cloud.delete(`${path}_item?key=a`)).status).toBe(404);
+    expect((await cloud.delete(`${path}_item`)).body).toEqual({ tasks: [] });
+    await finished(await cloud.delete(`${path}_item?key=c`));
+    expect(keys(await get(id))).toEqual([]);
+  });
+
+  it('v1 answers the tags, or nothing', async () => {
+    const { id } = await aBalancer({ tags: { a: '1' } });
+    const path = `${balancers}/${id}/metadata`;
+    expect((await cloud.post(path, { b: '2' })).status).toBe(204);
+    expect((await cloud.get(path)).body).toEqual({
+      count: 2,
+      results: [
+        { key: 'a', value: '1', read_only: false },
+        { key: 'b', value: '2', read_only: false },
+      ],
+    });
+    expect((await cloud.request('PUT', path, { c: '3', d: null })).status).toBe(204);
+    expect((await cloud.get(`${path}_item?key=c`)).body).toEqual({ key: 'c', value: '3', read_only: false });
+    expect((await cloud.get(`${path}_item?key=a`)).status).toBe(404);
+    expect((await cloud.get(`${path}_item`)).status).toBe(400);
+    expect((await cloud.delete(`${path}_item?key=c`)).status).toBe(204);
+    expect((await cloud.delete(`${path}_item?key=c`)).status).toBe(404);
+    const options = { headers: { 'idempotency-key': 'v1 metadata' } };
+    const twice = [await cloud.post(path, { e: '5' }, options), await cloud.post(path, { e: '5' }, options)];
+    expect(twice.map(({ status, body }) => [status, body])).toEqual([
+      [204, ''],
+      [204, ''],
+    ]);
+  });
+
+  it('refuses what is read-only, internal, no string, or too much', async () => {
+    const { id } = await aBalancer();
+    const tags = { fixed: { value: '1', read_only: true }, mine: { value: '1', read_only: false } };
+    await cloud.db.$client.query('update load_balancers set tags = $2 where id = $1', [id, tags]);
+    const many = Object.fromEntries(Array.from({ length: 63 }, (_, i) => [`k${i}`, 'v']));
+    const cases: [object, string[]][] = [
+      [{ fixed: '2', other: '2' }, ['fixed']],
+      [{ 'cloudyard:x': '1', fixed: '1' }, ['cloudyard:x', 'fixed']],
+      [{ a: 1 }, ['a']],
+      [{ a: null }, ['a']],
+      [{ a: { b: 'c' } }, ['a']],
+      [{ '': 'x' }, ['']],
+      [{ ['k'.repeat(256)]: 'v' }, ['k'.repeat(256)]],
+      [{ a: 'v'.repeat(256) }, ['a']],
+      [many, ['']],
+    ];
+    for (const [body, fields] of cases) {
+      for (const path of [`${v2(id)}/metadata`, `${balancers}/${id}/metadata`]) {
+        const answer = await cloud.post(path, body);
+        expect([answer.status, paths(answer)]).toEqual([400, fields]);
+      }
+    }
+    const refused = await cloud.delete(`${v2(id)}/metadata_item?key=fixed`);
+    expect(refused.status).toBe(400);
+    await cloud.request('PUT', `${v2(id)}/metadata`, {});
+    expect(keys(await get(id))).toEqual(['fixed=1']);
+  });
+});
+
+describe('checks before a create', () => {
+  const path = `${balancers}/check_limits`;
+
+  it('check_limits answers only what would be exceeded', async () => {
+    expect((await cloud.post(path, {})).body).toEqual({});
+    expect((await cloud.post(path)).body).toEqual({});
+    expect((await cloud.post(path, { floating_ip: { source: 'new' } })).body).toEqual({
+      floating_count_limit: 0,
+      floating_count_requested: 1,
+      floating_count_usage: 0,
+    });
+    expect(
+      (await cloud.post(path, { floating_ip: { source: 'existing', existing_floating_id: unknownId } })).body,
+    ).toEqual({});
+    const { clientId, projectId, token } = await cloud.newClient();
+    await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { region_id: 1, loadbalancer_count_limit: 0 });
+    const limited = await cloud.post(`/cloud/v1/loadbalancers/${projectId}/1/check_limits`, {}, { token });
+    expect(limited.body).toEqual({
+      loadbalancer_count_limit: 0,
+      loadbalancer_count_requested: 1,
+      loadbalancer_count_usage: 0,
+    });
+  });
+
+  it('previews prices, tax included', async () => {
+    const v1 = await cloud.post('/cloud/v1/pricing/1/1/loadbalancers', { flavor: 'lb1-1-2' });
+    expect(v1.body).toEqual({
+      currency_code: 'EUR',
+      discount_percent: 0,
+      price_per_hour: 0.017082,
+      price_per_month: 12.47,
+      price_status: 'show',
+      price_without_discount_per_month: 12.47,
+      tax_percent: 17,
+    });
+    const priced = await cloud.post('/cloud/v2/pricing/1/1/loadbalancers', { flavor: 'lb1-1-2', vip_ip_family: null });
+    expect(priced.body).toEqual({
+      currency_code: 'EUR',
+      discount_percent: 0,
+      per_hour: { external_ip: null, flavor: 0.017082, floating_ip: null },
+      per_month: { external_ip: null, flavor: 12.47, floating_ip: null },
+      price_status: 'show',
+      price_without_discount_per_month: 12.47,
+      tax_percent: 17,
+      total_price_per_hour: 0.017082,
+      total_price_per_month: 12.47,
+    });
+    const body = { flavor: 'lb1-1-2', floating_ip: { source: 'new' } };
+    const hidden = await cloud.post('/cloud/v2/pricing/1/1/loadbalancers', body);
+    expect(hidden.body).toMatchObject({
+      price_status: 'hide',
+      total_price_per_month: null,
+      per_hour: { flavor: null },
+    });
+    const elsewhere = await cloud.post('/cloud/v2/pricing/1/2/loadbalancers', { flavor: 'lb1-1-2' });
+    expect(elsewhere.body.price_status).toBe('hide');
+    expect((await cloud.post('/cloud/v1/pricing/1/1/loadbalancers', { flavor: 'huge' })).status).toBe(400);
+  });
+});

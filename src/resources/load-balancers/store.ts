@@ -1,0 +1,365 @@
+/**
+ * SQL of load balancers as wholes: the row, and for the host everything that hangs on it. Writes of listeners, pools and
+ * members are in their own folders, but for what a reconcile records of all of them at once.
+ */
+import { and, asc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { Uses } from '../../errors/catalogue.ts';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { hasTags } from '../../tags/filter.ts';
+import type { TagFilter } from '../../tags/filter.ts';
+import type { Placed } from '../../tasks/tasks.ts';
+import { lbListeners } from '../listeners/table.ts';
+import { lbMembers, lbPools } from '../lb-pools/table.ts';
+import type { OperatingStatus, ProvisioningStatus, Stats } from '../lb-pools/schema.ts';
+import type { ListLoadBalancers, Ordering } from './schema.ts';
+import { loadBalancers } from './table.ts';
+
+export type LoadBalancerRow = typeof loadBalancers.$inferSelect;
+export type ListenerRow = typeof lbListeners.$inferSelect;
+export type PoolRow = typeof lbPools.$inferSelect;
+export type MemberRow = typeof lbMembers.$inferSelect;
+
+/** A load balancer with all its parts, those that are being deleted included. */
+export interface WholeLoadBalancer {
+  loadBalancer: LoadBalancerRow;
+  listeners: ListenerRow[];
+  pools: PoolRow[];
+  /** In the order of their pool. */
+  members: MemberRow[];
+}
+
+export interface Where {
+  projectId: number;
+  regionId: number;
+}
+
+/** A load balancer with what others say of it: its listeners, what went through them, and the task that locks it. */
+export type LoadBalancerView = LoadBalancerRow & { listenerIds: string[]; stats: Stats | null; taskId: string | null };
+
+const lockingTask = sql<string | null>`(
+  select t.id from tasks t where t.resource_id = load_balancers.id::text and t.state in ('NEW', 'RUNNING')
+  order by t.created_on limit 1)`;
+
+const listenerIds = sql<string[]>`array(
+  select l.id from lb_listeners l where l.load_balancer_id = load_balancers.id order by l.created_at, l.id)`;
+
+const stats = sql<Stats>`(
+  select json_build_object(
+    'active_connections', coalesce(sum(c.active_connections), 0),
+    'bytes_in', coalesce(sum(c.bytes_in), 0),
+    'bytes_out', coalesce(sum(c.bytes_out), 0),
+    'request_errors', coalesce(sum(c.request_errors), 0),
+    'total_connections', coalesce(sum(c.total_connections), 0))
+  from lb_listeners l join lb_listener_counters c on c.listener_id = l.id
+  where l.load_balancer_id = load_balancers.id)`;
+
+const views = (on: Db | Tx, showStats: boolean | undefined) =>
+  on
+    .select({
+      loadBalancer: loadBalancers,
+      listenerIds,
+      stats: showStats ? stats : sql<null>`null`,
+      taskId: lockingTask,
+    })
+    .from(loadBalancers);
+
+const asView = (row: { loadBalancer: LoadBalancerRow } & Omit<LoadBalancerView, keyof LoadBalancerRow>) => {
+  const { loadBalancer, ...rest } = row;
+  return { ...loadBalancer, ...rest };
+};
+
+const inProject = (where: Where) => [
+  eq(loadBalancers.projectId, where.projectId),
+  eq(loadBalancers.regionId, where.regionId),
+];
+
+export async function view(
+  on: Db | Tx,
+  where: Where,
+  id: string,
+  showStats?: boolean,
+): Promise<LoadBalancerView | null> {
+  const [row] = await views(on, showStats).where(and(eq(loadBalancers.id, id), ...inProject(where)));
+  return row ? asView(row) : null;
+}
+
+// Byte order, so that a list has the same order whatever the locale of the database.
+const bytewise = (column: PgColumn) => sql`${column} collate "C"`;
+const columns: Record<Ordering, SQL | PgColumn> = {
+  created_at: loadBalancers.createdAt,
+  flavor: bytewise(loadBalancers.flavor),
+  name: bytewise(loadBalancers.name),
+  operating_status: bytewise(loadBalancers.operatingStatus),
+  provisioning_status: bytewise(loadBalancers.provisioningStatus),
+  updated_at: loadBalancers.updatedAt,
+  vip_address: sql`${loadBalancers.vipAddress}::inet`,
+  vip_ip_family: bytewise(loadBalancers.vipIpFamily),
+};
+
+/** Equals come in the order in which they were made. */
+function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
+  const [column, direction] = order.split('.') as [Ordering, 'asc' | 'desc'];
+  const way = sql.raw(direction);
+  return [sql`${columns[column]} ${way}`, sql`${loadBalancers.createdAt} ${way}`, sql`${loadBalancers.id} ${way}`];
+}
+
+export async function list(
+  db: Db,
+  where: Where,
+  filter: ListLoadBalancers,
+  tags: TagFilter,
+): Promise<{ count: number; rows: LoadBalancerView[] }> {
+  const conditions: SQL[] = [...inProject(where), ...hasTags(loadBalancers.tags, tags)];
+  if (filter.name) conditions.push(sql`strpos(${loadBalancers.name}, ${filter.name}) > 0`);
+  if (filter.logging_enabled !== undefined) {
+    conditions.push(
+      sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${filter.logging_enabled}`,
+    );
+  }
+  const [rows, count] = await Promise.all([
+    views(db, filter.show_stats)
+      .where(and(...conditions))
+      .orderBy(...orderOf(filter.order_by ?? 'created_at.asc'))
+      .limit(filter.limit ?? 1000)
+      .offset(filter.offset ?? 0),
+    db.$count(loadBalancers, and(...conditions)),
+  ]);
+  return { count, rows: rows.map(asView) };
+}
+
+/** Takes the row's lock: whoever changes a load balancer or a part of it holds it from reading to commit. */
+export async function lock(tx: Tx, id: string, where?: Where): Promise<LoadBalancerRow | null> {
+  const conditions = [eq(loadBalancers.id, id), ...(where ? inProject(where) : [])];
+  const [row] = await tx
+    .select()
+    .from(loadBalancers)
+    .where(and(...conditions))
+    .for('update');
+  return row ?? null;
+}
+
+export async function update(tx: Tx, id: string, changes: Partial<LoadBalancerRow>): Promise<void> {
+  await tx.update(loadBalancers).set(changes).where(eq(loadBalancers.id, id));
+}
+
+/**
+ * Inserts the row unless another load balancer of the region has its address; false then. Waits for a transaction that
+ * is just taking the address.
+ */
+export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
+  const inserted = await tx
+    .insert(loadBalancers)
+    .values(row)
+    .onConflictDoNothing({ target: [loadBalancers.regionId, loadBalancers.vipAddress] })
+    .returning({ id: loadBalancers.id });
+  return inserted.length > 0;
+}
+
+/** Load balancers with all their parts, each in the order in which it was made. */
+async function wholes(on: Db | Tx, condition: SQL | undefined): Promise<WholeLoadBalancer[]> {
+  const byAge = [asc(loadBalancers.createdAt), asc(loadBalancers.id)];
+  const rows = await on
+    .select()
+    .from(loadBalancers)
+    .where(condition)
+    .orderBy(...byAge);
+  if (rows.length === 0) return [];
+  const listeners = await on
+    .select()
+    .from(lbListeners)
+    .where(isOneOf(lbListeners.loadBalancerId, rows))
+    .orderBy(asc(lbListeners.createdAt), asc(lbListeners.id));
+  const pools = await on
+    .select()
+    .from(lbPools)
+    .where(isOneOf(lbPools.loadBalancerId, rows))
+    .orderBy(asc(lbPools.createdAt), asc(lbPools.id));
+  const members = await on
+    .select()
+    .from(lbMembers)
+    .where(isOneOf(lbMembers.poolId, pools))
+    .orderBy(asc(lbMembers.poolId), asc(lbMembers.position));
+  const listenersOf = Map.groupBy(listeners, (listener) => listener.loadBalancerId);
+  const poolsOf = Map.groupBy(pools, (pool) => pool.loadBalancerId);
+  const membersOf = Map.groupBy(members, (member) => member.poolId);
+  return rows.map((loadBalancer) => {
+    const own = poolsOf.get(loadBalancer.id) ?? [];
+    return {
+      loadBalancer,
+      listeners: listenersOf.get(loadBalancer.id) ?? [],
+      pools: own,
+      members: own.flatMap((pool) => membersOf.get(pool.id) ?? []),
+    };
+  });
+}
+
+/** One parameter, however many there are. */
+function isOneOf(column: PgColumn, rows: { id: string }[]): SQL {
+  return sql`${column} = any(${sql.param(rows.map((row) => row.id))}::uuid[])`;
+}
+
+/** All that this transaction reads is of one moment. Call it first, and write nothing. */
+export async function readOneMoment(tx: Tx): Promise<void> {
+  await tx.execute(sql`set transaction isolation level repeatable read, read only`);
+}
+
+/** One reading of all rows that a host configuration is made of. */
+export async function loadWhole(on: Db | Tx, id: string, where?: Where): Promise<WholeLoadBalancer | null> {
+  const [whole] = await wholes(on, and(eq(loadBalancers.id, id), ...(where ? inProject(where) : [])));
+  return whole ?? null;
+}
+
+export async function wholesOfProject(db: Db, where: Where): Promise<WholeLoadBalancer[]> {
+  return wholes(db, and(...inProject(where)));
+}
+
+export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalancer[]> {
+  if (ids.length === 0) return [];
+  return wholes(
+    db,
+    isOneOf(
+      loadBalancers.id,
+      ids.map((id) => ({ id })),
+    ),
+  );
+}
+
+/** Removes the listeners and pools among these that are marked as deleted, after the host has let go of them. */
+export async function removeDeletedParts(tx: Tx, whole: WholeLoadBalancer): Promise<void> {
+  const gone = (rows: { id: string; deletedAt: Date | null }[]) =>
+    rows.filter((row) => row.deletedAt).map((row) => row.id);
+  const [listeners, pools] = [gone(whole.listeners), gone(whole.pools)];
+  if (listeners.length > 0) await tx.delete(lbListeners).where(inArray(lbListeners.id, listeners));
+  if (pools.length > 0) await tx.delete(lbPools).where(inArray(lbPools.id, pools));
+}
+
+/** Everything that was pending is in place. */
+export async function markActive(tx: Tx, id: string): Promise<void> {
+  await markParts(tx, id, 'ACTIVE', (parts) => [isNull(parts.deletedAt), ne(parts.provisioningStatus, 'ACTIVE')]);
+}
+
+/** What was pending could not be brought about. */
+export async function markFailed(tx: Tx, id: string): Promise<void> {
+  await markParts(tx, id, 'ERROR', (parts) => [ne(parts.provisioningStatus, 'ACTIVE')]);
+}
+
+/** Everything goes, with the load balancer. */
+export async function markDeleting(tx: Tx, id: string): Promise<void> {
+  await markParts(tx, id, 'PENDING_DELETE', () => []);
+}
+
+async function markParts(
+  tx: Tx,
+  id: string,
+  provisioningStatus: ProvisioningStatus,
+  which: (parts: typeof lbListeners | typeof lbPools) => SQL[],
+): Promise<void> {
+  for (const parts of [lbListeners, lbPools]) {
+    await tx
+      .update(parts)
+      .set({ provisioningStatus })
+      .where(and(eq(parts.loadBalancerId, id), ...which(parts)));
+  }
+}
+
+/** Removes the row, and with it every part. */
+export async function remove(tx: Tx, id: string): Promise<void> {
+  await tx.delete(loadBalancers).where(eq(loadBalancers.id, id));
+}
+
+export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
+  return db
+    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId })
+    .from(loadBalancers)
+    .where(
+      and(inArray(loadBalancers.regionId, regionIds), lt(loadBalancers.observedGeneration, loadBalancers.generation)),
+    )
+    .limit(1000);
+}
+
+/** Load balancers that work, so that their regions' host should have them. */
+export async function active(db: Db, regionIds: number[]): Promise<Placed[]> {
+  return db
+    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId })
+    .from(loadBalancers)
+    .where(and(inArray(loadBalancers.regionId, regionIds), eq(loadBalancers.provisioningStatus, 'ACTIVE')));
+}
+
+/** Those of the given ids that have a row, in whatever region and state. */
+export async function known(db: Db, ids: string[]): Promise<Set<string>> {
+  const rows = await db.select({ id: loadBalancers.id }).from(loadBalancers).where(inArray(loadBalancers.id, ids));
+  return new Set(rows.map((row) => row.id));
+}
+
+const readVersions = prepared<{ id: string; version: string }>(
+  'load_balancer_versions',
+  `select id, generation || '/' || observed_generation as version from load_balancers where region_id = any($1)`,
+);
+
+/** Which load balancers these regions have, and which state of its parts each has: it changes with every write of one. */
+export async function versions(db: Db, regionIds: number[]): Promise<Map<string, string>> {
+  return new Map((await readVersions(db, regionIds)).map((row) => [row.id, row.version]));
+}
+
+/** Operating statuses that changed, by id: only these are written. */
+export interface StatusChanges {
+  loadBalancers: Map<string, OperatingStatus>;
+  listeners: Map<string, OperatingStatus>;
+  pools: Map<string, OperatingStatus>;
+  members: Map<string, OperatingStatus>;
+}
+
+const tables = {
+  loadBalancers: 'load_balancers',
+  listeners: 'lb_listeners',
+  pools: 'lb_pools',
+  members: 'lb_members',
+} as const;
+
+export async function writeStatuses(tx: Tx, changes: StatusChanges): Promise<void> {
+  for (const [part, table] of Object.entries(tables) as [keyof StatusChanges, string][]) {
+    const changed = changes[part];
+    if (changed.size === 0) continue;
+    await tx.execute(
+      sql`update ${sql.identifier(table)} t set operating_status = c.status
+          from unnest(${sql.param([...changed.keys()])}::uuid[], ${sql.param([...changed.values()])}::text[]) as c (id, status)
+          where t.id = c.id`,
+    );
+  }
+}
+
+const readUsesOfProject = prepared<Uses>(
+  'load_balancer_uses_of_project',
+  `select 'load balancer' as kind, count(*) as count, (array_agg(id order by created_at, id))[1:3] as ids
+   from load_balancers where project_id = $1 having count(*) > 0`,
+);
+
+export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
+  return readUsesOfProject(tx, projectId);
+}
+
+const readUsesOfSecret = prepared<Uses>(
+  'load_balancer_uses_of_secret',
+  `select kind, count(*) as count, (array_agg(id order by id))[1:3] as ids from (
+     select 'listener' as kind, id from lb_listeners where secret_id = $1 or $1 = any(sni_secret_ids)
+     union all
+     select 'pool', id from lb_pools where $1 in (secret_id, ca_secret_id, crl_secret_id)) as users
+   group by kind order by kind`,
+);
+
+/** Listeners and pools that show or check this secret. */
+export async function usesOfSecret(tx: Tx, secretId: string): Promise<Uses[]> {
+  return readUsesOfSecret(tx, secretId);
+}
+
+/** VIP addresses that are taken in a region. */
+export async function takenAddresses(tx: Tx, regionId: number): Promise<Set<string>> {
+  const rows = await tx
+    .select({ address: loadBalancers.vipAddress })
+    .from(loadBalancers)
+    .where(eq(loadBalancers.regionId, regionId));
+  return new Set(rows.map((row) => row.address));
+}

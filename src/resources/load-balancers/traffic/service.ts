@@ -1,0 +1,61 @@
+/**
+ * Metrics of a load balancer, from the proxy's own counters of bytes. One process serves all load balancers of a region,
+ * and it does not count packets: processor, memory and packets of one cannot be told, and are null.
+ */
+import type { Scope } from '../../../authz/actor.ts';
+import { withZone } from '../../../platform/clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Db } from '../../../platform/db.ts';
+import type { LoadBalancerMetricsCollection, RequestMetrics } from '../schema.ts';
+import type { LoadBalancerRow } from '../store.ts';
+import * as store from './store.ts';
+
+export interface LoadBalancerTrafficDeps {
+  db: Db;
+  clock: Clock;
+  /** @throws ClientError 404 */
+  loadBalancer(scope: Scope, id: string): Promise<LoadBalancerRow>;
+}
+
+export type LoadBalancerTraffic = ReturnType<typeof createLoadBalancerTraffic>;
+
+const minute = 60_000;
+const hour = 60 * minute;
+/** The step between two points, by how far back they go: never more than some three hundred points. */
+const steps = [
+  { upTo: 5 * hour, step: minute },
+  { upTo: 48 * hour, step: 10 * minute },
+  { upTo: Number.POSITIVE_INFINITY, step: hour },
+];
+
+export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalancerTrafficDeps) {
+  return {
+    /** Points of whole steps, oldest first, from when the load balancer was made or the history begins. */
+    async metrics(scope: Scope, id: string, asked: RequestMetrics): Promise<LoadBalancerMetricsCollection> {
+      const { createdAt } = await loadBalancer(scope, id);
+      const now = clock.now().getTime();
+      const span = asked.time_interval * (asked.time_unit === 'day' ? 24 * hour : hour);
+      const { step } = steps.find(({ upTo }) => span <= upTo)!;
+      const begin = Math.max(now - span, now - store.historyMs, createdAt.getTime());
+      const from = Math.floor(begin / step) * step;
+      const to = Math.floor(now / step) * step;
+      const found = await store.traffic(db, id, new Date(from), new Date(to), step / 1000);
+      const byTime = new Map(found.map((traffic) => [traffic.at, traffic]));
+      const results = [];
+      for (let at = from; at < to; at += step) results.push(point(at, step / 1000, byTime.get(at)));
+      return { count: results.length, results };
+    },
+  };
+}
+
+function point(at: number, seconds: number, traffic: store.Traffic | undefined) {
+  return {
+    cpu_util: null,
+    memory_util: null,
+    network_Bps_egress: (traffic?.bytesOut ?? 0) / seconds,
+    network_Bps_ingress: (traffic?.bytesIn ?? 0) / seconds,
+    network_pps_egress: null,
+    network_pps_ingress: null,
+    time: withZone(new Date(at)),
+  };
+}

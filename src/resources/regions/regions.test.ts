@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import type { RegionConfiguration } from './schema.ts';
+import { checkRegions } from './service.ts';
+
+const region = (id: number, changes: Partial<RegionConfiguration> = {}): RegionConfiguration => ({
+  id,
+  display_name: `region ${id}`,
+  country: 'LU',
+  ...changes,
+});
+const faults = (...regions: RegionConfiguration[]) =>
+  checkRegions(regions).map(({ path, message }) => `${path} ${message}`);
+
+describe('the regions file', () => {
+  it('names ids and names that stand in it twice', () => {
+    expect(faults(region(1), region(1, { display_name: 'another' }))).toEqual([
+      'regions.1.id stands in the file twice',
+    ]);
+    expect(faults(region(1), region(2, { display_name: 'region 1' }))).toEqual([
+      'regions.1.display_name stands in the file twice',
+    ]);
+  });
+
+  it.each(['127.64.0.0/16', '10.0.0.0/8', '203.0.113.7/32', '192.168.1.0/30'])('takes the range %s', (vip_range) => {
+    expect(faults(region(1, { vip_range }))).toEqual([]);
+  });
+
+  it.each([
+    ['127.64.0.1/16', 'must be an IPv4 network'],
+    ['127.64.0.1', 'must be an IPv4 network'],
+    ['fd00::/64', 'must be an IPv4 network'],
+    ['', 'must be an IPv4 network'],
+    ['10.0.0.0/33', 'must be an IPv4 network'],
+    ['0.0.0.0/0', 'must be a network of /8 or longer'],
+    ['0.0.0.0/8', 'is a unspecified network'],
+    ['224.0.0.0/8', 'is a multicast network'],
+  ])('refuses the range %j', (vip_range, why) => {
+    expect(faults(region(1, { vip_range }))).toEqual([expect.stringContaining(`regions.0.vip_range ${why}`)]);
+  });
+
+  it('gives no address to two regions, as one process may serve both', () => {
+    const [wide, narrow] = [{ vip_range: '127.64.0.0/16' }, { vip_range: '127.64.9.0/24' }];
+    const overlap = (other: string) => [`regions.1.vip_range overlaps ${other} of the region "region 1"`];
+    expect(faults(region(1, wide), region(2, narrow))).toEqual(overlap('127.64.0.0/16'));
+    expect(faults(region(1, narrow), region(2, wide))).toEqual(overlap('127.64.9.0/24'));
+    expect(faults(region(1, wide), region(2, { vip_range: '127.65.0.0/16' }))).toEqual([]);
+  });
+});

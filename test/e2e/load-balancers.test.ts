@@ -1,0 +1,141 @@
+/** The whole story of a load balancer on real HAProxy: the API on one side, HTTP through its address on the other. */
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { openYard, until } from '../processes.ts';
+import type { Running, Yard } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const parts = ['haproxy', 'root'] as const;
+const balancers = '/cloud/v1/loadbalancers/1/1';
+
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers over the API and HTTP', () => {
+  let yard: Yard;
+  let server: Running;
+  let port: number;
+  let address: string;
+  let path: string;
+  const members: Server[] = [];
+
+  const member = async (name: string): Promise<number> => {
+    const listening = createServer((_request, response) => void response.end(name));
+    members.push(listening);
+    await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+    return (listening.address() as AddressInfo).port;
+  };
+  const end = (i: number) =>
+    new Promise<unknown>((resolve) => {
+      members[i]!.closeAllConnections();
+      members[i]!.close(resolve);
+    });
+  const through = async () => (await fetch(`http://${address}:${port}/`, { headers: { connection: 'close' } })).text();
+  const answers = async () => new Set(await Promise.all(Array.from({ length: 8 }, through)));
+  const shown = async () => (await yard.get(path)).body;
+
+  beforeAll(async () => {
+    yard = await openYard({
+      CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
+      CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy',
+    });
+    server = await yard.start(['start']);
+    port = await freePort();
+  });
+  afterAll(async () => {
+    yard?.cleanUp();
+    for (const listening of members) listening.close();
+  });
+
+  it('says that its load balancers are real', async () => {
+    expect(server.stdout()).toMatch(/load balancers +haproxy +real +load balancers by HAProxy/);
+    expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
+      { driver: 'simulated' },
+      { driver: 'haproxy', real: true, healthy: true },
+    ]);
+  });
+
+  it('balances when the one task of its creation has finished', async () => {
+    const monitor = { type: 'HTTP', delay: 1, timeout: 1, max_retries: 1, max_retries_down: 1, url_path: '/' };
+    const pool = {
+      name: 'a pool',
+      protocol: 'HTTP',
+      lb_algorithm: 'ROUND_ROBIN',
+      healthmonitor: monitor,
+      members: [
+        { address: '127.0.0.1', protocol_port: await member('one') },
+        { address: '127.0.0.1', protocol_port: await member('two') },
+      ],
+    };
+    const listeners = [{ name: 'web', protocol: 'HTTP', protocol_port: port, pools: [pool] }];
+    const task = await yard.ended(await yard.post(balancers, { name: 'a balancer', listeners }));
+    expect(task).toMatchObject({ state: 'FINISHED', task_type: 'create_loadbalancer', error: null });
+    path = `${balancers}/${task.created_resources.loadbalancers[0]}`;
+    address = (await shown()).vip_address;
+    expect(address).toMatch(/^127\.64\./);
+    expect(await answers()).toEqual(new Set(['one', 'two']));
+    await until(async () => (await shown()).operating_status === 'ONLINE', 5, 'online');
+  });
+
+  it('shows within two seconds of the monitor that a member is gone, and counts what went through', async () => {
+    await end(1);
+    await until(async () => (await shown()).operating_status === 'DEGRADED', 4, 'degraded');
+    expect(await answers()).toEqual(new Set(['one']));
+    const tree = (await yard.get(`${path}/status`)).body;
+    const statuses = tree.listeners[0].pools[0].members.map((part: any) => part.operating_status);
+    expect(statuses).toEqual(['ONLINE', 'ERROR']);
+    const stats = async () => (await yard.get(`${path}?show_stats=true`)).body.stats;
+    await until(async () => (await stats()).total_connections >= 16, 15, 'counted');
+    expect((await stats()).bytes_out).toBeGreaterThan(16 * 'one'.length);
+  });
+
+  it('is switched off and on again', async () => {
+    const patch = async (up: boolean) =>
+      yard.ended(await yard.patch(path.replace('/v1/', '/v2/'), { admin_state_up: up }));
+    expect((await patch(false)).state).toBe('FINISHED');
+    await expect(through()).rejects.toThrow();
+    await until(async () => (await shown()).operating_status === 'OFFLINE', 4, 'offline');
+    expect((await patch(true)).state).toBe('FINISHED');
+    expect(await through()).toBe('one');
+  });
+
+  it('goes on while the server is restarted, and when the server was killed', async () => {
+    const killed = server.kill();
+    expect(await through()).toBe('one');
+    await killed;
+    expect(await through()).toBe('one');
+    server = await yard.start(['start']);
+    expect(await through()).toBe('one');
+    expect((await yard.ended(await yard.post(`${path}/failover`, {}))).state).toBe('FINISHED');
+    expect(await through()).toBe('one');
+  });
+
+  it('is gone when its deletion has finished', async () => {
+    expect((await yard.ended(await yard.delete(path))).state).toBe('FINISHED');
+    expect((await yard.get(path)).status).toBe(404);
+    await expect(through()).rejects.toThrow();
+  });
+
+  it('is not served by a start that was told to pretend, and served again by the next one', async () => {
+    const pool = {
+      name: 'a pool',
+      protocol: 'HTTP',
+      lb_algorithm: 'ROUND_ROBIN',
+      members: [{ address: '127.0.0.1', protocol_port: await member('three') }],
+    };
+    const listeners = [{ name: 'web', protocol: 'HTTP', protocol_port: port, pools: [pool] }];
+    const task = await yard.ended(await yard.post(balancers, { name: 'a balancer', listeners }));
+    address = (await yard.get(`${balancers}/${task.created_resources.loadbalancers[0]}`)).body.vip_address;
+    expect(await through()).toBe('three');
+    expect((await server.stop()).code).toBe(0);
+    await expect(through()).rejects.toThrow();
+    const pretending = await yard.start(['start'], { CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated' });
+    expect(pretending.stdout()).toMatch(/load balancers +simulated +SIMULATED/);
+    await expect(through()).rejects.toThrow();
+    expect((await pretending.stop()).code).toBe(0);
+    await yard.start(['start']);
+    expect(await through()).toBe('three');
+  });
+});

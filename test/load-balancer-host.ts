@@ -1,0 +1,106 @@
+/**
+ * A host of load balancers in memory that a test can look into, hold, break and rob, and whose proxy says of members and
+ * listeners what the test wants.
+ */
+import type {
+  DesiredLoadBalancer,
+  ListenerCounters,
+  LoadBalancerDriver,
+  LoadBalancerReading,
+  MemberHealth,
+} from '../src/drivers/load-balancer.ts';
+import { DriverError } from '../src/errors/driver-error.ts';
+import { createSteering } from './drivers.ts';
+import type { Steering } from './drivers.ts';
+
+export interface LoadBalancerCall {
+  method: 'apply' | 'remove';
+  id: string;
+  /** What `apply` was asked for. */
+  desired?: DesiredLoadBalancer;
+}
+
+export interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadBalancerCall> {
+  /** What is on the host, and what was put aside. A test may take from it and add to it. */
+  readonly balancers: Map<string, DesiredLoadBalancer>;
+  readonly quarantined: Map<string, DesiredLoadBalancer>;
+  /** Every `apply` that was done, oldest first. */
+  readonly log: DesiredLoadBalancer[];
+  /** By member id; others are UP where there is a monitor, and UNCHECKED where there is none. */
+  readonly health: Map<string, MemberHealth>;
+  /** By listener id; others are at zero. */
+  readonly traffic: Map<string, Partial<ListenerCounters>>;
+  /** False: the proxy does not answer. */
+  answers: boolean;
+}
+
+const still: ListenerCounters = {
+  activeConnections: 0,
+  totalConnections: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  requestErrors: 0,
+};
+
+/** `real` makes the engine look for drift. */
+export function createTestLoadBalancerHost({ real = false } = {}): TestLoadBalancerHost {
+  const balancers = new Map<string, DesiredLoadBalancer>();
+  const quarantined = new Map<string, DesiredLoadBalancer>();
+  const log: DesiredLoadBalancer[] = [];
+  const steering = createSteering<LoadBalancerCall>();
+  const host: Omit<TestLoadBalancerHost, keyof Steering<LoadBalancerCall>> = {
+    name: 'test',
+    real,
+    balancers,
+    quarantined,
+    log,
+    health: new Map(),
+    traffic: new Map(),
+    answers: true,
+    status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
+    start: async () => undefined,
+    stop: async () => undefined,
+    async apply(desired, signal) {
+      await steering.call({ method: 'apply', id: desired.id, desired }, signal, () => {
+        balancers.set(desired.id, structuredClone(desired));
+        log.push(structuredClone(desired));
+      });
+      return { changed: [], reloaded: false };
+    },
+    async remove(id, signal) {
+      await steering.call({ method: 'remove', id }, signal, () => balancers.delete(id));
+    },
+    list: async () => [...balancers.keys()],
+    async quarantine(id) {
+      const balancer = balancers.get(id);
+      if (balancer) quarantined.set(id, balancer);
+      balancers.delete(id);
+    },
+    async read() {
+      if (!host.answers) {
+        throw new DriverError('no answer, for a test', { customerMessage: 'the proxy is busy', retryable: true });
+      }
+      return [...balancers.values()].map((balancer) => reading(balancer, host));
+    },
+    counters: () => ({ reloads: 0, runtimeChanges: 0 }),
+  };
+  return Object.defineProperties(host, Object.getOwnPropertyDescriptors(steering)) as TestLoadBalancerHost;
+}
+
+function reading(
+  { id, listeners, pools }: DesiredLoadBalancer,
+  { health, traffic }: Pick<TestLoadBalancerHost, 'health' | 'traffic'>,
+): LoadBalancerReading {
+  const members = pools.flatMap((pool) =>
+    pool.members.map((member) => {
+      const found = member.enabled ? (pool.monitor ? 'UP' : 'UNCHECKED') : 'MAINT';
+      return [member.id, health.get(member.id) ?? found] as const;
+    }),
+  );
+  const listening = listeners.filter((listener) => listener.enabled);
+  return {
+    id,
+    members: new Map(members),
+    listeners: new Map(listening.map((listener) => [listener.id, { ...still, ...traffic.get(listener.id) }])),
+  };
+}
