@@ -14,6 +14,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
+import { patientPool } from './patient-pool.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
 import type { Placed } from './tasks.ts';
@@ -85,26 +86,19 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       if (retired || shutdown.aborted) return;
       retired = true;
       log.warn('the job queue lost the database; starting another one');
-      // It prints a trace for each of its queries that breaks while it stops: those in flight may break before.
-      void sleep(100)
-        .then(() => runner?.stop())
-        .catch(() => {});
+      void runner?.stop().catch(() => {});
       starting = retry(shutdown, start);
     };
     const events: WorkerEvents = new EventEmitter();
     events.on('pool:create', ({ workerPool }) => void keepLock(db, workerPool.id, over.signal, retire));
-    events.on('worker:getJob:error', retire);
-    events.on('pool:fatalError', retire);
     const mine = (runner = await run({
-      pgPool: db.$client,
+      pgPool: patientPool(db.$client, shutdown, retire),
       concurrency: options.concurrency,
       taskList: taskList(options, shutdown),
       noHandleSignals: true,
       pollInterval: 1000,
       events,
       logger: quiet(log),
-      // Without batches it does not await the statement that ends a job: where that fails, Node would end.
-      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     }));
     const end = () => {
       over.abort();

@@ -19,8 +19,8 @@ const unavailable = {
 let yard: Yard;
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  yard?.cleanUp();
   for (const close of closing.splice(0)) await close();
+  yard?.cleanUp();
 });
 
 const create = async (name: string) => yard.post(shares, newShare(name, await defaultNetwork(yard)));
