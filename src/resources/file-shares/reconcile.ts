@@ -78,6 +78,7 @@ async function recordObserved(
   await store.update(tx, share.id, {
     connectionPoint: observed.connectionPoint,
     observedSize: observed.sizeGib,
+    observedReal: current.observedReal || deps.driver.real,
     observedGeneration: share.generation,
     // A change that came meanwhile has set its own status, and its own job ends it.
     ...(current.generation === share.generation && { status: 'available' as const }),

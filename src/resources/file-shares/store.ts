@@ -74,7 +74,7 @@ const insertShare = prepared(
 
 export type NewFileShare = Omit<
   FileShareRow,
-  'status' | 'observedSize' | 'connectionPoint' | 'generation' | 'observedGeneration' | 'deletedAt'
+  'status' | 'observedSize' | 'observedReal' | 'connectionPoint' | 'generation' | 'observedGeneration' | 'deletedAt'
 >;
 
 /** Counts the share too, so this is the statement to run late: it locks the project's count until the commit. */
