@@ -13,6 +13,7 @@ import type { Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { noticeLostHost } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { patientPool } from './patient-pool.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
@@ -49,7 +50,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const utils = await makeWorkerUtils({ pgPool: db.$client, logger: quiet(log) });
   const pools = await startPools(options, shutdown.signal);
   await beat(options, id);
-  await findDrift(options);
+  await findDrift(options).catch((error: unknown) =>
+    log.warn({ err: error }, 'the host cannot be compared with the rows'),
+  );
   const timers = [
     every(beatSeconds, shutdown.signal, log, () => beat(options, id)),
     every(beatSeconds, shutdown.signal, log, takeover(db, utils, log)),
@@ -127,6 +130,7 @@ async function keepLock(db: Db, poolId: string, over: AbortSignal, lost: () => v
       const client = await db.$client.connect();
       const broken = new Promise<void>((resolve) => client.once('end', resolve));
       try {
+        await client.query(noticeLostHost);
         await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
         await Promise.race([broken, ended]);
       } finally {
