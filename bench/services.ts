@@ -1,6 +1,7 @@
 /** The services in this process, on the server's database: to record their statements and to seed rows. */
 import { systemClock } from '../src/platform/clock.ts';
 import { connect } from '../src/platform/db.ts';
+import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { readSettings } from '../src/platform/settings.ts';
 import { root } from '../src/main/root.ts';
@@ -13,7 +14,8 @@ import type { Workplace } from './workplace.ts';
 export async function openServices(workplace: Workplace, cloudyard: Cloudyard): Promise<Services> {
   const db = connect({ ...cloudyard.database, name: 'bench', poolSize: 2, log: silentLogger });
   const configuration = readConfiguration(configurationFiles(readSettings({}, root, false)), silentLogger);
-  const services = await createServices({ db, clock: systemClock, log: silentLogger, configuration });
+  const keyring = createKeyring([]);
+  const services = await createServices({ db, clock: systemClock, log: silentLogger, configuration, keyring });
   workplace.closing(async () => {
     services.caches.stop();
     await db.$client.end();

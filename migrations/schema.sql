@@ -107,6 +107,25 @@ CREATE TABLE "regions" (
 	"created_at" timestamp with time zone NOT NULL
 );
 
+CREATE TABLE "secrets" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"secret_type" text NOT NULL,
+	"kind" text,
+	"payload" "bytea" NOT NULL,
+	"content_type" text NOT NULL,
+	"algorithm" text,
+	"bit_length" integer,
+	"mode" text,
+	"expiration" timestamp with time zone,
+	"not_after" timestamp with time zone,
+	"subject_names" text[] NOT NULL,
+	"creator_task_id" uuid NOT NULL,
+	"created_at" timestamp with time zone NOT NULL
+);
+
 CREATE TABLE "subnets" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" integer NOT NULL,
@@ -176,6 +195,7 @@ ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk"
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
@@ -189,6 +209,7 @@ CREATE INDEX "networks_project" ON "networks" USING btree ("project_id","region_
 CREATE UNIQUE INDEX "networks_default" ON "networks" USING btree ("project_id","region_id") WHERE "networks"."is_default";
 CREATE UNIQUE INDEX "projects_name" ON "projects" USING btree ("client_id","name") WHERE "projects"."deleted_at" is null;
 CREATE UNIQUE INDEX "projects_default" ON "projects" USING btree ("client_id") WHERE "projects"."is_default" and "projects"."deleted_at" is null;
+CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");

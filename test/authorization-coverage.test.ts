@@ -152,6 +152,7 @@ const formats: Record<string, string> = {
   'ip-address': '10.0.0.1',
   'date-time': '2026-11-20T09:52:52Z',
   'iso-date-time': '2026-11-20T09:52:52Z',
+  password: 'x',
   uri: 'http://127.0.0.1/',
   email: 'a@example.com',
 };

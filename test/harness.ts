@@ -2,7 +2,7 @@
  * A whole Cloudyard in one test file: a database of its own, a clock that the test holds, the API by `inject`, and a
  * worker with a driver of the test's choice. Everything is gone afterwards.
  */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
@@ -15,6 +15,7 @@ import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
+import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
 import { startWorker } from '../src/tasks/worker.ts';
@@ -96,9 +97,10 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const log = options.log ?? silentLogger;
   const db = connect({ ...connection, poolSize: 10, log });
   const clock = createTestClock();
+  const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
-  const services = await createServices({ db, clock, log, configuration });
+  const services = await createServices({ db, clock, log, configuration, keyring });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });

@@ -5,6 +5,7 @@ import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
 import { brokenConstraint, transaction } from '../platform/db.ts';
+import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../quota/kinds.ts';
@@ -136,6 +137,7 @@ async function withServices(settings: Settings, work: (services: Services) => Pr
       clock: systemClock,
       log,
       configuration,
+      keyring: openKeyFile(settings.keyFile),
     });
     await services.clients.bootstrap();
     await work(services);

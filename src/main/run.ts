@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
+import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -63,7 +64,8 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   await migrate(database.connection);
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
-  const services = await createServices({ db, clock: systemClock, log, configuration });
+  const keyring = openKeyFile(settings.keyFile);
+  const services = await createServices({ db, clock: systemClock, log, configuration, keyring });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();

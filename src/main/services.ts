@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
+import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
@@ -24,6 +25,7 @@ import { createClientQuotas } from '../resources/quotas/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
+import { createSecrets } from '../resources/secrets/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
@@ -77,8 +79,14 @@ export function readConfiguration(files: { regions: string; quotas: string }, lo
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
-export async function createServices(deps: { db: Db; clock: Clock; log: Logger; configuration: Configuration }) {
-  const { db, clock, configuration } = deps;
+export async function createServices(deps: {
+  db: Db;
+  clock: Clock;
+  log: Logger;
+  configuration: Configuration;
+  keyring: Keyring;
+}) {
+  const { db, clock, configuration, keyring } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
   const idempotency = createIdempotency(clock);
@@ -88,9 +96,10 @@ export async function createServices(deps: { db: Db; clock: Clock; log: Logger; 
   const shared = { db, clock, tasks, quota, idempotency, regions, caches };
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
+  const secrets = createSecrets({ ...shared, keyring, usedBy: [] });
   const projects = createProjects({
     ...shared,
-    usedBy: [networks.usesOfProject, subnets.usesOfProject, fileSharesOfProject],
+    usedBy: [networks.usesOfProject, subnets.usesOfProject, secrets.usesOfProject, fileSharesOfProject],
   });
   const clients = createClients({ ...shared, projects, networks });
   return {
@@ -104,6 +113,7 @@ export async function createServices(deps: { db: Db; clock: Clock; log: Logger; 
     regions,
     networks,
     subnets,
+    secrets,
     projects,
     clients,
     tokens: createTokens(shared),

@@ -71,7 +71,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
   const drivers = await startDrivers(settings, log);
   for (const driver of allDrivers(drivers)) closing.push(driver.stop);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { clock, tasks, metrics, idempotency } = services;
+  const { clock, tasks, metrics, idempotency, secrets } = services;
   metrics.watchDatabase('worker', db);
   const worker = await startWorker({
     db,
@@ -84,7 +84,10 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     reconcilers: createReconcilers({ ...services, db }, drivers),
     driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
     onDriverError: metrics.countDriverError,
-    duties: [{ seconds: 3600, work: () => idempotency.forget(db) }],
+    duties: [
+      { seconds: 3600, work: () => idempotency.forget(db) },
+      { seconds: 3600, work: secrets.reencrypt },
+    ],
   });
   closing.push(worker.stop);
   return drivers;

@@ -3,7 +3,7 @@
  * docs/operating.md lists them; settings.test.ts holds the two together.
  */
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
 export interface Settings {
   /** Where the API listens. */
@@ -16,6 +16,8 @@ export interface Settings {
   /** Any PostgreSQL 15 or newer; the embedded one when absent. */
   databaseUrl: string | undefined;
   databasePoolSize: number;
+  /** Keys that secrets are encrypted with; servers and workers on all hosts have the same. Absolute. */
+  keyFile: string;
   /** The admin token `<id>$<secret>` that the first start would otherwise make up. */
   bootstrapToken: string | undefined;
   /** YAML files; absent: the ones that ship in config/. */
@@ -46,6 +48,7 @@ export const settingNames = [
   'CLOUDYARD_DATA_DIR',
   'DATABASE_URL',
   'CLOUDYARD_DATABASE_POOL_SIZE',
+  'CLOUDYARD_KEY_FILE',
   'CLOUDYARD_BOOTSTRAP_TOKEN',
   'CLOUDYARD_REGIONS_FILE',
   'CLOUDYARD_QUOTAS_FILE',
@@ -89,6 +92,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
   };
 
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
+  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
   const nfsPort = whole('CLOUDYARD_NFS_PORT', 2049, 1, 65535);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken))
@@ -97,9 +101,10 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
-    dataDir: resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data'),
+    dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: whole('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
+    keyFile: resolve(root, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),

@@ -12,6 +12,8 @@ import { quotaRoutes } from './quotas/routes.ts';
 import type { ClientQuotas } from './quotas/service.ts';
 import { regionRoutes } from './regions/routes.ts';
 import type { Regions } from './regions/service.ts';
+import { secretRoutes } from './secrets/routes.ts';
+import type { Secrets } from './secrets/service.ts';
 import { subnetRoutes } from './subnets/routes.ts';
 import type { Subnets } from './subnets/service.ts';
 import { taskRoutes } from './tasks/routes.ts';
@@ -23,6 +25,7 @@ export interface ResourceServices {
   regions: Regions;
   networks: Networks;
   subnets: Subnets;
+  secrets: Secrets;
   fileShares: FileShares;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
@@ -34,6 +37,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   regionRoutes(services.regions),
   networkRoutes(services.networks),
   subnetRoutes(services.subnets),
+  secretRoutes(services.secrets),
   fileShareRoutes(services.fileShares),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),

@@ -6,6 +6,7 @@ import { createApi } from '../../main/api.ts';
 import { createServices, readConfiguration } from '../../main/services.ts';
 import { connect } from '../../platform/db.ts';
 import type { ConnectionOptions } from '../../platform/db.ts';
+import { createKeyring } from '../../platform/encryption.ts';
 import { silentLogger } from '../../platform/log.ts';
 
 const cloud = useCloudyard({ driver: null });
@@ -15,7 +16,8 @@ const files = { regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' };
 async function anotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
   const db = connect({ ...connection, poolSize: 2, log: silentLogger });
   const configuration = readConfiguration(files, silentLogger);
-  const services = await createServices({ db, clock: of.clock, log: silentLogger, configuration });
+  const keyring = createKeyring([]);
+  const services = await createServices({ db, clock: of.clock, log: silentLogger, configuration, keyring });
   const app = await createApi(services, { log: silentLogger, rateLimit: 0 });
   return {
     services,

@@ -1,0 +1,158 @@
+/** What is encrypted comes back for its own context only; keys are rotated by a line at the top of a file. */
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createKeyring, EncryptionError, openKeyFile } from './encryption.ts';
+
+const aKey = (id: string) => ({ id, key: randomBytes(32) });
+const old = aKey('old');
+const current = aKey('current');
+const keyring = createKeyring([current, old]);
+
+const plaintexts = fc.uint8Array({ maxLength: 300 });
+const contexts = fc.string({ maxLength: 40 });
+
+describe('a keyring', () => {
+  it('gives back what it encrypted', () => {
+    fc.assert(
+      fc.property(plaintexts, contexts, (plaintext, context) => {
+        const ciphertext = keyring.encrypt(plaintext, context);
+        expect(keyring.decrypt(ciphertext, context)).toEqual(Buffer.from(plaintext));
+        expect(keyring.isCurrent(ciphertext)).toBe(true);
+      }),
+    );
+  });
+
+  it('refuses a ciphertext in which any bit was changed, that was cut, or that grew', () => {
+    fc.assert(
+      fc.property(plaintexts, contexts, fc.nat(), (plaintext, context, at) => {
+        const ciphertext = keyring.encrypt(plaintext, context);
+        const bit = at % (ciphertext.length * 8);
+        const changed = Buffer.from(ciphertext);
+        changed[bit >> 3]! ^= 1 << (bit & 7);
+        for (const bad of [
+          changed,
+          ciphertext.subarray(0, at % ciphertext.length),
+          Buffer.concat([ciphertext, changed]),
+        ])
+          expect(() => keyring.decrypt(bad, context)).toThrow(EncryptionError);
+      }),
+    );
+  });
+
+  it('refuses a ciphertext that belongs to something else', () => {
+    fc.assert(
+      fc.property(plaintexts, contexts, contexts, (plaintext, context, other) => {
+        fc.pre(context !== other);
+        expect(() => keyring.decrypt(keyring.encrypt(plaintext, context), other)).toThrow(/was changed or belongs to/);
+      }),
+    );
+  });
+
+  it('reads what an older key encrypted, and says that it is not current', () => {
+    fc.assert(
+      fc.property(plaintexts, contexts, (plaintext, context) => {
+        const ciphertext = createKeyring([old]).encrypt(plaintext, context);
+        expect(keyring.decrypt(ciphertext, context)).toEqual(Buffer.from(plaintext));
+        expect(keyring.isCurrent(ciphertext)).toBe(false);
+        expect(keyring.isCurrent(keyring.encrypt(plaintext, context))).toBe(true);
+      }),
+    );
+  });
+
+  it('encrypts the same twice to different bytes, none of which show it', () => {
+    const plaintext = Buffer.from('a private key');
+    const [one, two] = [keyring.encrypt(plaintext, 'a'), keyring.encrypt(plaintext, 'a')];
+    expect(one).not.toEqual(two);
+    expect(one.includes('private')).toBe(false);
+  });
+
+  it('names the key that is missing, or that has another value, and never the plaintext', () => {
+    const ciphertext = createKeyring([aKey('lost')]).encrypt(Buffer.from('hush'), 'secret:1');
+    expect(() => keyring.decrypt(ciphertext, 'secret:1')).toThrow(
+      'secret:1 was encrypted with the key lost, which is not in the keyring',
+    );
+    expect(() => createKeyring([aKey('lost')]).decrypt(ciphertext, 'secret:1')).toThrow(/another key has this id/);
+    expect(() => createKeyring([]).encrypt(Buffer.from('hush'), 'secret:1')).toThrow(/no key to encrypt with/);
+    expect(() => keyring.decrypt(Buffer.from('hush'), 'secret:1')).toThrow(/^secret:1 is no ciphertext/);
+  });
+});
+
+describe('a key file', () => {
+  let directory: string;
+  let file: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'cloudyard-keys-'));
+    file = join(directory, 'secret.keys');
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+  const line = ({ id, key }: { id: string; key: Buffer }) => `${id} ${key.toString('base64')}\n`;
+
+  it('is made when something is first encrypted, for its owner only', () => {
+    const first = openKeyFile(file);
+    expect(readdirSync(directory)).toEqual([]);
+    const ciphertext = first.encrypt(Buffer.from('hush'), 'a');
+    expect(readdirSync(directory)).toEqual(['secret.keys']);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toMatch(/^key-[0-9a-f]{8} [A-Za-z0-9+/]{43}=\n$/);
+    expect(openKeyFile(file).decrypt(ciphertext, 'a').toString()).toBe('hush');
+  });
+
+  it('is not made by who only decrypts', () => {
+    const ciphertext = keyring.encrypt(Buffer.from('hush'), 'a');
+    expect(() => openKeyFile(file).decrypt(ciphertext, 'a')).toThrow(`there is no key file ${file}`);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('is made once by many processes at once, and all of them use it', () => {
+    const module = JSON.stringify(new URL('./encryption.ts', import.meta.url).href);
+    const script = `
+      import { openKeyFile } from ${module};
+      const ciphertext = openKeyFile(${JSON.stringify(file)}).encrypt(Buffer.from('hush'), 'a');
+      process.stdout.write(ciphertext.toString('base64'));`;
+    const shell = Array.from({ length: 4 }, (_, i) => `"$NODE" --input-type=module -e "$SCRIPT" > ${i} &`).join(' ');
+    const env = { ...process.env, NODE: process.execPath, SCRIPT: script };
+    spawnSync('sh', ['-c', `${shell} wait`], { cwd: directory, env });
+    const ring = openKeyFile(file);
+    for (let i = 0; i < 4; i++) {
+      const ciphertext = Buffer.from(readFileSync(join(directory, String(i)), 'utf8'), 'base64');
+      expect(ring.decrypt(ciphertext, 'a').toString()).toBe('hush');
+    }
+    expect(readdirSync(directory).sort()).toEqual(['0', '1', '2', '3', 'secret.keys']);
+  });
+
+  it('may get a new first line while processes run; once all is encrypted anew the old line may go', () => {
+    writeFileSync(file, line(old));
+    const ring = openKeyFile(file);
+    const before = ring.encrypt(Buffer.from('hush'), 'a');
+    writeFileSync(file, `# rotated today\n\n${line(current)}${line(old)}`);
+    expect(ring.isCurrent(before)).toBe(false);
+    const after = ring.encrypt(ring.decrypt(before, 'a'), 'a');
+    expect(ring.isCurrent(after)).toBe(true);
+    writeFileSync(file, line(current));
+    expect(ring.decrypt(after, 'a').toString()).toBe('hush');
+    expect(() => ring.decrypt(before, 'a')).toThrow(`the key old, which is not in ${file}`);
+  });
+
+  it('that is broken is named with its line, without what stands there', () => {
+    const cases: [string, string][] = [
+      [`${line(old)}hush\n`, ':2 is not an id'],
+      [`id ${randomBytes(31).toString('base64')}\n`, ':1 is not an id'],
+      [`${line(old)}${line(old)}`, ':2: the id old is there twice'],
+      ['# nothing\n', ' has no key to encrypt with'],
+    ];
+    for (const [text, message] of cases) {
+      writeFileSync(file, text);
+      expect(() => openKeyFile(file).encrypt(Buffer.from('x'), 'a')).toThrow(`${file}${message}`);
+    }
+  });
+
+  it('that cannot be made is named, too', () => {
+    const nowhere = join(directory, 'absent', 'secret.keys');
+    expect(() => openKeyFile(nowhere).encrypt(Buffer.from('x'), 'a')).toThrow(`${nowhere} cannot be made (ENOENT)`);
+  });
+});

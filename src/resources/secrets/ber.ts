@@ -1,0 +1,113 @@
+/**
+ * Reads BER, the encoding of PKCS#12 bundles and revocation lists. It reads lengths of both forms (Java and old
+ * Windows write the indefinite one), and judges nothing else: what it gives goes on to OpenSSL.
+ */
+export interface Element {
+  /** The identifier byte: class, constructed bit, number. */
+  tag: number;
+  /** Of a primitive element. */
+  content: Buffer;
+  /** Of a constructed element. */
+  children: Element[];
+  /** All of it, with tag and length. */
+  whole: Buffer;
+}
+
+export class BerError extends Error {}
+
+export const tags = {
+  integer: 0x02,
+  octets: 0x04,
+  oid: 0x06,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  /** [0], constructed. */
+  zero: 0xa0,
+} as const;
+
+const constructed = 0x20;
+const endOfContents = 0x00;
+const maxDepth = 50;
+const nothing = Buffer.alloc(0);
+
+/** The one element that the bytes are. @throws BerError */
+export function readBer(bytes: Buffer): Element {
+  const { element, end } = readAt(bytes, 0, 0);
+  if (end !== bytes.length) throw new BerError('there are bytes after the end');
+  return element;
+}
+
+/** The nth child, which has to have the tag. @throws BerError */
+export function child(parent: Element, nth: number, tag: number): Element {
+  const found = parent.children[nth];
+  if (found?.tag !== tag) throw new BerError('an element is missing or of another type');
+  return found;
+}
+
+/** A string of bytes, also one in pieces. @throws BerError */
+export function octetsOf(element: Element): Buffer {
+  if ((element.tag & constructed) === 0) return element.content;
+  return Buffer.concat(element.children.map(octetsOf));
+}
+
+/** An object identifier as hex, for comparing. */
+export function oidOf(element: Element): string {
+  return element.content.toString('hex');
+}
+
+/** A whole number of up to 48 bits; infinity for a larger one. */
+export function integerOf(element: Element): number {
+  const { content } = element;
+  if (content.length === 0 || content[0]! >= 0x80) throw new BerError('a number is not positive');
+  return content.length > 6 ? Infinity : content.readUIntBE(0, content.length);
+}
+
+function readAt(bytes: Buffer, start: number, depth: number): { element: Element; end: number } {
+  if (depth > maxDepth) throw new BerError('it is nested too deeply');
+  const tag = byteAt(bytes, start);
+  if ((tag & 0x1f) === 0x1f) throw new BerError('a tag is too large');
+  const { length, from } = lengthAt(bytes, start + 1);
+  const isConstructed = (tag & constructed) !== 0;
+  if (length === null && !isConstructed) throw new BerError('a length is missing');
+  const end = length === null ? bytes.length : from + length;
+  if (end > bytes.length) throw new BerError('it ends too early');
+  if (!isConstructed) {
+    const content = bytes.subarray(from, end);
+    return { element: { tag, content, children: [], whole: bytes.subarray(start, end) }, end };
+  }
+  const { children, at } = childrenAt(bytes.subarray(0, end), from, length === null, depth + 1);
+  return { element: { tag, content: nothing, children, whole: bytes.subarray(start, at) }, end: at };
+}
+
+/** Up to the end of the bytes, or of the mark that ends an indefinite length. */
+function childrenAt(bytes: Buffer, from: number, toMark: boolean, depth: number): { children: Element[]; at: number } {
+  const children: Element[] = [];
+  let at = from;
+  while (toMark || at < bytes.length) {
+    if (toMark && byteAt(bytes, at) === endOfContents) {
+      if (byteAt(bytes, at + 1) !== 0) throw new BerError('a mark of an end is broken');
+      return { children, at: at + 2 };
+    }
+    const { element, end } = readAt(bytes, at, depth);
+    children.push(element);
+    at = end;
+  }
+  return { children, at };
+}
+
+/** `null`: indefinite. */
+function lengthAt(bytes: Buffer, at: number): { length: number | null; from: number } {
+  const first = byteAt(bytes, at);
+  if (first < 0x80) return { length: first, from: at + 1 };
+  if (first === 0x80) return { length: null, from: at + 1 };
+  const size = first & 0x7f;
+  if (size > 4 || at + 1 + size > bytes.length) throw new BerError('a length is too large');
+  return { length: bytes.readUIntBE(at + 1, size), from: at + 1 + size };
+}
+
+function byteAt(bytes: Buffer, at: number): number {
+  const byte = bytes[at];
+  if (byte === undefined) throw new BerError('it ends too early');
+  return byte;
+}

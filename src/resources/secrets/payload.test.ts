@@ -1,0 +1,364 @@
+/** What payloads are taken, what becomes of them, and that every other one is refused with words, whatever it is. */
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires } from '../../../test/requires.ts';
+import { readPayload, readTlsPayload } from './payload.ts';
+import type { Reading } from './payload.ts';
+import { readPem, writePem } from './pem.ts';
+import { maxPayloadBytes } from './schema.ts';
+import type { SecretType } from './schema.ts';
+import { aCertificate, aKey, aRevocationList, der, keyPemOf } from './test-certificates.ts';
+
+const now = new Date();
+const days = (count: number) => new Date(now.getTime() + count * 86_400_000);
+
+const root = aCertificate({ name: 'root' });
+const middle = aCertificate({ name: 'middle', issuer: root });
+const leaf = aCertificate({ name: 'leaf', issuer: middle, dnsNames: ['a.example', '*.b.example'] });
+const stranger = aCertificate({ name: 'stranger' });
+const encrypted = leaf.key.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' }) as string;
+
+const tls = (changes: object = {}) => ({
+  certificate: leaf.pem,
+  certificate_chain: middle.pem + root.pem,
+  private_key: leaf.keyPem,
+  ...changes,
+});
+const read = (changes: object = {}) => readTlsPayload(tls(changes), now);
+const readV1 = (type: SecretType, payload: string | Buffer) =>
+  readPayload(type, Buffer.from(payload).toString('base64'), now);
+const told = ({ contents, faults }: Reading) => {
+  expect(contents === null).toBe(faults.length > 0);
+  return faults.map(({ path, message }) => `${path}: ${message}`);
+};
+const pemOf = ({ contents }: Reading) => contents!.plaintext.toString();
+/** The common names of the certificates, in their order, and `key`. */
+const orderOf = (reading: Reading) =>
+  readPem(pemOf(reading)).map(({ label, bytes }) =>
+    label === 'CERTIFICATE' ? new X509Certificate(bytes).subject.replace('CN=', '') : label,
+  );
+
+describe('a certificate with its chain and key', () => {
+  it('is kept as PEM: the certificate, its issuers, the key', () => {
+    const { contents, faults } = read();
+    expect(faults).toEqual([]);
+    expect(contents!.plaintext.toString()).toBe(leaf.pem + middle.pem + root.pem + leaf.keyPem);
+    expect(contents).toMatchObject({
+      kind: 'certificate',
+      algorithm: 'ec',
+      bitLength: 256,
+      notAfter: new X509Certificate(leaf.pem).validToDate,
+      subjectNames: ['a.example', '*.b.example'],
+    });
+  });
+
+  it('may be of RSA, EC or Ed25519, and sign itself', () => {
+    const made = (['rsa', 'ec', 'ed25519'] as const).map((type) => {
+      const own = aCertificate({ key: aKey(type) });
+      return read({ certificate: own.pem, certificate_chain: '', private_key: own.keyPem }).contents!;
+    });
+    expect(made.map(({ algorithm, bitLength }) => [algorithm, bitLength])).toEqual([
+      ['rsa', 2048],
+      ['ec', 256],
+      ['ed25519', 256],
+    ]);
+    expect(made[0]!.subjectNames).toEqual(['test.example']);
+  });
+
+  it('is put in order, with the chain behind it, in any order, twice, or behind the certificate itself', () => {
+    const ordered = ['leaf', 'middle', 'root', 'PRIVATE KEY'];
+    expect(orderOf(read({ certificate_chain: root.pem + middle.pem }))).toEqual(ordered);
+    expect(orderOf(read({ certificate_chain: leaf.pem + root.pem + middle.pem + middle.pem }))).toEqual(ordered);
+    expect(orderOf(read({ certificate: leaf.pem + middle.pem, certificate_chain: root.pem }))).toEqual(ordered);
+    expect(orderOf(read({ certificate_chain: ' \n' }))).toEqual(['leaf', 'PRIVATE KEY']);
+  });
+
+  it('may come with the text that programs write around PEM, which is dropped', () => {
+    const noisy = `Bag Attributes\n  bind *:80 #\n${leaf.pem.replaceAll('\n', '\r\n')}subject=CN=leaf\n`;
+    const sec1 = `-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${keyPemOf(leaf.key, 'sec1')}`;
+    expect(pemOf(read({ certificate: noisy, private_key: sec1 }))).toBe(pemOf(read()));
+    const rsa = aCertificate({ key: aKey('rsa') });
+    const pkcs1 = { certificate: rsa.pem, certificate_chain: '', private_key: keyPemOf(rsa.key, 'pkcs1') };
+    expect(pemOf(read(pkcs1))).toBe(rsa.pem + rsa.keyPem);
+  });
+
+  it.each([
+    ['certificate', 'hello', 'payload.certificate: has no certificate in PEM (-----BEGIN CERTIFICATE-----)'],
+    ['certificate', '', 'payload.certificate: has no certificate in PEM (-----BEGIN CERTIFICATE-----)'],
+    ['certificate', leaf.pem.slice(0, -10), /^payload.certificate: is broken PEM: block 1 has no line -----END/],
+    [
+      'certificate',
+      leaf.pem.replace('M', '!'),
+      'payload.certificate: is broken PEM: block 1 (CERTIFICATE) is not base64',
+    ],
+    ['certificate', writePem('CERTIFICATE', Buffer.from('x')), 'payload.certificate: it is not an X.509 certificate'],
+    ['certificate', leaf.keyPem, 'payload.certificate: has a PRIVATE KEY; it may have certificates only'],
+    ['certificate_chain', 'hello', /^payload.certificate_chain: has no certificate in PEM/],
+    [
+      'certificate_chain',
+      middle.pem + writePem('CERTIFICATE', Buffer.from('x')),
+      'payload.certificate_chain: certificate 2 is not an X.509 certificate',
+    ],
+    [
+      'certificate_chain',
+      middle.pem + stranger.pem,
+      'payload.certificate_chain: certificate 2 issued neither the certificate nor another one of its chain',
+    ],
+    ['certificate_chain', root.pem, /certificate 1 issued neither/],
+    ['private_key', 'hello', 'payload.private_key: has no private keys in PEM; it must have one'],
+    ['private_key', leaf.keyPem + leaf.keyPem, 'payload.private_key: has 2 private keys in PEM; it must have one'],
+    ['private_key', leaf.keyPem + leaf.pem, 'payload.private_key: has a CERTIFICATE, which does not belong there'],
+    ['private_key', writePem('PRIVATE KEY', Buffer.from('x')), 'payload.private_key: the private key does not parse'],
+    [
+      'private_key',
+      writePem('DSA PRIVATE KEY', Buffer.from('x')),
+      /^payload.private_key: TLS takes no DSA PRIVATE KEY/,
+    ],
+    [
+      'private_key',
+      writePem('PRIVATE KEY', Buffer.alloc(6145)),
+      'payload.private_key: the private key has 6145 bytes; it may have 6144 (RSA of 8192 bits has fewer)',
+    ],
+    ['private_key', encrypted, 'payload.private_key: the private key is encrypted; send it without a passphrase'],
+    ['private_key', stranger.keyPem, 'payload.private_key: the private key does not belong to the certificate'],
+  ])('names what is wrong in %s', (field, text, fault) => {
+    const [first, ...more] = told(read({ [field]: text }));
+    expect(first).toEqual(typeof fault === 'string' ? fault : expect.stringMatching(fault));
+    expect(more).toEqual([]);
+  });
+
+  it('of the old encrypted form is known as encrypted, too', () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const old = privateKey.export({ type: 'pkcs1', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' }) as string;
+    expect(old).toContain('Proc-Type: 4,ENCRYPTED');
+    expect(told(read({ private_key: old }))).toEqual([
+      'payload.private_key: the private key is encrypted; send it without a passphrase',
+    ]);
+  });
+
+  it('is refused with a key whose public half alone belongs to it', () => {
+    const bytes = readPem(leaf.keyPem)[0]!.bytes;
+    // The private half of a P-256 key in PKCS#8 begins at byte 36.
+    bytes[50]! ^= 1;
+    expect(told(read({ private_key: writePem('PRIVATE KEY', bytes) }))).toEqual([
+      'payload.private_key: the private key does not belong to the certificate',
+    ]);
+  });
+
+  it('is refused before and after its time, and so is a chain', () => {
+    const dated = (notBefore: Date, notAfter: Date) => {
+      const authority = aCertificate({ name: 'dated', notBefore, notAfter });
+      const own = aCertificate({ issuer: authority, notBefore, notAfter });
+      return read({ certificate: own.pem, certificate_chain: authority.pem, private_key: own.keyPem });
+    };
+    const at = (date: Date) => `${date.toISOString().slice(0, 19)}Z`;
+    expect(told(dated(days(-9), days(-1)))).toEqual([
+      `payload.certificate: the certificate expired on ${at(days(-1))}`,
+      `payload.certificate_chain: the certificate expired on ${at(days(-1))}`,
+    ]);
+    expect(told(dated(days(1), days(9)))).toEqual([
+      `payload.certificate: the certificate is not valid before ${at(days(1))}`,
+      `payload.certificate_chain: the certificate is not valid before ${at(days(1))}`,
+    ]);
+  });
+
+  it('is refused where OpenSSL would not serve it', () => {
+    const weak = aCertificate({ key: aKey('rsa', 1024) });
+    expect(told(read({ certificate: weak.pem, certificate_chain: '', private_key: weak.keyPem }))).toEqual([
+      'payload.certificate: OpenSSL does not serve it: ee key too small',
+    ]);
+  });
+
+  it('is refused for its size, also that of a chain', () => {
+    expect(told(read({ certificate_chain: ' '.repeat(maxPayloadBytes) }))[0]).toMatch(
+      /^payload: has \d+ bytes; it may/,
+    );
+    expect(told(read({ certificate_chain: middle.pem.repeat(21) }))).toEqual([
+      'payload.certificate_chain: there are 21 certificates beside the first; a chain has at most 20',
+    ]);
+  });
+
+  it('is told all that is wrong at once', () => {
+    const old = aCertificate({ notAfter: days(-1), notBefore: days(-2) });
+    const faults = told(read({ certificate: old.pem, certificate_chain: `${stranger.pem}${root.pem}` }));
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual([
+      'payload.certificate',
+      'payload.private_key',
+      'payload.certificate_chain',
+      'payload.certificate_chain',
+    ]);
+  });
+});
+
+describe('a payload in base64', () => {
+  it('may be a certificate with its key wherever it stands', async () => {
+    const reading = await readV1('certificate', root.pem + leaf.keyPem + middle.pem + leaf.pem);
+    expect(orderOf(reading)).toEqual(['leaf', 'middle', 'root', 'PRIVATE KEY']);
+    expect(reading.contents).toMatchObject({ kind: 'certificate', algorithm: 'ec', bitLength: 256 });
+  });
+
+  it('may be CA certificates, of which one has to be good', async () => {
+    const old = aCertificate({ name: 'old', notBefore: days(-9), notAfter: days(-1) });
+    for (const type of ['certificate', 'public', 'opaque'] as const) {
+      const reading = await readV1(type, old.pem + root.pem);
+      expect(reading.contents).toMatchObject({ kind: 'ca', notAfter: new X509Certificate(root.pem).validToDate });
+      expect(orderOf(reading)).toEqual(['old', 'root']);
+    }
+    expect(told(await readV1('certificate', old.pem))).toEqual([expect.stringContaining('the certificate expired on')]);
+    expect((await readV1('certificate', new X509Certificate(root.pem).raw)).contents).toMatchObject({ kind: 'ca' });
+  });
+
+  it('may be revocation lists, all of which have to be good', async () => {
+    const [long, short, endless] = [days(30), days(10), null].map((end) => aRevocationList(root, end));
+    const reading = await readV1('certificate', long! + short! + endless!);
+    expect(reading.contents).toMatchObject({ kind: 'crl', algorithm: null });
+    expect(reading.contents!.notAfter!.toISOString().slice(0, 19)).toBe(days(10).toISOString().slice(0, 19));
+    expect(pemOf(reading)).toBe(long! + short! + endless!);
+    expect((await readV1('opaque', endless!)).contents).toMatchObject({ kind: 'crl', notAfter: null });
+    expect(told(await readV1('certificate', long! + aRevocationList(root, days(-1))))).toEqual([
+      expect.stringContaining('payload: revocation list 2 expired on'),
+    ]);
+    expect(told(await readV1('certificate', long! + root.pem))).toEqual([
+      'payload: has revocation lists and something else; send them apart',
+    ]);
+    expect(told(await readV1('certificate', writePem('X509 CRL', Buffer.from('x'))))).toEqual([
+      'payload: the revocation list does not parse',
+    ]);
+  });
+
+  it('may be a key', async () => {
+    const rsa = aKey('rsa');
+    const publicPem = new X509Certificate(root.pem).publicKey.export({ type: 'spki', format: 'pem' });
+    expect((await readV1('private', leaf.keyPem)).contents).toMatchObject({ kind: null, algorithm: 'ec' });
+    const pkcs8 = rsa.export({ type: 'pkcs8', format: 'der' });
+    expect((await readV1('private', pkcs8)).contents).toMatchObject({ kind: null, algorithm: 'rsa', bitLength: 2048 });
+    expect((await readV1('public', publicPem)).contents).toMatchObject({ kind: null, algorithm: 'ec' });
+    expect(told(await readV1('private', encrypted))).toEqual([expect.stringContaining('is encrypted')]);
+    expect(told(await readV1('private', 'hello'))).toEqual(['payload: the private key does not parse']);
+    expect(told(await readV1('public', 'hello'))).toEqual([expect.stringContaining('payload: is neither')]);
+    expect(told(await readV1('public', leaf.pem + leaf.keyPem))).toEqual([
+      'payload: is neither a public key nor CA certificates',
+    ]);
+  });
+
+  it('may be any bytes where nobody says what they are, and is used for nothing then', async () => {
+    const bytes = Buffer.from([0, 255, 128]);
+    for (const type of ['opaque', 'symmetric'] as const) {
+      expect((await readV1(type, bytes)).contents).toMatchObject({ kind: null, plaintext: bytes, algorithm: null });
+    }
+    expect((await readV1('passphrase', 'pässword')).contents).toMatchObject({ kind: null });
+    expect(told(await readV1('passphrase', bytes))).toEqual(['payload: is not text in UTF-8']);
+    const mismatched = await readV1('opaque', leaf.pem + stranger.keyPem);
+    expect(mismatched.contents).toMatchObject({ kind: null, subjectNames: [] });
+  });
+
+  it('is refused where it is not what its type says', async () => {
+    expect(told(await readPayload('opaque', 'not base64!', now))).toEqual(['payload: is not base64']);
+    expect(told(await readPayload('opaque', ' \n', now))).toEqual(['payload: is empty']);
+    expect(told(await readV1('opaque', Buffer.alloc(maxPayloadBytes + 1)))).toEqual([
+      `payload: has ${maxPayloadBytes + 1} bytes; it may have ${maxPayloadBytes}`,
+    ]);
+    const neither = 'payload: is neither PEM, nor a PKCS#12 bundle, nor an X.509 certificate';
+    expect(told(await readV1('certificate', 'hello, test string\n'))).toEqual([neither]);
+    expect(told(await readV1('certificate', leaf.keyPem))).toEqual([expect.stringContaining('has no certificate')]);
+    expect(told(await readV1('certificate', leaf.pem + stranger.keyPem))).toEqual([
+      'payload: the private key does not belong to the certificate',
+    ]);
+  });
+
+  it('takes base64 in lines, as programs write it', async () => {
+    const lines = Buffer.from(leaf.pem + leaf.keyPem)
+      .toString('base64')
+      .replace(/.{76}/g, '$&\n');
+    expect((await readPayload('certificate', lines, now)).contents).toMatchObject({ kind: 'certificate' });
+  });
+});
+
+describe.skipIf(!requires('haproxy'))('what is taken', () => {
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'cloudyard-secrets-'));
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const file = (name: string, { contents }: Reading) => {
+    writeFileSync(join(directory, name), contents!.plaintext);
+    return join(directory, name);
+  };
+
+  it('is loaded by HAProxy', async () => {
+    const pairs = (['rsa', 'ec', 'ed25519'] as const).map((type) => {
+      const own = aCertificate({ issuer: middle, key: aKey(type) });
+      return file(type, read({ certificate: own.pem, private_key: own.keyPem }));
+    });
+    const ca = file('ca', await readV1('certificate', root.pem + middle.pem));
+    const crl = file('crl', await readV1('certificate', aRevocationList(root) + aRevocationList(middle)));
+    const configuration = join(directory, 'haproxy.cfg');
+    const lines = [
+      'defaults',
+      '  mode http',
+      '  timeout connect 1s',
+      '  timeout client 1s',
+      '  timeout server 1s',
+      'frontend f',
+      ...pairs.map((pem, i) => `  bind 127.0.0.1:${20001 + i} ssl crt ${pem}`),
+      '  default_backend b',
+      'backend b',
+      `  server s 127.0.0.1:1 ssl verify required ca-file ${ca} crl-file ${crl} crt ${pairs[0]}`,
+    ];
+    writeFileSync(configuration, `${lines.join('\n')}\n`);
+    const checked = spawnSync('haproxy', ['-c', '-f', configuration], { encoding: 'utf8' });
+    expect(checked.stderr + checked.stdout).toContain('Configuration file is valid');
+  });
+});
+
+describe('any bytes', () => {
+  const types = fc.constantFrom<SecretType>('certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric');
+  const pieces = fc.constantFrom(leaf.pem, leaf.keyPem, encrypted, aRevocationList(root), '-----BEGIN ', '-----', '\n');
+  const texts = fc.array(fc.oneof(pieces, fc.string({ maxLength: 10 })), { maxLength: 6 }).map((all) => all.join(''));
+  /** Nested elements of random tags. */
+  const elements = fc.letrec<{ node: Buffer }>((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 6 },
+      fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes)),
+      fc
+        .tuple(fc.constantFrom(0x30, 0x02, 0x06, 0x04, 0xa0, 0x24), fc.array(tie('node'), { maxLength: 4 }))
+        .map(([tag, parts]) => der(tag, ...parts)),
+    ),
+  })).node;
+
+  it('are taken or refused, never broken by', async () => {
+    const version = Buffer.from('020103', 'hex');
+    const bundles = elements.map((element) => der(0x30, version, element));
+    const bytes = fc.oneof(
+      texts.map((text) => Buffer.from(text)),
+      elements,
+      bundles,
+    );
+    await fc.assert(
+      fc.asyncProperty(types, bytes, async (type, payload) => {
+        const { contents, faults } = await readV1(type, payload);
+        expect(contents === null).toBe(faults.length > 0);
+      }),
+      { numRuns: 1000 },
+    );
+    fc.assert(
+      fc.property(texts, texts, texts, (certificate, certificate_chain, private_key) => {
+        const { contents, faults } = read({ certificate, certificate_chain, private_key });
+        expect(contents === null).toBe(faults.length > 0);
+      }),
+    );
+  });
+
+  it('that are deep or endless are refused soon', async () => {
+    const deep = Buffer.from('3080', 'hex');
+    const nested = Buffer.concat(Array.from({ length: 60_000 }, () => deep));
+    expect(told(await readV1('certificate', nested))).toHaveLength(1);
+    const begins = '-----BEGIN CERTIFICATE-----\n'.repeat(9000);
+    expect(told(await readV1('certificate', begins))).toHaveLength(1);
+  });
+});

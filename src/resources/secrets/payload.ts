@@ -1,0 +1,197 @@
+/** From what a customer sends to what is stored: one PEM text, or bytes that nobody looks into. */
+import { isUtf8 } from 'node:buffer';
+import { createPublicKey } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import type { FieldError } from '../../errors/catalogue.ts';
+import { judgeAuthorities, judgePair, readCertificates, readPrivateKey, readPrivateKeyBytes } from './certificates.ts';
+import type { Found, PlacedCertificate, PlacedKey } from './certificates.ts';
+import { asKept, ofAuthorities, ofLists, ofPair } from './contents.ts';
+import type { Contents } from './contents.ts';
+import { fromBase64, isPem, PemError, readPem } from './pem.ts';
+import type { PemBlock } from './pem.ts';
+import { BundleError, isBundle, readBundle } from './pkcs12.ts';
+import { readRevocationLists } from './revocation-lists.ts';
+import { maxPayloadBytes } from './schema.ts';
+import type { CreateSecret, SecretType } from './schema.ts';
+
+/** The contents; null when there are faults. */
+export interface Reading {
+  contents: Contents | null;
+  faults: FieldError[];
+}
+
+/** The payload of v2: a certificate, its chain and its key. */
+export function readTlsPayload(payload: CreateSecret['payload'], now: Date): Reading {
+  const bytes = Object.values(payload).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > maxPayloadBytes) return refused(tooLarge(bytes));
+  const own = certificatesIn(payload.certificate, 'payload.certificate');
+  const hasChain = payload.certificate_chain.trim() !== '';
+  const chain = hasChain ? certificatesIn(payload.certificate_chain, 'payload.certificate_chain') : nothing;
+  const key = privateKeyIn(payload.private_key, 'payload.private_key');
+  const [leaf, ...rest] = own.found;
+  const { pair, faults } = judgePair(leaf, [...rest, ...chain.found], key.found[0], now);
+  return reading(pair && ofPair(pair), [...own.faults, ...chain.faults, ...key.faults, ...faults]);
+}
+
+const field = 'payload';
+const nothing = { found: [], faults: [] };
+
+/** The payload of v1: one field, so every fault has its path. */
+export async function readPayload(type: SecretType, base64: string, now: Date): Promise<Reading> {
+  const bytes = fromBase64(base64);
+  if (!bytes) return refused('is not base64');
+  if (bytes.length === 0) return refused('is empty');
+  if (bytes.length > maxPayloadBytes) return refused(tooLarge(bytes.length));
+  switch (type) {
+    case 'certificate':
+      return readCertificate(bytes, now);
+    case 'public': {
+      const key = publicKeyOf(bytes);
+      if (key) return reading(asKept(bytes, key));
+      const read = await readCertificate(bytes, now);
+      const isPublic = !read.contents || read.contents.kind === 'ca';
+      return isPublic ? read : refused('is neither a public key nor CA certificates');
+    }
+    case 'private':
+      return readPrivate(bytes);
+    case 'passphrase':
+      return isUtf8(bytes) ? reading(asKept(bytes)) : refused('is not text in UTF-8');
+    case 'symmetric':
+      return reading(asKept(bytes));
+    case 'opaque': {
+      // Nobody says what it is. A sound certificate can be used as one; anything else is kept as it came.
+      const { contents } = await readCertificate(bytes, now);
+      return reading(contents ?? asKept(bytes));
+    }
+  }
+}
+
+/** A bundle; PEM of a certificate with its key, of CA certificates, or of revocation lists; a certificate in DER. */
+async function readCertificate(bytes: Buffer, now: Date): Promise<Reading> {
+  if (isPem(bytes.toString('latin1'))) return readPemCertificate(bytes.toString('latin1'), now);
+  if (isBundle(bytes)) return readBundleCertificate(bytes, now);
+  const { found } = readCertificates([bytes], field);
+  if (found.length === 0) return refused('is neither PEM, nor a PKCS#12 bundle, nor an X.509 certificate');
+  return readingOfAuthorities(found, [], now);
+}
+
+function readPemCertificate(text: string, now: Date): Reading {
+  const { found: blocks, faults } = blocksIn(text, field);
+  if (faults.length > 0) return reading(null, faults);
+  if (blocks.some(isRevocationList)) {
+    if (!blocks.every(isRevocationList)) return refused('has revocation lists and something else; send them apart');
+    const lists = readRevocationLists(blocks, field, now);
+    return reading(ofLists(lists.found), lists.faults);
+  }
+  const certificates = certificatesAmong(blocks, field);
+  if (blocks.every(isCertificate)) return readingOfAuthorities(certificates.found, certificates.faults, now);
+  const key = privateKeyAmong(blocks, field, ['CERTIFICATE']);
+  return readingOfPair(certificates, key, now);
+}
+
+async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading> {
+  try {
+    const bundle = await readBundle(bytes);
+    const certificates = readCertificates(bundle.certificates, field);
+    const [key, ...more] = bundle.privateKeys;
+    if (!key) return readingOfAuthorities(certificates.found, certificates.faults, now);
+    if (more.length > 0) return refused(`has ${more.length + 1} private keys; it must have one`);
+    return readingOfPair(certificates, readPrivateKeyBytes(key, 'pkcs8', field), now);
+  } catch (error) {
+    if (error instanceof BundleError) return refused(error.message);
+    throw error;
+  }
+}
+
+/** The certificate is the one that the key belongs to, wherever it stands. */
+function readingOfPair(certificates: Found<PlacedCertificate>, key: Found<PlacedKey>, now: Date): Reading {
+  const [placedKey] = key.found;
+  const own = placedKey && certificates.found.find((placed) => placed.certificate.checkPrivateKey(placedKey.key));
+  const leaf = own ?? certificates.found[0];
+  const others = certificates.found.filter((certificate) => certificate !== leaf);
+  const { pair, faults } = judgePair(leaf, others, placedKey, now);
+  const missing = certificates.found.length + certificates.faults.length === 0 ? [hasNo('certificate', field)] : [];
+  return reading(pair && ofPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
+}
+
+function readingOfAuthorities(found: PlacedCertificate[], faults: FieldError[], now: Date): Reading {
+  if (found.length + faults.length === 0) return reading(null, [hasNo('certificate', field)]);
+  const all = [...faults, ...judgeAuthorities(found, now)];
+  if (all.length > 0) return reading(null, all);
+  return reading(ofAuthorities(found.map(({ certificate }) => certificate)));
+}
+
+function readPrivate(bytes: Buffer): Reading {
+  const text = bytes.toString('latin1');
+  const { found, faults } = isPem(text) ? privateKeyIn(text, field) : readPrivateKeyBytes(bytes, 'pkcs8', field);
+  return reading(found[0] ? asKept(bytes, found[0].key) : null, faults);
+}
+
+/** PEM, or DER of its one common form. A certificate has a public key, too, but is one of the other kinds. */
+function publicKeyOf(bytes: Buffer): KeyObject | null {
+  try {
+    if (!isPem(bytes.toString('latin1'))) return createPublicKey({ key: bytes, format: 'der', type: 'spki' });
+    const [block, ...more] = readPem(bytes.toString('latin1'));
+    if (!block?.label.endsWith('PUBLIC KEY') || more.length > 0) return null;
+    return createPublicKey({ key: block.bytes, format: 'der', type: block.label === 'PUBLIC KEY' ? 'spki' : 'pkcs1' });
+  } catch {
+    return null;
+  }
+}
+
+const isCertificate = (block: PemBlock) => block.label === 'CERTIFICATE';
+const isRevocationList = (block: PemBlock) => block.label === 'X509 CRL';
+
+function certificatesIn(text: string, path: string): Found<PlacedCertificate> {
+  const { found: blocks, faults } = blocksIn(text, path);
+  if (faults.length > 0) return { found: [], faults };
+  const other = blocks.find((block) => !isCertificate(block));
+  if (other) return { found: [], faults: [{ path, message: `has a ${other.label}; it may have certificates only` }] };
+  if (blocks.length === 0) return { found: [], faults: [hasNo('certificate', path)] };
+  return certificatesAmong(blocks, path);
+}
+
+function certificatesAmong(blocks: PemBlock[], path: string): Found<PlacedCertificate> {
+  const encoded = blocks.filter(isCertificate).map((block) => block.bytes);
+  return readCertificates(encoded, path);
+}
+
+function privateKeyIn(text: string, path: string): Found<PlacedKey> {
+  const { found: blocks, faults } = blocksIn(text, path);
+  return faults.length > 0 ? { found: [], faults } : privateKeyAmong(blocks, path, []);
+}
+
+/** The one private key of a field in which blocks of the `other` labels may stand, too. */
+function privateKeyAmong(blocks: PemBlock[], path: string, other: string[]): Found<PlacedKey> {
+  // OpenSSL writes the curve before a key of its old form.
+  const known = ['EC PARAMETERS', ...other];
+  const stranger = blocks.find(({ label }) => !label.endsWith('PRIVATE KEY') && !known.includes(label));
+  if (stranger)
+    return { found: [], faults: [{ path, message: `has a ${stranger.label}, which does not belong there` }] };
+  return readPrivateKey(blocks, path);
+}
+
+function blocksIn(text: string, path: string): Found<PemBlock> {
+  try {
+    return { found: readPem(text), faults: [] };
+  } catch (error) {
+    if (!(error instanceof PemError)) throw error;
+    return { found: [], faults: [{ path, message: `is broken PEM: ${error.message}` }] };
+  }
+}
+
+function hasNo(what: string, path: string): FieldError {
+  return { path, message: `has no ${what} in PEM (-----BEGIN ${what.toUpperCase()}-----)` };
+}
+
+function tooLarge(bytes: number): string {
+  return `has ${bytes} bytes; it may have ${maxPayloadBytes}`;
+}
+
+function reading(contents: Contents | null, faults: FieldError[] = []): Reading {
+  return { contents: faults.length > 0 ? null : contents, faults };
+}
+
+function refused(message: string): Reading {
+  return reading(null, [{ path: field, message }]);
+}

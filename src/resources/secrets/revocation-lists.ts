@@ -1,0 +1,56 @@
+/** Judges certificate revocation lists (RFC 5280, section 5), which `node:crypto` does not know. */
+import { createSecureContext } from 'node:tls';
+import type { FieldError } from '../../errors/catalogue.ts';
+import { withZone } from '../../platform/clock.ts';
+import { child, readBer, tags } from './ber.ts';
+import type { Element } from './ber.ts';
+import type { Found } from './certificates.ts';
+import { writePem } from './pem.ts';
+import type { PemBlock } from './pem.ts';
+
+export interface RevocationList {
+  pem: string;
+  /** Null: the list does not say. */
+  nextUpdate: Date | null;
+}
+
+export function readRevocationLists(blocks: PemBlock[], path: string, now: Date): Found<RevocationList> {
+  const found: RevocationList[] = [];
+  const faults: FieldError[] = [];
+  for (const [i, { bytes }] of blocks.entries()) {
+    const which = blocks.length > 1 ? `revocation list ${i + 1}` : 'the revocation list';
+    const list = revocationListOf(bytes);
+    if (!list) faults.push({ path, message: `${which} does not parse` });
+    else if (list.nextUpdate && now > list.nextUpdate) {
+      // OpenSSL refuses every certificate that it would have to look up in it.
+      faults.push({ path, message: `${which} expired on ${withZone(list.nextUpdate)}` });
+    } else found.push(list);
+  }
+  return { found, faults };
+}
+
+function revocationListOf(bytes: Buffer): RevocationList | null {
+  const pem = writePem('X509 CRL', bytes);
+  try {
+    createSecureContext({ crl: pem, ca: [] });
+    const list = child(readBer(bytes), 0, tags.sequence);
+    const [thisUpdate, nextUpdate] = list.children.filter(isTime).map(timeOf);
+    return thisUpdate ? { pem, nextUpdate: nextUpdate ?? null } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Those of the revoked certificates lie deeper. */
+function isTime({ tag }: Element): boolean {
+  return tag === tags.utcTime || tag === tags.generalizedTime;
+}
+
+/** `YYMMDDHHMMSSZ` of 1950 to 2049, or `YYYYMMDDHHMMSSZ`. */
+function timeOf({ tag, content }: Element): Date {
+  const text = content.toString('latin1');
+  const full = tag === tags.generalizedTime ? text : `${text < '50' ? '20' : '19'}${text}`;
+  const date = new Date(full.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
+  if (Number.isNaN(date.getTime())) throw new RangeError('not a time');
+  return date;
+}
