@@ -9,7 +9,7 @@ import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker';
-import type { Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
+import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -24,6 +24,8 @@ const beatSeconds = 2;
 const graceSeconds = 4;
 const unconvergedSeconds = 10;
 const queueGarbageSeconds = 3600;
+/** A job that was replaced while it ran, and whose worker then died, stays as one that has failed for good. */
+const garbage: CleanupTask[] = ['GC_JOB_QUEUES', 'DELETE_PERMAFAILED_JOBS'];
 /** First key of the advisory locks that stand for living pools. */
 const poolLocks = 0x636c6f75;
 
@@ -59,7 +61,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(unconvergedSeconds, shutdown.signal, log, () => requeueUnconverged(options)),
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
-    every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: ['GC_JOB_QUEUES'] })),
+    every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: garbage })),
     every(queueGarbageSeconds, shutdown.signal, log, () => forgetDeadWorkers(db)),
   ];
   return {
