@@ -27,8 +27,6 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
   const pool = new pg.Pool({
     ...connection,
     max: poolSize ?? defaultPoolSize,
-    // Statements that are not waited for one by one are sent at once.
-    pipeline: true,
     application_name: name ?? 'cloudyard',
     connectionTimeoutMillis: 5000,
     keepAlive: true,
@@ -86,49 +84,6 @@ export function prepared<Row extends pg.QueryResultRow>(name: string, text: stri
     const result = await (on.$client as pg.Pool).query<Row>({ name, text, values });
     return result.rows;
   };
-}
-
-/**
- * A `prepared` read of single rows by key. Those that are under way at the same time share one connection of the pool,
- * which sends them without waiting for the answers before: half the work for both sides, because hardly any of them has
- * to wake the other. Answers come in the order of the questions, so nothing slow may be read like this.
- */
-export function preparedRead<Row extends pg.QueryResultRow>(name: string, text: string) {
-  return async (on: Db | Tx, ...values: unknown[]): Promise<Row[]> => {
-    const query = { name, text, values };
-    const pool = on.$client;
-    const result = pool instanceof pg.Pool ? await readShared<Row>(pool, query) : await pool.query<Row>(query);
-    return result.rows;
-  };
-}
-
-interface SharedConnection {
-  client: Promise<pg.PoolClient>;
-  reads: number;
-}
-
-const sharedConnections = new WeakMap<pg.Pool, SharedConnection>();
-
-async function readShared<Row extends pg.QueryResultRow>(pool: pg.Pool, query: pg.QueryConfig) {
-  let shared = sharedConnections.get(pool);
-  if (!shared) sharedConnections.set(pool, (shared = { client: pool.connect(), reads: 0 }));
-  shared.reads += 1;
-  try {
-    return await (await shared.client).query<Row>(query);
-  } catch (error) {
-    // It may be broken: whoever comes next takes another one.
-    if (sharedConnections.get(pool) === shared) sharedConnections.delete(pool);
-    throw error;
-  } finally {
-    shared.reads -= 1;
-    if (shared.reads === 0) {
-      if (sharedConnections.get(pool) === shared) sharedConnections.delete(pool);
-      await shared.client.then(
-        (client) => client.release(),
-        () => {},
-      );
-    }
-  }
 }
 
 /** The SQLSTATE of an error of PostgreSQL, however deep Drizzle wrapped it. */

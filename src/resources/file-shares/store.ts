@@ -1,7 +1,8 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { and, asc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
-import { prepared, preparedRead } from '../../platform/db.ts';
+import { batchedRead } from '../../platform/batched-read.ts';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { rowCounts } from '../../platform/table.ts';
 import { networks } from '../networks/table.ts';
@@ -51,18 +52,19 @@ const asView = (row: { share: FileShareRow } & Omit<FileShareView, keyof FileSha
 };
 
 /** In plain SQL, because building and mapping cost more than the rest of the hottest of all requests. */
-const viewById = preparedRead<FileShareView>(
-  'file_share_view',
+const viewsByIds = prepared<FileShareView>(
+  'file_share_views',
   `select ${columns}, n.name as "networkName", s.name as "subnetName",
           (select t.id from tasks t where t.resource_id = f.id::text and t.state in ('NEW', 'RUNNING')
            order by t.created_on limit 1) as "taskId"
    from file_shares f join networks n on n.id = f.network_id join subnets s on s.id = f.subnet_id
-   where f.id = $1 and f.project_id = $2 and f.region_id = $3`,
+   where f.id = any($1::uuid[])`,
 );
+const viewById = batchedRead<FileShareView>((db, ids) => viewsByIds(db, ids));
 
 export async function view(db: Db, where: Where, id: string): Promise<FileShareView | null> {
-  const [row] = await viewById(db, id, where.projectId, where.regionId);
-  return row ?? null;
+  const share = await viewById(db, id);
+  return share?.projectId === where.projectId && share.regionId === where.regionId ? share : null;
 }
 
 const insertShare = prepared(

@@ -1,6 +1,6 @@
 /** SQL of projects. */
 import { and, asc, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
-import { preparedRead } from '../../platform/db.ts';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { ListProjects } from './schema.ts';
 import { projects } from './table.ts';
@@ -8,7 +8,7 @@ import { projects } from './table.ts';
 export type ProjectRow = typeof projects.$inferSelect;
 export type NewProject = Pick<ProjectRow, 'clientId' | 'name' | 'description' | 'isDefault' | 'createdAt'>;
 
-const readClient = preparedRead<{ client_id: number }>(
+const readClient = prepared<{ client_id: number }>(
   'project_client',
   'select client_id from projects where id = $1 and deleted_at is null',
 );

@@ -1,7 +1,7 @@
 /** What the API reads of tasks and acknowledges; the engine in src/tasks writes everything else. */
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { preparedRead } from '../../platform/db.ts';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { tasks } from '../../tasks/table.ts';
 import type { TaskState } from '../../tasks/table.ts';
@@ -89,7 +89,7 @@ export async function acknowledge(
     );
 }
 
-const ended = preparedRead<{ id: string }>(
+const ended = prepared<{ id: string }>(
   'tasks_ended',
   `select id from tasks where id = any($1::uuid[]) and state in ('FINISHED', 'ERROR')`,
 );

@@ -1,5 +1,5 @@
 import { and, asc, eq, isNull, sql } from 'drizzle-orm';
-import { preparedRead } from '../../platform/db.ts';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
@@ -19,7 +19,7 @@ export interface TokenFacts {
   revoked_at: Date | null;
 }
 
-const select = preparedRead<TokenFacts>(
+const select = prepared<TokenFacts>(
   'token_facts',
   `select t.id, t.secret_hash, t.client_id, c.operator, t.role, t.project_ids, t.expires_at, t.revoked_at
    from tokens t join clients c on c.id = t.client_id where t.key_id = $1`,
