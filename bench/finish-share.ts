@@ -3,6 +3,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
+import { quiet } from './quiet.ts';
 import { quantile } from './rounds.ts';
 import { liftQuotas, newShare, sharesPath } from './shares.ts';
 import type { Row } from './table.ts';
@@ -20,7 +21,10 @@ export async function finishShare(workplace: Workplace): Promise<Row[]> {
   const body = JSON.stringify(await newShare(cloudyard));
   await latencies(client, body, warmUpSeconds);
   const measured: number[][] = [];
-  for (let round = 0; round < rounds; round++) measured.push(await latencies(client, body, seconds));
+  for (let round = 0; round < rounds; round++) {
+    await quiet();
+    measured.push(await latencies(client, body, seconds));
+  }
   const row = (what: string, q: number, bar: number): Row => ({
     what: `create to FINISHED at ${perSecond}/s, ${what}`,
     values: measured.map((round) => quantile(round, q)),

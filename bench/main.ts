@@ -6,6 +6,7 @@ import { createShare } from './create-share.ts';
 import { finishShare } from './finish-share.ts';
 import { getShare } from './get-share.ts';
 import { listShares } from './list-shares.ts';
+import { disturbance } from './quiet.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
 import type { Row } from './table.ts';
@@ -32,7 +33,7 @@ if (unknown.length > 0) {
 
 const rows: Row[] = [];
 for (const name of asked.length > 0 ? asked : Object.keys(benches)) rows.push(...(await run(name)));
-process.stdout.write(`\n${tableOf(rows)}\n`);
+process.stdout.write(`\n${tableOf(rows)}\n${disturbance() ?? ''}\n`);
 process.exit(0);
 
 /** One that breaks shows as a row, and the others still run. */

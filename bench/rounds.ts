@@ -1,3 +1,5 @@
+import { quiet } from './quiet.ts';
+
 /**
  * Measures sides in turn (A B A B …), so that whatever else the machine does meanwhile weighs on all of them alike; the
  * ratio of each round is taken by itself, and the median of the rounds counts.
@@ -11,6 +13,7 @@ export async function interleave<Name extends string>(
   const names = Object.keys(sides) as Name[];
   const figures = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
   for (let round = 0; round < rounds; round++) {
+    await quiet();
     for (const name of names) figures[name].push(await sides[name]());
   }
   return figures;

@@ -14,13 +14,8 @@ import type { Workplace } from './workplace.ts';
 export async function openServices(workplace: Workplace, cloudyard: Cloudyard): Promise<Services> {
   const db = connect({ ...cloudyard.database, name: 'bench', poolSize: 2, log: silentLogger });
   const configuration = readConfiguration(configurationFiles(readSettings({}, root, false)), silentLogger);
-  const services = await createServices({
-    db,
-    clock: systemClock,
-    log: silentLogger,
-    configuration,
-    keyring: createKeyring([]),
-  });
+  const keyring = createKeyring([]);
+  const services = await createServices({ db, clock: systemClock, log: silentLogger, configuration, keyring });
   workplace.closing(async () => {
     services.caches.stop();
     await db.$client.end();

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCloudyard } from './cloudyard.ts';
+import { quiet } from './quiet.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
@@ -9,12 +10,14 @@ const restarts = 3;
 const idleMs = 10_000;
 
 export async function startServer(workplace: Workplace): Promise<Row[]> {
+  await quiet();
   const first = await startCloudyard(workplace, { command: 'start', throughNpm: true });
   await sleep(idleMs);
   const idle = residentMegabytes(first.pid);
   await first.stop();
   const again: number[] = [];
   for (let i = 0; i < restarts; i++) {
+    await quiet();
     const server = await startCloudyard(workplace, { command: 'start', throughNpm: true });
     again.push(server.readyAfterMs / 1000);
     await server.stop();

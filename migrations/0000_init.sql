@@ -58,6 +58,7 @@ CREATE TABLE "file_shares" (
 	"type_name" text NOT NULL,
 	"size" bigint NOT NULL,
 	"observed_size" bigint,
+	"observed_real" boolean DEFAULT false NOT NULL,
 	"network_id" uuid NOT NULL,
 	"subnet_id" uuid NOT NULL,
 	"root_squash" boolean NOT NULL,

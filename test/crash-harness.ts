@@ -42,8 +42,18 @@ export interface CrashFigures {
 }
 
 const never = new AbortController().signal;
-const moments = ['before', 'after'] as const;
+type Moment = 'before' | 'after';
 type Kind = 'fault' | 'death' | 'meddle';
+/** To die before a step is to die after the one before it. */
+const failures: [Kind, Moment][] = [
+  ['fault', 'before'],
+  ['fault', 'after'],
+  ['death', 'after'],
+];
+const visits: [Kind, Moment][] = [
+  ['meddle', 'before'],
+  ['meddle', 'after'],
+];
 
 export async function crashEverywhere<Driver extends object>(given: CrashCase<Driver>): Promise<CrashFigures> {
   const figures: CrashFigures = { steps: 0, injected: 0 };
@@ -69,17 +79,12 @@ export async function crashEverywhere<Driver extends object>(given: CrashCase<Dr
     await undisturbed(id, `a ${kind} ${moment} each step in turn`);
   };
 
-  const kinds: Kind[] = given.meddle ? ['meddle'] : ['fault', 'death'];
-  for (const kind of kinds) {
-    for (const moment of moments) {
-      for (let at = 1; await strikeOnce(kind, moment, at); at++);
-      if (kind !== 'meddle') await strikeInTurn(kind, moment);
-    }
+  for (const [kind, moment] of given.meddle ? visits : failures) {
+    for (let at = 1; await strikeOnce(kind, moment, at); at++);
+    if (kind !== 'meddle') await strikeInTurn(kind, moment);
   }
   return figures;
 }
-
-type Moment = (typeof moments)[number];
 
 class Sabotage extends Error {}
 

@@ -102,8 +102,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const log = options.log ?? silentLogger;
   const db = connect({ ...connection, poolSize: 10, log });
   const clock = createTestClock();
-  const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
+  const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
   const services = await createServices({ db, clock, log, configuration, keyring });
   const { operatorId } = await services.clients.bootstrap();

@@ -13,6 +13,8 @@ const parts = {
   postgresql: ['initdb', 'postgres'],
   haproxy: ['haproxy'],
   nginx: ['nginx'],
+  'iputils-ping': ['ping'],
+  openssl: ['openssl'],
   'docker-registry': ['docker-registry'],
   skopeo: ['skopeo'],
   'qemu-utils': ['qemu-img'],

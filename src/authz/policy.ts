@@ -65,6 +65,12 @@ export const policy = {
   replaceSubnetMetadata: project('member'),
   deleteSubnet: project('member'),
 
+  createSecret: project('member'),
+  createSecretV1: project('member'),
+  listSecrets: project('reader'),
+  getSecret: project('reader'),
+  deleteSecret: project('member'),
+
   createFileShare: project('member'),
   listFileShares: project('reader'),
   getFileShare: project('reader'),
@@ -120,12 +126,6 @@ export const policy = {
   deleteLbPoolHealthMonitor: project('member'),
   createLbPoolMember: project('member'),
   deleteLbPoolMember: project('member'),
-
-  createSecret: project('member'),
-  createSecretV1: project('member'),
-  listSecrets: project('reader'),
-  getSecret: project('reader'),
-  deleteSecret: project('member'),
 
   previewFileSharePrice: project('reader'),
   previewLoadBalancerPrice: project('reader'),

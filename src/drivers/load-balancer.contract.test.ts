@@ -38,7 +38,9 @@ const haproxy = async (): Promise<Subject> => {
 const skipHaproxy = skipReason('haproxy', 'root');
 
 contract('simulated', simulated);
-describe.skipIf(!requires('haproxy', 'root'))(skipHaproxy ?? 'on this host', () => contract('haproxy', haproxy));
+describe.skipIf(!requires('haproxy', 'root'))(skipHaproxy ?? 'on this host', () => {
+  contract('haproxy', haproxy);
+});
 
 function contract(name: string, make: () => Promise<Subject>): void {
   describe(`load balancer driver ${name}`, () => {

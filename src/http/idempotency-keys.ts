@@ -14,23 +14,37 @@ export interface IdempotencyDeps {
 }
 
 export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
-  app.addHook('preHandler', async (request, reply) => {
+  // With callbacks, because every request passes here: see telemetry.ts.
+  app.addHook('preHandler', (request, reply, done) => {
     const key = request.headers['idempotency-key'];
-    if (request.method !== 'POST' || key === undefined || !request.by) return;
-    if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
-      throw invalidInput([{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }]);
-    }
-    // With the query: what a key was used for, it also says there.
-    const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
-    request.by.idempotency = { key, fingerprint, claimed: false };
-    const kept = await deps.recallAnswer(request.by);
-    if (kept) return answer(request, reply, kept.answer);
+    if (request.method !== 'POST' || key === undefined || !request.by) return done();
+    repeatIfKnown(deps, request, reply, key).then((repeated) => {
+      if (!repeated) done();
+    }, done);
   });
-  app.addHook('preSerialization', async (request, reply, payload) => {
+  app.addHook('preSerialization', (request, reply, payload, done) => {
     const claim = request.by?.idempotency;
-    if (claim && !claim.claimed && reply.statusCode < 300) await deps.keepAnswer(request.by, payload);
-    return payload;
+    if (!claim || claim.claimed || reply.statusCode >= 300) return done(null, payload);
+    deps.keepAnswer(request.by, payload).then(() => done(null, payload), done);
   });
+}
+
+/** Notes the key for the transaction to claim, or answers from what was kept under it; then true. */
+async function repeatIfKnown(
+  deps: IdempotencyDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  key: string | string[],
+): Promise<boolean> {
+  if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
+    throw invalidInput([{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }]);
+  }
+  // With the query: what a key was used for, it also says there.
+  const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
+  request.by.idempotency = { key, fingerprint, claimed: false };
+  const kept = await deps.recallAnswer(request.by);
+  if (kept) answer(request, reply, kept.answer);
+  return kept !== undefined;
 }
 
 /** For the error handler: the request lost the race for its key, so the winner's answer is there by now. */

@@ -1,5 +1,6 @@
 /** Routes that are about the server itself: health, metrics, the OpenAPI document and its reference page. */
-import scalar from '@scalar/fastify-api-reference';
+import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -81,9 +82,30 @@ export function systemRoutes(deps: SystemDeps): Routes {
   };
 }
 
+/**
+ * The page's program is 26 MB in memory, so it is loaded by the first who looks at it, in an app of its own: routes
+ * cannot be added to one that listens.
+ */
 function referencePage(app: App): void {
-  void app.register(scalar, {
-    routePrefix: '/docs',
-    configuration: { url: '/openapi.json', telemetry: false, withDefaultFonts: false },
-  } as never);
+  let opened: Promise<FastifyInstance> | undefined;
+  const open = async () => {
+    const { default: scalar } = await import('@scalar/fastify-api-reference');
+    const page = Fastify();
+    await page.register(scalar, {
+      routePrefix: '/docs',
+      configuration: { url: '/openapi.json', telemetry: false, withDefaultFonts: false },
+    } as never);
+    return page;
+  };
+  for (const url of ['/docs', '/docs/*']) {
+    app.get(url, { schema: { hide: true } }, async (request, reply) => {
+      opened ??= open();
+      const answer = await (await opened).inject({ method: 'GET', url: request.url });
+      const { location, 'content-type': type } = answer.headers;
+      reply.code(answer.statusCode);
+      if (location) reply.header('location', location);
+      if (type) reply.type(String(type));
+      return reply.send(answer.rawPayload);
+    });
+  }
 }

@@ -64,13 +64,8 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   await migrate(database.connection);
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
-  const services = await createServices({
-    db,
-    clock: systemClock,
-    log,
-    configuration,
-    keyring: openKeyFile(settings.keyFile),
-  });
+  const keyring = openKeyFile(settings.keyFile);
+  const services = await createServices({ db, clock: systemClock, log, configuration, keyring });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();

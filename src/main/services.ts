@@ -94,7 +94,7 @@ export interface ServicesDeps {
 }
 
 export async function createServices(deps: ServicesDeps) {
-  const { db, clock, configuration } = deps;
+  const { db, clock, configuration, keyring } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
   const idempotency = createIdempotency(clock);
@@ -104,7 +104,7 @@ export async function createServices(deps: ServicesDeps) {
   const shared = { db, clock, tasks, quota, idempotency, regions, caches };
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
-  const secrets = createSecrets({ ...shared, keyring: deps.keyring, usedBy: [usesOfSecret] });
+  const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const projects = createProjects({
     ...shared,
     usedBy: [
@@ -131,6 +131,7 @@ export async function createServices(deps: ServicesDeps) {
     regions,
     networks,
     subnets,
+    secrets,
     projects,
     clients,
     tokens: createTokens(shared),
@@ -144,7 +145,6 @@ export async function createServices(deps: ServicesDeps) {
     }),
     listeners,
     lbPools,
-    secrets,
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews: createTaskViews(shared),

@@ -73,7 +73,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
   const drivers = await startDrivers(settings, log);
   for (const driver of allDrivers(drivers)) closing.push(driver.stop);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { clock, tasks, metrics, idempotency } = services;
+  const { clock, tasks, metrics, idempotency, secrets } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
@@ -87,7 +87,11 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     reconcilers: createReconcilers({ ...services, db }, drivers),
     driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
     onDriverError: metrics.countDriverError,
-    duties: [{ seconds: 3600, work: () => idempotency.forget(db) }, ...createDuties({ clock, db }, drivers, regionIds)],
+    duties: [
+      { seconds: 3600, work: () => idempotency.forget(db) },
+      { seconds: 3600, work: secrets.reencrypt },
+      ...createDuties({ clock, db }, drivers, regionIds),
+    ],
   });
   closing.push(worker.stop);
   return drivers;

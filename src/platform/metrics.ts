@@ -68,7 +68,8 @@ export function createMetrics() {
             .query<{ ready: number; delayed: number; running: number }>(
               `select count(*) filter (where locked_at is null and run_at <= now()) as ready,
                       count(*) filter (where locked_at is null and run_at > now()) as delayed,
-                      count(*) filter (where locked_at is not null) as running from graphile_worker.jobs`,
+                      count(*) filter (where locked_at is not null) as running
+               from graphile_worker.jobs where attempts < max_attempts or locked_at is not null`,
             )
             .catch(() => ({ rows: [{}] }));
           for (const [state, count] of Object.entries(rows[0]!)) this.set({ state }, count);

@@ -66,6 +66,12 @@ describe('settings', () => {
     expect(read({ CLOUDYARD_DATA_DIR: '/srv/cloudyard' }).dataDir).toBe('/srv/cloudyard');
   });
 
+  it('the key file is in the data directory, or where it is said to be', () => {
+    expect(read({}).keyFile).toBe('/checkout/data/secret.keys');
+    expect(read({ CLOUDYARD_DATA_DIR: '/srv/cloudyard' }).keyFile).toBe('/srv/cloudyard/secret.keys');
+    expect(read({ CLOUDYARD_KEY_FILE: '/etc/cloudyard.keys' }).keyFile).toBe('/etc/cloudyard.keys');
+  });
+
   it('shares are mounted from where the API listens, and from loopback where that is everywhere', () => {
     expect(read({ CLOUDYARD_HOST: '10.0.0.5' }).nfsHost).toBe('10.0.0.5');
     expect(read({ CLOUDYARD_HOST: '0.0.0.0' }).nfsHost).toBe('127.0.0.1');

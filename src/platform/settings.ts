@@ -16,6 +16,8 @@ export interface Settings {
   /** Any PostgreSQL 15 or newer; the embedded one when absent. */
   databaseUrl: string | undefined;
   databasePoolSize: number;
+  /** Keys that secrets are encrypted with; servers and workers on all hosts have the same. Absolute. */
+  keyFile: string;
   /** The admin token `<id>$<secret>` that the first start would otherwise make up. */
   bootstrapToken: string | undefined;
   /** YAML files; absent: the ones that ship in config/. */
@@ -33,8 +35,6 @@ export interface Settings {
   nfsMountPort: number;
   /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
   loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
-  /** Where the keys lie that secrets are encrypted with; every server and worker of a database needs the same. */
-  keyFile: string;
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
   /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
@@ -50,6 +50,7 @@ export const settingNames = [
   'CLOUDYARD_DATA_DIR',
   'DATABASE_URL',
   'CLOUDYARD_DATABASE_POOL_SIZE',
+  'CLOUDYARD_KEY_FILE',
   'CLOUDYARD_BOOTSTRAP_TOKEN',
   'CLOUDYARD_REGIONS_FILE',
   'CLOUDYARD_QUOTAS_FILE',
@@ -61,7 +62,6 @@ export const settingNames = [
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
   'CLOUDYARD_LOAD_BALANCER_DRIVER',
-  'CLOUDYARD_KEY_FILE',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
@@ -95,11 +95,11 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
   };
 
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
+  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
   const nfsPort = whole('CLOUDYARD_NFS_PORT', 2049, 1, 65535);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken))
     faults.push('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
-  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
   const settings: Settings = {
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
@@ -107,6 +107,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: whole('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
+    keyFile: resolve(root, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
@@ -119,7 +120,6 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
     loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
-    keyFile: resolve(text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'encryption.keys')),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),

@@ -31,11 +31,11 @@ export interface ResourceServices {
   regions: Regions;
   networks: Networks;
   subnets: Subnets;
+  secrets: Secrets;
   fileShares: FileShares;
   loadBalancers: LoadBalancers;
   listeners: Listeners;
   lbPools: LbPools;
-  secrets: Secrets;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
 }
@@ -46,11 +46,11 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   regionRoutes(services.regions),
   networkRoutes(services.networks),
   subnetRoutes(services.subnets),
+  secretRoutes(services.secrets),
   fileShareRoutes(services.fileShares),
   loadBalancerRoutes(services.loadBalancers),
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
-  secretRoutes(services.secrets),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
 ];

@@ -51,6 +51,28 @@ async function aWorker(t: TestContext, cloud: Cloudyard, host: TestHost, connect
   });
 }
 
+/** Somebody who holds a lock in the database until `release`, or the end of the test. */
+async function aBlocker(t: TestContext, cloud: Cloudyard, lock: string): Promise<{ release(): Promise<void> }> {
+  const client = await cloud.db.$client.connect();
+  let holds = true;
+  const release = async () => {
+    if (!holds) return;
+    holds = false;
+    await client.query('rollback');
+    client.release();
+  };
+  t.onTestFinished(release);
+  await client.query('begin');
+  await client.query(lock);
+  return { release };
+}
+
+/** How many statements wait for a lock that are about this. */
+const waiting = (cloud: Cloudyard, about: string) => async () => {
+  const sql = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  return (await cloud.db.$client.query(`${sql} and strpos(query, $1) > 0`, [about])).rowCount!;
+};
+
 const networkOf = async (cloud: Cloudyard) => (await cloud.get('/cloud/v1/networks/1/1')).body.results[0].id as string;
 const valid = { name: 'a share', protocol: 'NFS', size: 2 };
 
@@ -95,24 +117,14 @@ describe.concurrent('a worker that dies', () => {
     const answer = await create(cloud);
     const id = await idOf(cloud, answer);
     // The worker gets as far as recording what it did, and waits there for this lock.
-    const blocker = await cloud.db.$client.connect();
-    await blocker.query('begin');
-    await blocker.query('select from file_shares where id = $1 for update', [id]);
+    const blocker = await aBlocker(t, cloud, `select from file_shares where id = '${id}' for update`);
     const yard = await openYard({ DATABASE_URL: urlOf(cloud.connection), CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
     t.onTestFinished(() => yard.cleanUp());
     const child = await yard.start(['worker', '--region', '1']);
-    const waitsForLock = async () => {
-      const { rows } = await cloud.db.$client.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-           and application_name = 'cloudyard worker'`,
-      );
-      return rows.length;
-    };
-    await expect.poll(waitsForLock, takeover).toBe(1);
+    await expect.poll(waiting(cloud, 'file_shares'), takeover).toBe(1);
     expect(await taskOf(cloud, answer)).toMatchObject({ state: 'RUNNING' });
     await child.kill();
-    await blocker.query('rollback');
-    blocker.release();
+    await blocker.release();
     await aWorker(t, cloud, host);
     await expect.poll(stateOf(cloud, answer), takeover).toBe('FINISHED');
     expect(await share(cloud, id)).toMatchObject({ status: 'available', connection_point: `host:/${id}` });
@@ -310,9 +322,7 @@ describe.concurrent('a database that breaks', () => {
     const answer = await cloud.post(`${shares}/${id}/extend`, { size: 3 });
     await expect.poll(() => host.held.length, soon).toBe(1);
     // The statement that ends the job waits for this lock, and dies there.
-    const blocker = await cloud.db.$client.connect();
-    await blocker.query('begin');
-    await blocker.query('select from graphile_worker._private_jobs for update');
+    const blocker = await aBlocker(t, cloud, 'select from graphile_worker._private_jobs for update');
     release();
     await expect.poll(stateOf(cloud, answer), soon).toBe('FINISHED');
     const killed = async () =>
@@ -323,8 +333,7 @@ describe.concurrent('a database that breaks', () => {
         )
       ).rowCount;
     await expect.poll(killed, soon).toBe(1);
-    await blocker.query('rollback');
-    blocker.release();
+    await blocker.release();
     const next = await cloud.post(`${shares}/${id}/extend`, { size: 4 });
     await expect.poll(stateOf(cloud, next), takeover).toBe('FINISHED');
   }, 60_000);
@@ -332,11 +341,15 @@ describe.concurrent('a database that breaks', () => {
   it('just when a job is taken does not leave it taken by nobody', async (t) => {
     const { expect } = t;
     const { cloud, host } = await aCloudyard(t, { worker: false });
+    const answer = await create(cloud);
+    // The statement that takes the job is sent, and waits for this lock; its answer will be lost.
+    const lock = 'lock table graphile_worker._private_jobs in share row exclusive mode';
+    const blocker = await aBlocker(t, cloud, lock);
     const gate = await openGate(cloud.connection);
     await aWorker(t, cloud, host, gate.connection);
-    await available(t, cloud);
+    await expect.poll(waiting(cloud, '_private_jobs'), soon).toBeGreaterThan(0);
     gate.deafen();
-    const answer = await create(cloud);
+    await blocker.release();
     const holders = async () =>
       (await cloud.db.$client.query('select from graphile_worker._private_jobs where locked_by is not null')).rowCount;
     await expect.poll(holders, soon).toBe(1);

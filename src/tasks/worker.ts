@@ -9,11 +9,13 @@ import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker';
-import type { Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
+import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { noticeLostHost } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
+import { patientPool } from './patient-pool.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
 import type { Placed } from './tasks.ts';
@@ -22,6 +24,8 @@ const beatSeconds = 2;
 const graceSeconds = 4;
 const unconvergedSeconds = 10;
 const queueGarbageSeconds = 3600;
+/** A job that was replaced while it ran, and whose worker then died, stays as one that has failed for good. */
+const garbage: CleanupTask[] = ['GC_JOB_QUEUES', 'DELETE_PERMAFAILED_JOBS'];
 /** First key of the advisory locks that stand for living pools. */
 const poolLocks = 0x636c6f75;
 
@@ -48,14 +52,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const utils = await makeWorkerUtils({ pgPool: db.$client, logger: quiet(log) });
   const pools = await startPools(options, shutdown.signal);
   await beat(options, id);
-  await findDrift(options);
+  await findDrift(options).catch((error: unknown) =>
+    log.warn({ err: error }, 'the host cannot be compared with the rows'),
+  );
   const timers = [
     every(beatSeconds, shutdown.signal, log, () => beat(options, id)),
     every(beatSeconds, shutdown.signal, log, takeover(db, utils, log)),
     every(unconvergedSeconds, shutdown.signal, log, () => requeueUnconverged(options)),
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
-    every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: ['GC_JOB_QUEUES'] })),
+    every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: garbage })),
     every(queueGarbageSeconds, shutdown.signal, log, () => forgetDeadWorkers(db)),
   ];
   return {
@@ -85,26 +91,19 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       if (retired || shutdown.aborted) return;
       retired = true;
       log.warn('the job queue lost the database; starting another one');
-      // It prints a trace for each of its queries that breaks while it stops: those in flight may break before.
-      void sleep(100)
-        .then(() => runner?.stop())
-        .catch(() => {});
+      void runner?.stop().catch(() => {});
       starting = retry(shutdown, start);
     };
     const events: WorkerEvents = new EventEmitter();
     events.on('pool:create', ({ workerPool }) => void keepLock(db, workerPool.id, over.signal, retire));
-    events.on('worker:getJob:error', retire);
-    events.on('pool:fatalError', retire);
     const mine = (runner = await run({
-      pgPool: db.$client,
+      pgPool: patientPool(db.$client, shutdown, retire),
       concurrency: options.concurrency,
       taskList: taskList(options, shutdown),
       noHandleSignals: true,
       pollInterval: 1000,
       events,
       logger: quiet(log),
-      // Without batches it does not await the statement that ends a job: where that fails, Node would end.
-      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     }));
     const end = () => {
       over.abort();
@@ -133,6 +132,7 @@ async function keepLock(db: Db, poolId: string, over: AbortSignal, lost: () => v
       const client = await db.$client.connect();
       const broken = new Promise<void>((resolve) => client.once('end', resolve));
       try {
+        await client.query(noticeLostHost);
         await client.query('select pg_advisory_lock($1, hashtext($2))', [poolLocks, poolId]);
         await Promise.race([broken, ended]);
       } finally {

@@ -5,6 +5,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
+import { silentLogger } from '../../src/platform/log.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
 import { openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
@@ -141,6 +143,26 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'with real shares', () => 
     await expectAllFinished(creates, 100);
     await expectHostEqualsRows(yard);
     await expectSomeToServe();
+  });
+
+  it('an absence of the database in the middle of 40 creates loses nothing', timeout, async () => {
+    yard = await openYard();
+    let postgres = await startEmbeddedPostgres({ dataDir: yard.dataDir, log: silentLogger });
+    try {
+      const server = await yard.start(['start'], { DATABASE_URL: postgres.url });
+      const creates = await createMany(yard, 40);
+      await creates.answers;
+      await until(async () => (await finishedTasks()) >= 8, 60, '8 finished');
+      await postgres.stop();
+      const away = performance.now();
+      await until(() => performance.now() - away > 3000, 10, 'jobs that end without a database');
+      postgres = await startEmbeddedPostgres({ dataDir: yard.dataDir, log: silentLogger });
+      await expectAllFinished(creates, 40);
+      await expectHostEqualsRows(yard);
+      expect((await server.stop()).code).toBe(0);
+    } finally {
+      await postgres.stop();
+    }
   });
 
   it('a kill of the server in the middle of creates, then of deletes and extends, loses nothing', timeout, async () => {

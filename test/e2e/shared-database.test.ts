@@ -90,13 +90,16 @@ describe('on the embedded PostgreSQL', () => {
     expect((await next.stop()).code).toBe(0);
   });
 
-  it('a second worker on a data directory is refused, naming the first', timeout, async () => {
+  it('a second worker stands by, naming the first, and works when that was killed', timeout, async () => {
     yard = await openYard(simulated);
+    await yard.start(['serve']);
     const first = await yard.start(['worker', '--region', '1']);
-    const { code, stderr } = await yard.run(['worker', '--region', '1']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`process ${first.pid}`)]);
-    expect((await first.stop()).code).toBe(0);
-    expect(yard.pids().postgres).toBeNull();
+    const second = await yard.start(['worker', '--region', '1']);
+    expect(second.stdout()).toMatch(new RegExp(`Standing by: .* is in use by .*process ${first.pid}`));
+    await first.kill();
+    expect((await yard.ended(await yard.post(shares, await body()))).state).toBe('FINISHED');
+    expect(second.log().map(({ msg }) => msg)).toContain('taking over');
+    expect((await second.stop()).code).toBe(0);
   });
 
   it('commands and starts at the same moment do not stop the database under each other', timeout, async () => {

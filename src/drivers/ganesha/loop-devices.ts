@@ -27,13 +27,28 @@ const LAST = 2 ** 20 - 1;
 
 export function loopDevices(log: Logger): LoopDevices {
   const numbers = new Map<string, number>();
+  /** What was bound when we first looked, perhaps by a predecessor. Looking at all devices for each share would be quadratic. */
+  let before: Promise<Map<number, string>> | undefined;
+  /** Devices that are not ours to take. */
+  const foreign = new Set<number>();
 
-  async function choose(id: string, image: string, bound: Map<number, string>): Promise<number> {
-    const own = numbers.get(id);
-    if (own !== undefined && [undefined, image].includes(bound.get(own))) return own;
-    if (own !== undefined)
-      log.warn({ fileShare: id, device: own }, 'loop device was taken, mounted clients must mount anew');
-    const taken = new Set([...numbers.values(), ...bound.keys()]);
+  const lookOnce = async () => {
+    const bound = await boundDevices();
+    for (const device of bound.keys()) foreign.add(device);
+    return bound;
+  };
+
+  /** Our own device, or the one that a predecessor bound. */
+  async function boundTo(id: string, image: string): Promise<number | null> {
+    const left = [...(await (before ??= lookOnce()))].filter(([, file]) => file === image).map(([device]) => device);
+    for (const device of [...left, numbers.get(id) ?? -1]) {
+      if ((await backingFile(device)) === image) return device;
+    }
+    return null;
+  }
+
+  function reserveFree(id: string): number {
+    const taken = new Set([...numbers.values(), ...foreign]);
     let free = FIRST;
     while (taken.has(free)) free += 1;
     if (free > LAST) throw hostError('all loop devices are taken', null);
@@ -45,30 +60,36 @@ export function loopDevices(log: Logger): LoopDevices {
     reserve: (id, device) => void numbers.set(id, device),
     numberOf: (id) => numbers.get(id) ?? null,
     async bind(id, image) {
-      const bound = await boundDevices();
-      const already = [...bound].find(([, file]) => file === image);
-      if (already) {
-        numbers.set(id, already[0]);
-        return `/dev/loop${already[0]}`;
+      const already = await boundTo(id, image);
+      if (already !== null) {
+        numbers.set(id, already);
+        return `/dev/loop${already}`;
       }
-      for (;;) {
-        const device = await choose(id, image, await boundDevices());
-        try {
-          await run('losetup', [`/dev/loop${device}`, image]);
-          return `/dev/loop${device}`;
-        } catch (err) {
-          // Another process was faster: the next round sees it.
-          if (!(await boundDevices()).has(device)) throw err;
-        }
+      const own = numbers.get(id);
+      for (let device = own ?? reserveFree(id); ; device = reserveFree(id)) {
+        if ((await backingFile(device)) === null && (await attach(device, image))) return `/dev/loop${device}`;
+        foreign.add(device);
+        if (device === own)
+          log.warn({ fileShare: id, device }, 'loop device was taken, mounted clients must mount anew');
       }
     },
     async release(id, image) {
+      const device = await boundTo(id, image);
+      if (device !== null) await run('losetup', ['-d', `/dev/loop${device}`]);
       numbers.delete(id);
-      for (const [device, file] of await boundDevices()) {
-        if (file === image) await run('losetup', ['-d', `/dev/loop${device}`]);
-      }
     },
   };
+}
+
+/** False when another process was faster. */
+async function attach(device: number, image: string): Promise<boolean> {
+  try {
+    await run('losetup', [`/dev/loop${device}`, image]);
+    return true;
+  } catch (err) {
+    if ((await backingFile(device)) === null) throw err;
+    return false;
+  }
 }
 
 /** The number in `/dev/loop7`, or null. */

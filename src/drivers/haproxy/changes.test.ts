@@ -7,16 +7,28 @@ import { requires, skipReason } from '../../../test/requires.ts';
 import { liveProcess } from '../../platform/daemon.ts';
 import type { DesiredLoadBalancer, DesiredMember } from '../load-balancer.ts';
 import type { HaproxyDriver } from './driver.ts';
-import { balancer, freeAddress, listener, member, pool, testHost, type TestHost, until, withListener, withPool } from './test-host.ts';
+import {
+  balancer,
+  freeAddress,
+  listener,
+  member,
+  pool,
+  testHost,
+  type TestHost,
+  until,
+  withListener,
+  withPool,
+} from './test-host.ts';
 import { ask, authority, closeMembers, httpMember, stream, type Stream, tcpMember } from './test-members.ts';
 
 const signal = new AbortController().signal;
 
-describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? 'changes', () => {
+describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', 'openssl', 'root') ?? 'changes', () => {
   let host: TestHost;
   let driver: HaproxyDriver;
   const apply = (desired: DesiredLoadBalancer) => driver.apply(desired, signal);
-  const healthOf = async (desired: DesiredLoadBalancer) => (await driver.read()).find(({ id }) => id === desired.id)!.members;
+  const healthOf = async (desired: DesiredLoadBalancer) =>
+    (await driver.read()).find(({ id }) => id === desired.id)!.members;
 
   beforeAll(async () => {
     host = testHost();
@@ -40,7 +52,13 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
         const [http, tcp] = desired.pools;
         const kept = { ...http!.members[0]!, weight: 1 + (at % 7) };
         const members = at % 2 === 0 ? [...coming, kept] : [kept, coming[0]!];
-        await apply({ ...desired, pools: [{ ...http!, members }, { ...tcp!, members: at % 2 ? tcp!.members : [...tcp!.members, member(1)] }] });
+        await apply({
+          ...desired,
+          pools: [
+            { ...http!, members },
+            { ...tcp!, members: at % 2 ? tcp!.members : [...tcp!.members, member(1)] },
+          ],
+        });
       }
       const { failed, done } = await load.end();
       expect(failed).toEqual([]);
@@ -55,7 +73,12 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       const { desired } = await httpAndTcp();
       const ca = authority(host.dataDir, 'changes');
       const certificates = Array.from({ length: 3 }, (_, at) => ({ id: `c${at}`, pem: ca.issue(`c${at}.test`) }));
-      const secure = listener({ port: 443, protocol: 'TERMINATED_HTTPS', certificate: certificates[0]!, defaultPoolId: desired.pools[0]!.id });
+      const secure = listener({
+        port: 443,
+        protocol: 'TERMINATED_HTTPS',
+        certificate: certificates[0]!,
+        defaultPoolId: desired.pools[0]!.id,
+      });
       await apply({ ...desired, listeners: [...desired.listeners, secure] });
       const streams = Array.from({ length: 20 }, () => stream(desired.address, 8080));
       await Promise.all(streams.map(({ name }) => name));
@@ -63,7 +86,10 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       for (let at = 0; at < 20; at += 1) {
         const changed = { ...secure, certificate: certificates[at % 3]!, sniCertificates: certificates.slice(at % 2) };
         const [http, tcp] = desired.listeners;
-        const observed = await apply({ ...desired, listeners: [{ ...http!, connectionLimit: 1000 + at }, tcp!, changed] });
+        const observed = await apply({
+          ...desired,
+          listeners: [{ ...http!, connectionLimit: 1000 + at }, tcp!, changed],
+        });
         expect(observed.reloaded).toBe(true);
       }
       const { failed, done } = await load.end();
@@ -98,7 +124,9 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
 
     it('drain on the old worker as well, when a reload comes with it', async () => {
       const { desired, streams, goes, stays } = await twoTcp();
-      const next = withListener(withPool(desired, { members: [desired.pools[0]!.members[0]!] }), { connectionLimit: 9 });
+      const next = withListener(withPool(desired, { members: [desired.pools[0]!.members[0]!] }), {
+        connectionLimit: 9,
+      });
       expect((await apply(next)).reloaded).toBe(true);
       expect(await streams.goes.echoes('still here')).toBe(true);
       await until(() => !streams.goes.isOpen(), 5, 'end of the drain time');
@@ -119,7 +147,14 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
     it('are not removed when they only change address, role or weight', async () => {
       const { desired, streams, stays } = await twoTcp();
       const [first, second] = desired.pools[0]!.members;
-      await apply(withPool(desired, { members: [{ ...second!, backup: true, weight: 9 }, { ...first!, monitorPort: stays.port }] }));
+      await apply(
+        withPool(desired, {
+          members: [
+            { ...second!, backup: true, weight: 9 },
+            { ...first!, monitorPort: stays.port },
+          ],
+        }),
+      );
       await sleep(1_500);
       expect(await streams.goes.echoes('still here')).toBe(true);
       expect(await streams.stays.echoes('still here')).toBe(true);
@@ -132,7 +167,11 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       const one = await httpMember('a');
       const desired = balancer({ members: [member(one.port)] });
       await apply(desired);
-      const answers = () => ask(desired.address).then(({ name }) => name === 'a', () => false);
+      const answers = () =>
+        ask(desired.address).then(
+          ({ name }) => name === 'a',
+          () => false,
+        );
       process.kill(host.pid(), 'SIGKILL');
       await until(answers, 10, 'HAProxy back');
       const worker = Number(/^Pid: (\d+)$/m.exec(await host.ask('show info'))?.[1]);
@@ -167,7 +206,10 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       driver = host.driver({ drainSeconds: 1 });
       await driver.start();
       expect((await ask(desired.address, {}, '/', 81)).status).toBe(503);
-      expect(await apply({ ...desired, listeners: next.listeners, pools: next.pools })).toEqual({ changed: [], reloaded: false });
+      expect(await apply({ ...desired, listeners: next.listeners, pools: next.pools })).toEqual({
+        changed: [],
+        reloaded: false,
+      });
     });
 
     it('stop and start bring everything back', async () => {
@@ -188,7 +230,10 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       await apply(desired);
       const bad = listener({ port: 443, protocol: 'TERMINATED_HTTPS', certificate: { id: 'x', pem: 'nonsense' } });
       const failed = apply({ ...desired, listeners: [...desired.listeners, bad] });
-      await expect(failed).rejects.toMatchObject({ retryable: false, message: expect.stringContaining('does not take') });
+      await expect(failed).rejects.toMatchObject({
+        retryable: false,
+        message: expect.stringContaining('does not take'),
+      });
       expect((await ask(desired.address)).status).toBe(200);
       expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
     });
@@ -199,7 +244,9 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       await new Promise<void>((resolve) => thief.listen(80, desired.address, resolve));
       const other = balancer();
       const [failed, done] = await Promise.allSettled([apply(desired), apply(other)]);
-      expect(failed).toMatchObject({ reason: { retryable: true, customerMessage: expect.stringMatching(/taken by another program/) } });
+      expect(failed).toMatchObject({
+        reason: { retryable: true, customerMessage: expect.stringMatching(/taken by another program/) },
+      });
       expect(done).toMatchObject({ value: { reloaded: true } });
       await new Promise((resolve) => thief.close(resolve));
       expect((await apply(desired)).changed).toEqual(['created']);
@@ -214,7 +261,10 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
       await new Promise<void>((resolve) => thief.listen(80, bad.address, resolve));
       driver = host.driver({ drainSeconds: 1 });
       await driver.start();
-      expect(driver.status()).toMatchObject({ healthy: false, detail: expect.stringMatching(/1 of \d+ load balancers/) });
+      expect(driver.status()).toMatchObject({
+        healthy: false,
+        detail: expect.stringMatching(/1 of \d+ load balancers/),
+      });
       expect((await ask(good.address)).status).toBe(503);
       await new Promise((resolve) => thief.close(resolve));
       await apply(bad);
@@ -242,7 +292,10 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
     const [kept, ...others] = await Promise.all(['kept', 'b', 'c', 'd'].map((name) => httpMember(name)));
     const tcp = await tcpMember('kept');
     const behind = [pool({ members: [member(kept!.port)] }), pool({ protocol: 'TCP', members: [member(tcp.port)] })];
-    const fronts = [listener({ defaultPoolId: behind[0]!.id }), listener({ port: 8080, protocol: 'TCP', defaultPoolId: behind[1]!.id })];
+    const fronts = [
+      listener({ defaultPoolId: behind[0]!.id }),
+      listener({ port: 8080, protocol: 'TCP', defaultPoolId: behind[1]!.id }),
+    ];
     const desired = { ...balancer(), address: freeAddress(), listeners: fronts, pools: behind };
     return { desired, made: { kept: kept!, others } };
   }
@@ -295,4 +348,3 @@ function requests(address: string) {
     },
   };
 }
-

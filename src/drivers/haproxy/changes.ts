@@ -1,4 +1,4 @@
-/** What differs between two specs besides members, in words for the log; pure. */
+/** What differs between two specs, in words for the log; pure. Members apart: HAProxy itself tells what became of them. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Spec } from './specs.ts';
 
@@ -24,4 +24,14 @@ function listChanges<T extends { id: string }>(kind: string, before: T[], after:
     return isDeepStrictEqual(had, each) ? [] : [`${kind} ${each.id} changed`];
   });
   return [...changed, ...before.filter(({ id }) => !kept.has(id)).map(({ id }) => `${kind} ${id} removed`)];
+}
+
+/** For those who are not asked one by one: the simulated driver, and UDP. */
+export function memberChanges(
+  before: Spec,
+  after: Spec,
+  of: (pool: Spec['pools'][number]) => boolean = () => true,
+): string[] {
+  const members = ({ pools }: Spec) => pools.filter(of).flatMap((pool) => pool.members);
+  return listChanges('member', members(before), members(after));
 }

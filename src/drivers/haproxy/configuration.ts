@@ -148,8 +148,10 @@ function renderListener(spec: Spec, listener: DesiredListener, pool: DesiredPool
   const mode = listenerMode(listener);
   const name = listenerName(listener.id);
   const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
-  if (connectionLimit !== null)
-    lines.push(`maxconn ${quote.whole('connection limit', connectionLimit, 0, 10_000_000)}`);
+  // `maxconn 0` would be no limit at all.
+  if (connectionLimit === 0) lines.push('tcp-request connection reject');
+  else if (connectionLimit !== null)
+    lines.push(`maxconn ${quote.whole('connection limit', connectionLimit, 1, 10_000_000)}`);
   const client = listener.timeoutClientData ?? pool?.timeoutClientData ?? null;
   if (client !== null) lines.push(`timeout client ${quote.milliseconds('client timeout', client)}`);
   if (allowedNetworks) lines.push(...onlyFrom(allowedNetworks));

@@ -3,8 +3,10 @@
  * or after the drain time, then the server is deleted. `apply` does not wait for it.
  *
  * Nothing is remembered over a crash: what a worker has and nobody wants is found by the next comparison. A server that
- * is wanted again meanwhile is no longer ours, and HAProxy itself refuses to delete one that is not in maint. Workers
- * that were replaced by a reload hold connections to removed members too, and are told at the deadline as well.
+ * is wanted again meanwhile is no longer ours, and HAProxy itself refuses to delete one that is not in maint.
+ *
+ * Workers that were replaced by a reload hold connections to removed members too. They take no command about a server any
+ * more ("Proxy is disabled"), so at the deadline their sessions are looked for and ended one by one.
  */
 import type { Logger } from 'pino';
 import { command } from './quote.ts';
@@ -66,7 +68,7 @@ async function step(process: HaproxyProcess, draining: Map<string, Drain>): Prom
   const late = all.filter(({ deadline }) => deadline <= Date.now());
   const end = late.map(({ backend, server }) => command('shutdown', 'sessions', 'server', `${backend}/${server}`));
   const old = await process.oldWorkers();
-  if (end.length > 0) for (const pid of old) await process.askOld(pid, end);
+  if (late.length > 0) for (const pid of old) await endSessions(process, pid, late);
   const backends = [...new Set(all.map(({ backend }) => backend))];
   const remove = all.map(({ backend, server }) => command('del', 'server', `${backend}/${server}`));
   const look = backends.map((backend) => command('show', 'servers', 'state', backend));
@@ -77,6 +79,18 @@ async function step(process: HaproxyProcess, draining: Map<string, Drain>): Prom
     const told = old.length === 0 || drain.deadline <= Date.now();
     if (!left.has(key) && told && draining.get(key) === drain) draining.delete(key);
   }
+}
+
+async function endSessions(process: HaproxyProcess, pid: number, late: Drain[]): Promise<void> {
+  const servers = new Set(late.map(({ backend, server }) => `${backend}/${server}`));
+  const sessions = await process.askOld(pid, ['show sess']);
+  const found = [...sessions.matchAll(/^(0x[0-9a-f]+): .* be=(\S+) srv=(\S+) /gm)];
+  const end = found.filter(([, , backend, server]) => servers.has(`${backend}/${server}`));
+  if (end.length > 0)
+    await process.askOld(
+      pid,
+      end.map(([, session]) => command('shutdown', 'session', session ?? '')),
+    );
 }
 
 function nameOf({ backend, name }: ObservedServer): string {

@@ -4,22 +4,25 @@
  *
  * Everything that changes HAProxy takes its turn in one lane; requests that wait there are taken together.
  */
+import { stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { hostError } from '../command.ts';
 import type { LoadBalancerDriver, ObservedLoadBalancer } from '../load-balancer.ts';
 import type { DriverStatus } from '../driver.ts';
+import { errorLog } from '../nginx/configuration.ts';
 import { nginxFor } from '../nginx/server.ts';
 import { oneAtATime, shared } from '../turns.ts';
-import { type Change, resultOf, runBatch } from './batch.ts';
+import { resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { drainsFor } from './drains.ts';
 import { exporterFor } from './exporter.ts';
-import { bringBack, type Host, maxConnections, prepareStart } from './host.ts';
+import { bringBack, type Host, markRunning, maxConnections, prepareStart } from './host.ts';
 import { layoutOf } from './layout.ts';
+import type { Change } from './prepare.ts';
 import { probesFor } from './probes.ts';
-import { haproxyProcess } from './process.ts';
+import { haproxyProcess, logFile } from './process.ts';
 import { countingFor, readAll } from './reading.ts';
-import { syncServers, updateUdp } from './sync.ts';
+import { allPools, syncServers, updateUdp } from './sync.ts';
 
 export interface HaproxyDriverOptions {
   dataDir: string;
@@ -45,6 +48,8 @@ interface Waiting {
 
 const DRAIN_SECONDS = 30;
 const HARD_STOP_SECONDS = 3_600;
+const CUT_LOGS_EVERY_MS = 60_000;
+const LONGEST_LOG = 10 * 1024 * 1024;
 
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
   const { log, finding = findHaproxy() } = options;
@@ -66,7 +71,9 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
       waiting.push({ change, resolve, reject });
       runWaiting().catch(reject);
     });
+  let cutting: NodeJS.Timeout | undefined;
   const end = async (how: 'stop' | 'release') => {
+    clearInterval(cutting);
     host.drains.stop();
     host.probes.stop();
     await exporter.stop();
@@ -83,6 +90,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
       try {
         await inLane(() => startAll(host));
         await exporter.start();
+        cutting = setInterval(() => void cutLogs(host), CUT_LOGS_EVERY_MS).unref();
       } catch (err) {
         await end('stop').catch((second: unknown) =>
           log.error({ err: second }, 'clearing up after a failed start failed'),
@@ -118,23 +126,22 @@ function hostFor(
     void inLane(async () => void (await work())).catch((err: unknown) =>
       log.warn({ err }, 'load balancers are not in step yet'),
     );
-  const syncAll = () =>
-    syncServers(
-      host,
-      [...host.rendered.values()].flatMap(({ pools }) => pools),
-    );
+  const restarted = () => {
+    markRunning(host);
+    later(() => syncServers(host, allPools(host)));
+  };
   const process = haproxyProcess({
     layout,
     haproxy,
     log,
     beforeStart: () => prepareStart(host),
-    onRestart: () => later(syncAll),
+    onRestart: restarted,
   });
   const probes = probesFor({
     pools: () => [...host.specs.values()].filter(({ enabled }) => enabled).flatMap(({ pools }) => pools),
     ping: finding.ping,
     onChange(pool) {
-      const rendered = [...host.rendered.values()].flatMap(({ pools }) => pools).filter(({ id }) => id === pool.id);
+      const rendered = allPools(host).filter(({ id }) => id === pool.id);
       later(() => (pool.protocol === 'UDP' ? updateUdp(host) : syncServers(host, rendered)));
     },
     log,
@@ -162,11 +169,16 @@ function hostFor(
 async function startAll(host: Host): Promise<void> {
   await bringBack(host);
   host.probes.update();
-  await syncServers(
-    host,
-    [...host.rendered.values()].flatMap(({ pools }) => pools),
-  );
+  await syncServers(host, allPools(host));
   await updateUdp(host);
+}
+
+/** Both write a line for every change of a member, for as long as they run. They append, so cutting loses nothing new. */
+async function cutLogs({ layout, log }: Host): Promise<void> {
+  for (const file of [logFile(layout), errorLog(layout.nginx)]) {
+    const size = (await stat(file).catch(() => null))?.size ?? 0;
+    if (size > LONGEST_LOG) await truncate(file).catch((err: unknown) => log.warn({ err, file }, 'log cannot be cut'));
+  }
 }
 
 /** At most one change of each load balancer; the next ones come after it. */

@@ -12,23 +12,25 @@ export function endpointsOf({ endpoints, udpPorts, address }: Rendered): string[
   return [...[...endpoints.values()].map(({ address, port }) => `${address} ${port}`), ...udp];
 }
 
-/** @throws DriverError when another load balancer has one of its endpoints */
-export function refuseTaken(rendered: Rendered, others: Iterable<Rendered>): void {
-  const own = new Set(endpointsOf(rendered));
-  if (own.size === 0) return;
-  for (const other of others) {
-    const taken = other.id === rendered.id ? undefined : endpointsOf(other).find((each) => own.has(each));
-    if (!taken) continue;
-    throw new DriverError(`load balancer ${other.id} has ${taken} already`, {
-      customerMessage: `Another load balancer listens on port ${taken.split(' ')[1]} of this address.`,
+/** `taken` tells who has an endpoint. @throws DriverError when another load balancer has one of these */
+export function claimEndpoints(taken: Map<string, string>, rendered: Rendered): void {
+  const own = endpointsOf(rendered);
+  for (const endpoint of own) {
+    const other = taken.get(endpoint);
+    if (other === undefined || other === rendered.id) continue;
+    throw new DriverError(`load balancer ${other} has ${endpoint} already`, {
+      customerMessage: `Another load balancer listens on port ${endpoint.split(' ')[1]} of this address.`,
       retryable: false,
     });
   }
+  for (const endpoint of own) taken.set(endpoint, rendered.id);
 }
 
-/** @throws DriverError when one of them cannot be bound; those that we hold already are left out by the caller */
-export async function refuseUnbindable(endpoints: { address: string; port: number }[]): Promise<void> {
-  for (const { address, port } of endpoints) await tryToListen(address, port);
+/** @throws DriverError when one of its endpoints cannot be bound; those that HAProxy holds already are not tried */
+export async function refuseUnbindable({ endpoints }: Rendered, held = new Set<string>()): Promise<void> {
+  for (const { address, port } of endpoints.values()) {
+    if (!held.has(`${address} ${port}`)) await tryToListen(address, port);
+  }
 }
 
 async function tryToListen(host: string, port: number): Promise<void> {

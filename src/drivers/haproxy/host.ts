@@ -80,8 +80,8 @@ export async function bringBack(host: Host): Promise<void> {
 
 function renderSpec(host: Host, spec: Spec): void {
   try {
+    const why = refusals(spec);
     host.specs.set(spec.id, spec);
-    const why = refusals(spec, { udp: true, ping: true });
     if (why.length > 0) throw new Error(why.join('; '));
     host.rendered.set(spec.id, renderBalancer(spec, host.layout));
   } catch (err) {
@@ -105,8 +105,7 @@ export async function prepareStart(host: Host, revision = newRevision()): Promis
   for (const [id, rendered] of host.rendered) {
     await writeFiles(host.layout, rendered.files);
     // An adopted HAProxy that runs something else holds its ports itself.
-    const unbound = host.process.isUp() ? [] : [...rendered.endpoints.values()];
-    await refuseUnbindable(unbound).catch((err: unknown) => leaveOut(host, id, err));
+    if (!host.process.isUp()) await refuseUnbindable(rendered).catch((err: unknown) => leaveOut(host, id, err));
   }
   await saveServersState(host.layout, NO_SERVERS_STATE);
   await writeAll(host, revision);

@@ -197,7 +197,7 @@ async function logSize(layout: Layout): Promise<number> {
   return (await stat(logFile(layout)).catch(() => null))?.size ?? 0;
 }
 
-function logFile(layout: Layout): string {
+export function logFile(layout: Layout): string {
   return join(layout.haproxy, 'haproxy.log');
 }
 

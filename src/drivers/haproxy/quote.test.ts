@@ -158,7 +158,7 @@ describe.skipIf(!requires('haproxy'))('HAProxy', () => {
       }),
       { numRuns: 60 },
     );
-  });
+  }, 120_000);
 
   it('has understood one listener, one pool, one member, and nothing else', async () => {
     const free = fc.record({ name: hostile, password: hostile, path: hostile.map((text) => `/${text}`) });
@@ -174,9 +174,9 @@ describe.skipIf(!requires('haproxy'))('HAProxy', () => {
         const server = `${back}/member_${desired.pools[0]!.members[0]!.id}`;
         expect(names).toEqual([`${front}/FRONTEND`, `${back}/BACKEND`, server].sort());
       }),
-      { numRuns: 30 },
+      { numRuns: 25 },
     );
-  });
+  }, 120_000);
 
   async function understood(text: string): Promise<string[]> {
     const socket = join(folder, 'structure.sock');

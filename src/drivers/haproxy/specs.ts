@@ -63,7 +63,8 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
   for (const id of (await idsIn(layout.specs, '.json')).sort()) {
     try {
       const spec = JSON.parse(await readFile(layout.spec(id), 'utf8')) as Spec;
-      if (spec.id !== id) throw new Error('malformed spec');
+      const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
+      if (spec.id !== id || !lists.every(Array.isArray)) throw new Error('malformed spec');
       specs.push(spec);
     } catch (err) {
       log.error({ loadBalancer: id, err }, 'load balancer spec cannot be read');

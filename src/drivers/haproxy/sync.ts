@@ -62,3 +62,7 @@ export function healthCommands(host: Host, pool: RenderedPool, observed: Observe
 export async function updateUdp({ udp, specs, probes }: Host): Promise<void> {
   await udp?.update([...specs.values()], probes.verdict);
 }
+
+export function allPools({ rendered }: Host): RenderedPool[] {
+  return [...rendered.values()].flatMap(({ pools }) => pools);
+}

@@ -16,6 +16,8 @@ import type {
   DesiredMonitor,
   DesiredPool,
 } from '../load-balancer.ts';
+import { errorLog } from '../nginx/configuration.ts';
+import { orphansOf } from '../nginx/orphans.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { createHaproxyDriver, type HaproxyDriver, type HaproxyDriverOptions } from './driver.ts';
 import { layoutOf, type Layout } from './layout.ts';
@@ -41,8 +43,9 @@ export function testHost(): TestHost {
       const pid = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN;
       const found = liveProcess(pid);
       if (!found || !found.commandLine.includes(dataDir)) continue;
-      process.kill(pid, file.endsWith('nginx.pid') ? 'SIGTERM' : 'SIGKILL');
+      process.kill(pid, 'SIGKILL');
     }
+    for (const pid of orphansOf(errorLog(layout.nginx))) process.kill(pid, 'SIGKILL');
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     rmSync(layout.sockets, { recursive: true, force: true });
     process.off('exit', cleanUp);

@@ -114,7 +114,10 @@ export function ask(address: string, headers: Record<string, string> = {}, path 
       message.setEncoding('utf8').on('data', (part: string) => (text += part));
       message.on('end', () => resolve(toldBy(message, text))).on('error', reject);
     });
-    sent.on('error', reject).on('timeout', () => sent.destroy(new Error('timeout'))).end();
+    sent
+      .on('error', reject)
+      .on('timeout', () => sent.destroy(new Error('timeout')))
+      .end();
   });
 }
 

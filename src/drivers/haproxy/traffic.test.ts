@@ -5,8 +5,28 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import type { DesiredListener, DesiredLoadBalancer, DesiredPersistence } from '../load-balancer.ts';
 import type { HaproxyDriver } from './driver.ts';
-import { balancer, freeAddress, listener, member, pool, testHost, type TestHost, until, withListener } from './test-host.ts';
-import { ask, authority, type Authority, closeMembers, firstBytesMember, httpMember, httpsMember, stream, tcpMember } from './test-members.ts';
+import {
+  balancer,
+  freeAddress,
+  listener,
+  member,
+  pool,
+  testHost,
+  type TestHost,
+  until,
+  withListener,
+} from './test-host.ts';
+import {
+  ask,
+  authority,
+  type Authority,
+  closeMembers,
+  firstBytesMember,
+  httpMember,
+  httpsMember,
+  stream,
+  tcpMember,
+} from './test-members.ts';
 
 const signal = new AbortController().signal;
 const persistence = (changes: Partial<DesiredPersistence>): DesiredPersistence => ({
@@ -17,297 +37,334 @@ const persistence = (changes: Partial<DesiredPersistence>): DesiredPersistence =
   ...changes,
 });
 
-describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? 'through HAProxy', () => {
-  let host: TestHost;
-  let driver: HaproxyDriver;
-  let ca: Authority;
-  const apply = async (desired: DesiredLoadBalancer) => {
-    await driver.apply(desired, signal);
-    return desired;
-  };
-  const members = async (...names: string[]) => {
-    const made = await Promise.all(names.map((name) => httpMember(name)));
-    return made.map(({ port }) => member(port));
-  };
-  const tcpMembers = async (...names: string[]) => {
-    const made = await Promise.all(names.map((name) => tcpMember(name)));
-    return made.map(({ port }) => member(port));
-  };
-  const names = async (address: string, times: number, headers: Record<string, string> = {}) => {
-    const told: (string | null)[] = [];
-    for (let time = 0; time < times; time += 1) told.push((await ask(address, headers)).name);
-    return told;
-  };
+describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
+  skipReason('haproxy', 'openssl', 'root') ?? 'through HAProxy',
+  () => {
+    let host: TestHost;
+    let driver: HaproxyDriver;
+    let ca: Authority;
+    const apply = async (desired: DesiredLoadBalancer) => {
+      await driver.apply(desired, signal);
+      return desired;
+    };
+    const members = async (...names: string[]) => {
+      const made = await Promise.all(names.map((name) => httpMember(name)));
+      return made.map(({ port }) => member(port));
+    };
+    const tcpMembers = async (...names: string[]) => {
+      const made = await Promise.all(names.map((name) => tcpMember(name)));
+      return made.map(({ port }) => member(port));
+    };
+    const names = async (address: string, times: number, headers: Record<string, string> = {}) => {
+      const told: (string | null)[] = [];
+      for (let time = 0; time < times; time += 1) told.push((await ask(address, headers)).name);
+      return told;
+    };
 
-  /** A worker teaches the next one whom it remembers only when it has given up, after 5 s, to be taught itself. */
-  const ripe = () => until(async () => (await host.ask('show peers')).includes('resync_timeout=<PAST>'), 8, 'peers');
+    /** A worker teaches the next one whom it remembers only when it was taught itself, or has given up that after 10 s. */
+    const ripe = () => until(async () => (await host.ask('show peers')).includes('resync_timeout=<PAST>'), 15, 'peers');
 
-  beforeAll(async () => {
-    host = testHost();
-    driver = host.driver();
-    await driver.start();
-    ca = authority(host.dataDir);
-  });
-  afterEach(closeMembers);
-  afterAll(() => driver.stop().finally(host.cleanUp));
+    beforeAll(async () => {
+      host = testHost();
+      driver = host.driver();
+      await driver.start();
+      ca = authority(host.dataDir);
+    });
+    afterEach(closeMembers);
+    afterAll(() => driver.stop().finally(host.cleanUp));
 
-  describe('algorithms', () => {
-    it('takes turns by weight', async () => {
-      const [a, b] = await members('a', 'b');
-      const { address } = await apply(balancer({ members: [{ ...a!, weight: 3 }, b!] }));
-      const told = await names(address, 8);
-      expect(told.filter((name) => name === 'a')).toHaveLength(6);
+    describe('algorithms', () => {
+      it('takes turns by weight', async () => {
+        const [a, b] = await members('a', 'b');
+        const { address } = await apply(balancer({ members: [{ ...a!, weight: 3 }, b!] }));
+        const told = await names(address, 8);
+        expect(told.filter((name) => name === 'a')).toHaveLength(6);
+      });
+
+      it('prefers the member with the fewest connections', async () => {
+        const two = await tcpMembers('a', 'b');
+        const changes = { algorithm: 'LEAST_CONNECTIONS', protocol: 'TCP', members: two } as const;
+        const { address } = await apply(balancer(changes, { protocol: 'TCP' }));
+        const streams = [];
+        for (let at = 0; at < 4; at += 1) {
+          streams.push(stream(address));
+          await streams.at(-1)!.name;
+        }
+        const told = await Promise.all(streams.map(({ name }) => name));
+        expect(told.filter((name) => name === 'a')).toHaveLength(2);
+        for (const { socket } of streams) socket.destroy();
+      });
+
+      it('keeps a source address on its member', async () => {
+        const many = await tcpMembers('a', 'b', 'c', 'd');
+        const changes = { algorithm: 'SOURCE_IP', protocol: 'TCP', members: many } as const;
+        const { address } = await apply(balancer(changes, { protocol: 'TCP' }));
+        const from = async (source: string) => {
+          const one = stream(address, 80, source);
+          const name = await one.name;
+          one.socket.destroy();
+          return name;
+        };
+        expect(new Set([await from('127.0.0.5'), await from('127.0.0.5'), await from('127.0.0.5')]).size).toBe(1);
+        const all = new Set<string | null>();
+        for (let at = 1; at < 40; at += 1) all.add(await from(`127.0.1.${at}`));
+        expect(all.size).toBeGreaterThan(2);
+      });
+
+      it('uses backups when nobody else is left, and nobody of weight 0', async () => {
+        const [a, b, c] = await members('a', 'b', 'c');
+        const desired = await apply(balancer({ members: [a!, { ...b!, backup: true }, { ...c!, weight: 0 }] }));
+        expect(new Set(await names(desired.address, 4))).toEqual(new Set(['a']));
+        await apply({
+          ...desired,
+          pools: [
+            {
+              ...desired.pools[0]!,
+              members: [
+                { ...a!, enabled: false },
+                { ...b!, backup: true },
+              ],
+            },
+          ],
+        });
+        expect(new Set(await names(desired.address, 4))).toEqual(new Set(['b']));
+      });
     });
 
-    it('prefers the member with the fewest connections', async () => {
-      const two = await tcpMembers('a', 'b');
-      const changes = { algorithm: 'LEAST_CONNECTIONS', protocol: 'TCP', members: two } as const;
-      const { address } = await apply(balancer(changes, { protocol: 'TCP' }));
-      const streams = [];
-      for (let at = 0; at < 4; at += 1) {
-        streams.push(stream(address));
-        await streams.at(-1)!.name;
-      }
-      const told = await Promise.all(streams.map(({ name }) => name));
-      expect(told.filter((name) => name === 'a')).toHaveLength(2);
-      for (const { socket } of streams) socket.destroy();
-    });
-
-    it('keeps a source address on its member', async () => {
-      const many = await tcpMembers('a', 'b', 'c', 'd');
-      const changes = { algorithm: 'SOURCE_IP', protocol: 'TCP', members: many } as const;
-      const { address } = await apply(balancer(changes, { protocol: 'TCP' }));
-      const from = async (source: string) => {
-        const one = stream(address, 80, source);
-        const name = await one.name;
+    describe('protocols', () => {
+      it('balances bytes', async () => {
+        const { address } = await apply(
+          balancer({ protocol: 'TCP', members: await tcpMembers('a') }, { protocol: 'TCP' }),
+        );
+        const one = stream(address);
+        expect(await one.name).toBe('a');
+        expect(await one.echoes('hello')).toBe(true);
         one.socket.destroy();
-        return name;
-      };
-      expect(new Set([await from('127.0.0.5'), await from('127.0.0.5'), await from('127.0.0.5')]).size).toBe(1);
-      const all = new Set<string | null>();
-      for (let at = 1; at < 40; at += 1) all.add(await from(`127.0.1.${at}`));
-      expect(all.size).toBeGreaterThan(2);
+      });
+
+      it.each(['PROXY', 'PROXYV2'] as const)('tells the client by %s', async (protocol) => {
+        const { port } = await firstBytesMember();
+        const { address } = await apply(balancer({ protocol, members: [member(port)] }, { protocol: 'TCP' }));
+        const one = stream(address, 80, '127.0.0.77');
+        let text = '';
+        one.socket.on('data', (part) => (text += String(part)));
+        one.socket.write('x');
+        await until(() => one.socket.closed, 5, 'answer');
+        const bytes = Buffer.from(text, 'hex');
+        if (protocol === 'PROXY') expect(bytes.toString()).toMatch(/^PROXY TCP4 127\.0\.0\.77 /);
+        else expect(bytes.subarray(0, 12).toString('hex')).toBe('0d0a0d0a000d0a515549540a');
+      });
+
+      it('passes HTTPS through to the certificate of the member', async () => {
+        const { port } = await httpsMember('a', ca.issue('member.test'));
+        const { address } = await apply(
+          balancer({ protocol: 'HTTPS', members: [member(port)] }, { protocol: 'HTTPS' }),
+        );
+        expect(await certificateOf(address, 'member.test')).toBe('member.test');
+      });
+
+      it('answers 503 or closes where there is no pool, and does not listen when disabled', async () => {
+        const http = await apply(balancer({}, { defaultPoolId: null }));
+        expect((await ask(http.address)).status).toBe(503);
+        const tcp = await apply(balancer({ protocol: 'TCP' }, { protocol: 'TCP', defaultPoolId: null }));
+        expect(await stream(tcp.address).name).toBeNull();
+        await apply(withListener(http, { enabled: false }));
+        await expect(ask(http.address)).rejects.toThrow(/ECONNREFUSED/);
+      });
+
+      it('serves metrics of this load balancer and no other', async () => {
+        const made = balancer({ members: await members('a') });
+        const desired = { ...made, listeners: [...made.listeners, listener({ protocol: 'PROMETHEUS', port: 9101 })] };
+        const other = await apply(balancer());
+        await apply(desired);
+        await ask(desired.address);
+        const metrics = await (await fetch(`http://${desired.address}:9101/metrics`)).text();
+        expect(metrics).toContain(
+          `haproxy_frontend_http_requests_total{proxy="listener_${made.listeners[0]!.id}"} 1\n`,
+        );
+        expect(metrics).toContain(`server="member_${made.pools[0]!.members[0]!.id}"`);
+        expect(metrics).not.toContain(other.listeners[0]!.id);
+        expect((await fetch(`http://${desired.address}:9101/`)).status).toBe(404);
+      });
+
+      it('speaks IPv6', async () => {
+        const { address } = await apply(
+          balancer({ members: await members('a') }, { port: 18_089 }, { address: '::1' }),
+        );
+        expect((await ask(address, {}, '/', 18_089)).name).toBe('a');
+      });
     });
 
-    it('uses backups when nobody else is left, and nobody of weight 0', async () => {
-      const [a, b, c] = await members('a', 'b', 'c');
-      const desired = await apply(balancer({ members: [a!, { ...b!, backup: true }, { ...c!, weight: 0 }] }));
-      expect(new Set(await names(desired.address, 4))).toEqual(new Set(['a']));
-      await apply({ ...desired, pools: [{ ...desired.pools[0]!, members: [{ ...a!, enabled: false }, { ...b!, backup: true }] }] });
-      expect(new Set(await names(desired.address, 4))).toEqual(new Set(['b']));
-    });
-  });
+    describe('TLS', () => {
+      const certificate = (id: string, name: string) => ({ id, pem: ca.issue(name) });
 
-  describe('protocols', () => {
-    it('balances bytes', async () => {
-      const { address } = await apply(balancer({ protocol: 'TCP', members: await tcpMembers('a') }, { protocol: 'TCP' }));
-      const one = stream(address);
-      expect(await one.name).toBe('a');
-      expect(await one.echoes('hello')).toBe(true);
-      one.socket.destroy();
-    });
+      it('shows the certificate of the name, and the default one otherwise', async () => {
+        const front: Partial<DesiredListener> = {
+          protocol: 'TERMINATED_HTTPS',
+          certificate: certificate('d', 'default.test'),
+          sniCertificates: [certificate('1', 'one.test'), certificate('2', 'two.test')],
+          insertXForwarded: true,
+        };
+        const { address } = await apply(balancer({ members: await members('a') }, front));
+        expect(await certificateOf(address, 'one.test')).toBe('one.test');
+        expect(await certificateOf(address, 'two.test')).toBe('two.test');
+        expect(await certificateOf(address, 'three.test')).toBe('default.test');
+        expect(await certificateOf(address)).toBe('default.test');
+        const answer = await tlsAnswer(address);
+        expect(answer).toMatch(/"x-forwarded-proto":"https"/);
+      });
 
-    it.each(['PROXY', 'PROXYV2'] as const)('tells the client by %s', async (protocol) => {
-      const { port } = await firstBytesMember();
-      const { address } = await apply(balancer({ protocol, members: [member(port)] }, { protocol: 'TCP' }));
-      const one = stream(address, 80, '127.0.0.77');
-      let text = '';
-      one.socket.on('data', (part) => (text += String(part)));
-      one.socket.write('x');
-      await until(() => one.socket.closed, 5, 'answer');
-      const bytes = Buffer.from(text, 'hex');
-      if (protocol === 'PROXY') expect(bytes.toString()).toMatch(/^PROXY TCP4 127\.0\.0\.77 /);
-      else expect(bytes.subarray(0, 12).toString('hex')).toBe('0d0a0d0a000d0a515549540a');
-    });
+      it('encrypts to members anew, and verifies them where it is told how', async () => {
+        const { port } = await httpsMember('a', ca.issue('good.test'));
+        const made = balancer({ protocol: 'HTTPS', members: [member(port)] });
+        const withTls = (changes: object) => ({ ...made, pools: [{ ...made.pools[0]!, ...changes }] });
+        await apply(made);
+        expect((await ask(made.address)).name).toBe('a');
+        await apply(withTls({ caBundle: ca.ca }));
+        expect((await ask(made.address)).name).toBe('a');
+        await apply(withTls({ caBundle: authority(host.dataDir, 'other').ca }));
+        expect((await ask(made.address)).status).toBe(503);
+        await apply(withTls({ caBundle: ca.ca, revocationList: ca.revoke() }));
+        expect((await ask(made.address)).name).toBe('a');
+        await apply(withTls({ caBundle: ca.ca, revocationList: ca.revoke('good.test') }));
+        expect((await ask(made.address)).status).toBe(503);
+      });
 
-    it('passes HTTPS through to the certificate of the member', async () => {
-      const { port } = await httpsMember('a', ca.issue('member.test'));
-      const { address } = await apply(balancer({ protocol: 'HTTPS', members: [member(port)] }, { protocol: 'HTTPS' }));
-      expect(await certificateOf(address, 'member.test')).toBe('member.test');
-    });
-
-    it('answers 503 or closes where there is no pool, and does not listen when disabled', async () => {
-      const http = await apply(balancer({}, { defaultPoolId: null }));
-      expect((await ask(http.address)).status).toBe(503);
-      const tcp = await apply(balancer({ protocol: 'TCP' }, { protocol: 'TCP', defaultPoolId: null }));
-      expect(await stream(tcp.address).name).toBeNull();
-      await apply(withListener(http, { enabled: false }));
-      await expect(ask(http.address)).rejects.toThrow(/ECONNREFUSED/);
-    });
-
-    it('serves metrics of this load balancer and no other', async () => {
-      const made = balancer({ members: await members('a') });
-      const desired = { ...made, listeners: [...made.listeners, listener({ protocol: 'PROMETHEUS', port: 9101 })] };
-      const other = await apply(balancer());
-      await apply(desired);
-      await ask(desired.address);
-      const metrics = await (await fetch(`http://${desired.address}:9101/metrics`)).text();
-      expect(metrics).toContain(`haproxy_frontend_http_requests_total{proxy="listener_${made.listeners[0]!.id}"} 1\n`);
-      expect(metrics).toContain(`server="member_${made.pools[0]!.members[0]!.id}"`);
-      expect(metrics).not.toContain(other.listeners[0]!.id);
-      expect((await fetch(`http://${desired.address}:9101/`)).status).toBe(404);
+      it('shows members its certificate, also members that come later', async () => {
+        const { port } = await httpsMember('a', ca.issue('member.test'), ca.ca);
+        const clientCertificate = certificate('c', 'client.test');
+        const made = await apply(balancer({ protocol: 'HTTPS', caBundle: ca.ca, clientCertificate }));
+        const observed = await driver.apply(
+          { ...made, pools: [{ ...made.pools[0]!, members: [member(port)] }] },
+          signal,
+        );
+        expect(observed.reloaded).toBe(false);
+        expect((await ask(made.address)).shown).toBe('client.test');
+      });
     });
 
-    it('speaks IPv6', async () => {
-      const { address } = await apply(balancer({ members: await members('a') }, { port: 18_089 }, { address: '::1' }));
-      expect((await ask(address, {}, '/', 18_089)).name).toBe('a');
-    });
-  });
+    describe('listeners', () => {
+      it('limit who may connect', async () => {
+        const made = balancer({ protocol: 'TCP', members: await tcpMembers('a') }, { protocol: 'TCP' });
+        const from = (source: string) => stream(made.address, 80, source).name;
+        await apply(withListener(made, { allowedNetworks: ['127.0.3.0/24', '10.0.0.0/8', 'fd00::/8'] }));
+        expect([await from('127.0.3.9'), await from('127.0.0.9')]).toEqual(['a', null]);
+        await apply(withListener(made, { allowedNetworks: [] }));
+        expect(await from('127.0.3.9')).toBeNull();
+        const hundred = Array.from({ length: 100 }, (_, at) => `10.0.${at}.0/24`);
+        await apply(withListener(made, { allowedNetworks: [...hundred, '127.0.0.9'] }));
+        expect(await from('127.0.0.9')).toBe('a');
+      });
 
-  describe('TLS', () => {
-    const certificate = (id: string, name: string) => ({ id, pem: ca.issue(name) });
+      it('limit how many are connected', async () => {
+        const made = { protocol: 'TCP', members: await tcpMembers('a') } as const;
+        const { address } = await apply(balancer(made, { protocol: 'TCP', connectionLimit: 2 }));
+        const [one, two] = [stream(address), stream(address)];
+        expect([await one.name, await two.name]).toEqual(['a', 'a']);
+        const three = stream(address);
+        const early = await Promise.race([three.name, new Promise((resolve) => setTimeout(resolve, 300, 'waits'))]);
+        expect(early).toBe('waits');
+        one.socket.destroy();
+        expect(await three.name).toBe('a');
+      });
 
-    it('shows the certificate of the name, and the default one otherwise', async () => {
-      const front: Partial<DesiredListener> = {
-        protocol: 'TERMINATED_HTTPS',
-        certificate: certificate('d', 'default.test'),
-        sniCertificates: [certificate('1', 'one.test'), certificate('2', 'two.test')],
-        insertXForwarded: true,
-      };
-      const { address } = await apply(balancer({ members: await members('a') }, front));
-      expect(await certificateOf(address, 'one.test')).toBe('one.test');
-      expect(await certificateOf(address, 'two.test')).toBe('two.test');
-      expect(await certificateOf(address, 'three.test')).toBe('default.test');
-      expect(await certificateOf(address)).toBe('default.test');
-      const answer = await tlsAnswer(address);
-      expect(answer).toMatch(/"x-forwarded-proto":"https"/);
-    });
+      it('insert X-Forwarded headers, or leave them', async () => {
+        const made = await apply(balancer({ members: await members('a') }, { insertXForwarded: true }));
+        const { seen } = await ask(made.address);
+        expect(seen).toMatchObject({
+          'x-forwarded-for': '127.0.0.1',
+          'x-forwarded-port': '80',
+          'x-forwarded-proto': 'http',
+        });
+        await apply(withListener(made, { insertXForwarded: false }));
+        expect((await ask(made.address)).seen).not.toHaveProperty('x-forwarded-for');
+      });
 
-    it('encrypts to members anew, and verifies them where it is told how', async () => {
-      const { port } = await httpsMember('a', ca.issue('good.test'));
-      const made = balancer({ protocol: 'HTTPS', members: [member(port)] });
-      const withTls = (changes: object) => ({ ...made, pools: [{ ...made.pools[0]!, ...changes }] });
-      await apply(made);
-      expect((await ask(made.address)).name).toBe('a');
-      await apply(withTls({ caBundle: ca.ca }));
-      expect((await ask(made.address)).name).toBe('a');
-      await apply(withTls({ caBundle: authority(host.dataDir, 'other').ca }));
-      expect((await ask(made.address)).status).toBe(503);
-      await apply(withTls({ caBundle: ca.ca, revocationList: ca.revoke() }));
-      expect((await ask(made.address)).name).toBe('a');
-      await apply(withTls({ caBundle: ca.ca, revocationList: ca.revoke('good.test') }));
-      expect((await ask(made.address)).status).toBe(503);
-    });
+      it('ask for a user, whatever the name', async () => {
+        const name = `it's "a" name; #1 \\ $x %[src]`;
+        const hash = execFileSync('openssl', ['passwd', '-5', '-salt', 'abc', 'secret'], { encoding: 'utf8' });
+        const users = [{ name, encryptedPassword: hash.trim() }];
+        const { address } = await apply(balancer({ members: await members('a') }, { users }));
+        const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+        expect((await ask(address)).status).toBe(401);
+        expect((await ask(address, basic(`${name}:wrong`))).status).toBe(401);
+        expect((await ask(address, basic(`${name}:secret`))).name).toBe('a');
+      });
 
-    it('shows members its certificate, also members that come later', async () => {
-      const { port } = await httpsMember('a', ca.issue('member.test'), ca.ca);
-      const clientCertificate = certificate('c', 'client.test');
-      const made = await apply(balancer({ protocol: 'HTTPS', caBundle: ca.ca, clientCertificate }));
-      const observed = await driver.apply({ ...made, pools: [{ ...made.pools[0]!, members: [member(port)] }] }, signal);
-      expect(observed.reloaded).toBe(false);
-      expect((await ask(made.address)).shown).toBe('client.test');
-    });
-  });
-
-  describe('listeners', () => {
-    it('limit who may connect', async () => {
-      const made = balancer({ protocol: 'TCP', members: await tcpMembers('a') }, { protocol: 'TCP' });
-      const from = (source: string) => stream(made.address, 80, source).name;
-      await apply(withListener(made, { allowedNetworks: ['127.0.3.0/24', '10.0.0.0/8', 'fd00::/8'] }));
-      expect([await from('127.0.3.9'), await from('127.0.0.9')]).toEqual(['a', null]);
-      await apply(withListener(made, { allowedNetworks: [] }));
-      expect(await from('127.0.3.9')).toBeNull();
-      const hundred = Array.from({ length: 100 }, (_, at) => `10.0.${at}.0/24`);
-      await apply(withListener(made, { allowedNetworks: [...hundred, '127.0.0.9'] }));
-      expect(await from('127.0.0.9')).toBe('a');
+      it('end idle connections after their time', async () => {
+        const members = await tcpMembers('a');
+        const { address } = await apply(
+          balancer({ protocol: 'TCP', members }, { protocol: 'TCP', timeoutClientData: 300 }),
+        );
+        const one = stream(address);
+        await one.name;
+        await until(() => !one.isOpen(), 3, 'closed');
+      });
     });
 
-    it('limit how many are connected', async () => {
-      const made = { protocol: 'TCP', members: await tcpMembers('a') } as const;
-      const { address } = await apply(balancer(made, { protocol: 'TCP', connectionLimit: 2 }));
-      const [one, two] = [stream(address), stream(address)];
-      expect([await one.name, await two.name]).toEqual(['a', 'a']);
-      const three = stream(address);
-      const early = await Promise.race([three.name, new Promise((resolve) => setTimeout(resolve, 300, 'waits'))]);
-      expect(early).toBe('waits');
-      one.socket.destroy();
-      expect(await three.name).toBe('a');
-    });
+    describe('persistence', () => {
+      it('HTTP_COOKIE: by a cookie of ours, also for members that come at run time', async () => {
+        const [a, b, c] = await members('a', 'b', 'c');
+        const made = await apply(balancer({ members: [a!], persistence: persistence({ type: 'HTTP_COOKIE' }) }));
+        const grown = await driver.apply({ ...made, pools: [{ ...made.pools[0]!, members: [a!, b!, c!] }] }, signal);
+        expect(grown.reloaded).toBe(false);
+        const seen = new Set<string | null>();
+        for (let time = 0; time < 6; time += 1) {
+          const first = await ask(made.address);
+          const cookie = String(first.headers['set-cookie']?.[0]).split(';')[0] ?? '';
+          expect(cookie).toMatch(/^SRV=\w+$/);
+          expect(new Set(await names(made.address, 3, { cookie }))).toEqual(new Set([first.name]));
+          seen.add(first.name);
+        }
+        expect(seen.size).toBe(3);
+      });
 
-    it('insert X-Forwarded headers, or leave them', async () => {
-      const made = await apply(balancer({ members: await members('a') }, { insertXForwarded: true }));
-      const { seen } = await ask(made.address);
-      expect(seen).toMatchObject({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-port': '80', 'x-forwarded-proto': 'http' });
-      await apply(withListener(made, { insertXForwarded: false }));
-      expect((await ask(made.address)).seen).not.toHaveProperty('x-forwarded-for');
-    });
-
-    it('ask for a user, whatever the name', async () => {
-      const name = `it's "a" name; #1 \\ $x %[src]`;
-      const hash = execFileSync('openssl', ['passwd', '-5', '-salt', 'abc', 'secret'], { encoding: 'utf8' });
-      const users = [{ name, encryptedPassword: hash.trim() }];
-      const { address } = await apply(balancer({ members: await members('a') }, { users }));
-      const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
-      expect((await ask(address)).status).toBe(401);
-      expect((await ask(address, basic(`${name}:wrong`))).status).toBe(401);
-      expect((await ask(address, basic(`${name}:secret`))).name).toBe('a');
-    });
-
-    it('end idle connections after their time', async () => {
-      const members = await tcpMembers('a');
-      const { address } = await apply(balancer({ protocol: 'TCP', members }, { protocol: 'TCP', timeoutClientData: 300 }));
-      const one = stream(address);
-      await one.name;
-      await until(() => !one.isOpen(), 3, 'closed');
-    });
-  });
-
-  describe('persistence', () => {
-    it('HTTP_COOKIE: by a cookie of ours, also for members that come at run time', async () => {
-      const [a, b, c] = await members('a', 'b', 'c');
-      const made = await apply(balancer({ members: [a!], persistence: persistence({ type: 'HTTP_COOKIE' }) }));
-      const grown = await driver.apply({ ...made, pools: [{ ...made.pools[0]!, members: [a!, b!, c!] }] }, signal);
-      expect(grown.reloaded).toBe(false);
-      const seen = new Set<string | null>();
-      for (let time = 0; time < 6; time += 1) {
-        const first = await ask(made.address);
+      it('APP_COOKIE: by the cookie of the application, over a reload', async () => {
+        const three = await members('a', 'b', 'c');
+        const made = await apply(
+          balancer({ members: three, persistence: persistence({ type: 'APP_COOKIE', cookieName: 'app' }) }),
+        );
+        const first = await ask(made.address, {}, '/login');
         const cookie = String(first.headers['set-cookie']?.[0]).split(';')[0] ?? '';
-        expect(cookie).toMatch(/^SRV=\w+$/);
-        expect(new Set(await names(made.address, 3, { cookie }))).toEqual(new Set([first.name]));
-        seen.add(first.name);
-      }
-      expect(seen.size).toBe(3);
+        const stuck = async () =>
+          expect(new Set(await names(made.address, 6, { cookie }))).toEqual(new Set([first.name]));
+        await stuck();
+        await ripe();
+        await apply(withListener(made, { connectionLimit: 77 }));
+        await stuck();
+      });
+
+      it('SOURCE_IP: by the network of the client, over a reload', async () => {
+        const many = await tcpMembers('a', 'b', 'c', 'd', 'e');
+        const sticky = persistence({ granularity: '255.255.255.0', timeoutSeconds: 60 });
+        const made = await apply(
+          balancer({ protocol: 'TCP', members: many, persistence: sticky }, { protocol: 'TCP' }),
+        );
+        const from = async (source: string) => {
+          const one = stream(made.address, 80, source);
+          const name = await one.name;
+          one.socket.destroy();
+          return name;
+        };
+        const first = await from('127.0.5.1');
+        const others = async () =>
+          new Set([await from('127.0.5.1'), await from('127.0.5.2'), await from('127.0.5.99')]);
+        expect(await others()).toEqual(new Set([first]));
+        await ripe();
+        await apply(withListener(made, { connectionLimit: 77 }));
+        expect(await others()).toEqual(new Set([first]));
+      });
     });
 
-    it('APP_COOKIE: by the cookie of the application, over a reload', async () => {
-      const three = await members('a', 'b', 'c');
-      const made = await apply(balancer({ members: three, persistence: persistence({ type: 'APP_COOKIE', cookieName: 'app' }) }));
-      const first = await ask(made.address, {}, '/login');
-      const cookie = String(first.headers['set-cookie']?.[0]).split(';')[0] ?? '';
-      const stuck = async () => expect(new Set(await names(made.address, 6, { cookie }))).toEqual(new Set([first.name]));
-      await stuck();
-      await ripe();
-      await apply(withListener(made, { connectionLimit: 77 }));
-      await stuck();
+    it('shares a pool between listeners', async () => {
+      const behind = pool({ members: await members('a') });
+      const fronts = [80, 8080].map((port) => listener({ port, defaultPoolId: behind.id }));
+      const desired = await apply({ ...balancer(), address: freeAddress(), listeners: fronts, pools: [behind] });
+      expect((await ask(desired.address, {}, '/', 8080)).name).toBe('a');
+      expect((await ask(desired.address)).name).toBe('a');
     });
-
-    it('SOURCE_IP: by the network of the client, over a reload', async () => {
-      const many = await tcpMembers('a', 'b', 'c', 'd', 'e');
-      const sticky = persistence({ granularity: '255.255.255.0', timeoutSeconds: 60 });
-      const made = await apply(balancer({ protocol: 'TCP', members: many, persistence: sticky }, { protocol: 'TCP' }));
-      const from = async (source: string) => {
-        const one = stream(made.address, 80, source);
-        const name = await one.name;
-        one.socket.destroy();
-        return name;
-      };
-      const first = await from('127.0.5.1');
-      const others = async () => new Set([await from('127.0.5.1'), await from('127.0.5.2'), await from('127.0.5.99')]);
-      expect(await others()).toEqual(new Set([first]));
-      await ripe();
-      await apply(withListener(made, { connectionLimit: 77 }));
-      expect(await others()).toEqual(new Set([first]));
-    });
-  });
-
-  it('shares a pool between listeners', async () => {
-    const behind = pool({ members: await members('a') });
-    const fronts = [80, 8080].map((port) => listener({ port, defaultPoolId: behind.id }));
-    const desired = await apply({ ...balancer(), address: freeAddress(), listeners: fronts, pools: [behind] });
-    expect((await ask(desired.address, {}, '/', 8080)).name).toBe('a');
-    expect((await ask(desired.address)).name).toBe('a');
-  });
-});
+  },
+);
 
 function certificateOf(address: string, servername?: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
@@ -325,6 +382,9 @@ function tlsAnswer(address: string): Promise<string> {
     const socket = connect({ host: address, port: 80, rejectUnauthorized: false }, () =>
       socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'),
     );
-    socket.on('data', (part) => (text += String(part))).on('end', () => resolve(text)).on('error', reject);
+    socket
+      .on('data', (part) => (text += String(part)))
+      .on('end', () => resolve(text))
+      .on('error', reject);
   });
 }

@@ -77,8 +77,9 @@ function renderServer(spec: Spec, listener: DesiredListener, pool: DesiredPool |
   const id = quote.id(listener.id);
   const timeout = pool?.timeoutMemberData ?? listener.timeoutMemberData ?? listener.timeoutClientData ?? SESSION_MS;
   const lines = [`listen ${quote.endpoint(spec.address, listener.port)} udp;`];
-  for (const network of listener.allowedNetworks ?? []) lines.push(`allow ${quote.network(network)};`);
-  if (listener.allowedNetworks !== null) lines.push('deny all;');
+  const allowed = listener.connectionLimit === 0 ? [] : (listener.allowedNetworks ?? []);
+  for (const network of allowed) lines.push(`allow ${quote.network(network)};`);
+  if (listener.allowedNetworks !== null || listener.connectionLimit === 0) lines.push('deny all;');
   if (listener.connectionLimit)
     lines.push(`limit_conn listeners ${quote.whole('limit', listener.connectionLimit, 1, 65_535_000)};`);
   lines.push(

@@ -20,6 +20,7 @@ import type { Spec } from '../haproxy/specs.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
 import { accessLog, errorLog, type NginxSettings, renderNginx, udpListeners } from './configuration.ts';
 import { udpCounting } from './counting.ts';
+import { endOrphans } from './orphans.ts';
 
 export interface UdpBalancer {
   /** Makes nginx serve what these specs want; true when it had to change. @throws DriverError */
@@ -129,6 +130,8 @@ async function startNginx({ layout, program, log }: NginxOptions, file: string, 
       stopSignal: 'SIGTERM',
       async beforeStart() {
         adopted = false;
+        const ended = await endOrphans(errorLog(folder));
+        if (ended.length > 0) log.warn({ pids: ended }, 'ended nginx workers without a master');
       },
       log,
     });
@@ -139,7 +142,7 @@ async function startNginx({ layout, program, log }: NginxOptions, file: string, 
   }
 }
 
-/** nginx tells in its log whether it has taken the configuration over. */
+/** nginx tells in its log when a new worker listens, and when the old one has stopped to. */
 async function reload(daemon: Daemon, log: string): Promise<void> {
   const from = (await stat(log)).size;
   if (daemon.pid() === null) throw notTaken('is down');
@@ -147,7 +150,7 @@ async function reload(daemon: Daemon, log: string): Promise<void> {
   const giveUp = Date.now() + RELOAD_PATIENCE_MS;
   while (Date.now() < giveUp) {
     const said = (await readFile(log)).subarray(from).toString('utf8');
-    if (/: start worker process \d+\n/.test(said)) return;
+    if (/: start worker process \d+\n/.test(said) && said.includes('gracefully shutting down')) return;
     const trouble = said.split('\n').filter((line) => line.includes('[emerg]'));
     if (trouble.length > 0) throw notTaken(`refused its configuration: ${trouble.join(' | ')}`);
     await sleep(POLL_MS);

@@ -2,10 +2,9 @@
  * Load balancers that only pretend: the same answers as the real driver, kept in memory, no host touched. After a
  * restart nothing is there, and `apply` makes it anew. Members that nothing speaks against are as if they answered.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { changesOf } from '../haproxy/changes.ts';
+import { changesOf, memberChanges } from '../haproxy/changes.ts';
 import { refusals } from '../haproxy/refusals.ts';
 import type {
   DesiredLoadBalancer,
@@ -82,19 +81,6 @@ function refuseTaken(desired: DesiredLoadBalancer, all: Iterable<DesiredLoadBala
 function portsOf({ address, enabled, listeners }: DesiredLoadBalancer): string[] {
   const open = enabled ? listeners.filter((each) => each.enabled) : [];
   return open.map(({ port, protocol }) => `${address} ${port}${protocol === 'UDP' ? ' UDP' : ''}`);
-}
-
-function memberChanges(before: DesiredLoadBalancer, after: DesiredLoadBalancer): string[] {
-  const all = (of: DesiredLoadBalancer) =>
-    new Map(of.pools.flatMap(({ members }) => members).map((each) => [each.id, each]));
-  const [old, now] = [all(before), all(after)];
-  const removed = [...old.keys()].filter((id) => !now.has(id)).map((id) => `member ${id} removed`);
-  const others = [...now].flatMap(([id, member]) => {
-    const had = old.get(id);
-    if (!had) return [`member ${id} added`];
-    return isDeepStrictEqual(had, member) ? [] : [`member ${id} changed`];
-  });
-  return [...others, ...removed];
 }
 
 function readingOf(balancer: DesiredLoadBalancer): LoadBalancerReading {

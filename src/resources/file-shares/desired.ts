@@ -6,7 +6,7 @@ export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): D
   return {
     id: share.id,
     sizeGib: share.size,
-    settledGib: share.observedSize,
+    settledGib: share.observedReal ? share.observedSize : null,
     rootSquash: share.rootSquash,
     access: rules.filter((rule) => !isLeaving(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
   };

@@ -44,10 +44,10 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
       // What only pretends forgets at every restart: there is nothing to compare with.
       if (!driver.real) return [];
       // The host first: a share has its row before it is on the host, so what has no row afterwards never will.
-      const onHost = await driver.list();
-      const known = await store.known(db, onHost);
+      const onHost = new Set(await driver.list());
+      const known = await store.known(db, [...onHost]);
       for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
-      return (await store.available(db, regionIds)).filter((share) => !onHost.includes(share.id));
+      return (await store.available(db, regionIds)).filter((share) => !onHost.has(share.id));
     },
   };
 }
@@ -78,6 +78,7 @@ async function recordObserved(
   await store.update(tx, share.id, {
     connectionPoint: observed.connectionPoint,
     observedSize: observed.sizeGib,
+    observedReal: current.observedReal || deps.driver.real,
     observedGeneration: share.generation,
     // A change that came meanwhile has set its own status, and its own job ends it.
     ...(current.generation === share.generation && { status: 'available' as const }),

@@ -14,6 +14,7 @@ import type { CreateTags, Tag, Tags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
+import { after, maxAccessRules, newAccessRule, presentAccessRule, unservable } from './access-rules.ts';
 import { isLeaving } from './desired.ts';
 import { volumeTypes } from './schema.ts';
 import type {
@@ -31,7 +32,7 @@ import type {
   UpdateFileShare,
 } from './schema.ts';
 import * as store from './store.ts';
-import type { AccessRuleRow, FileShareRow, FileShareView } from './store.ts';
+import type { FileShareRow, FileShareView } from './store.ts';
 
 export interface FileSharesDeps {
   db: Db;
@@ -45,8 +46,6 @@ export interface FileSharesDeps {
 
 export type FileShares = ReturnType<typeof createFileShares>;
 type TaskIds = { tasks: string[] };
-
-const maxAccessRules = 100;
 
 export function createFileShares(deps: FileSharesDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
@@ -309,13 +308,6 @@ function vastOnlySettings(typeName: FileShareTypeName, settings: ShareSettingsIn
     .map((name) => ({ path: `share_settings.${name}`, message: 'can be set on vast shares only' }));
 }
 
-/** NFS-Ganesha's configuration has no three-digit prefixes; from /120 on the driver lists the addresses instead. */
-function unservable(network: string, path: string): FieldError[] {
-  const prefix = Number(network.split('/')[1]);
-  if (prefix < 100 || prefix > 119) return [];
-  return [{ path, message: 'an IPv6 network of /100 to /119 cannot be given access; use /99, or /120 and longer' }];
-}
-
 /** What a deletion left half done, or a creation never finished, can only be deleted. */
 function requireOnHost(share: FileShareRow): void {
   if (share.observedSize !== null && !share.deletedAt) return;
@@ -345,28 +337,6 @@ function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Par
 
 function isEmpty(changes: object): boolean {
   return Object.keys(changes).length === 0;
-}
-
-/** Rules are listed in the order of their making, so no two of a share are of the same millisecond. */
-function after(rules: AccessRuleRow[], now: Date): Date {
-  return new Date(Math.max(now.getTime(), ...rules.map((rule) => rule.createdAt.getTime() + 1)));
-}
-
-function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: Date): AccessRuleRow {
-  return {
-    id: randomUUID(),
-    fileShareId,
-    accessLevel: rule.access_mode,
-    network: canonicalNetwork(rule.ip_address)!,
-    accessTo: rule.ip_address,
-    state: 'queued_to_apply',
-    createdAt: now,
-    deletedAt: null,
-  };
-}
-
-function presentAccessRule(rule: AccessRuleRow): AccessRule {
-  return { id: rule.id, access_level: rule.accessLevel, access_to: rule.accessTo, state: rule.state };
 }
 
 function present(share: FileShareView, regionName: string): FileShare {

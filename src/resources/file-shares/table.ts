@@ -32,6 +32,8 @@ export const fileShares = pgTable(
     size: bigint('size', { mode: 'number' }).notNull(),
     /** GiB, what the host has given so far. */
     observedSize: bigint('observed_size', { mode: 'number' }),
+    /** Whether a driver that does not pretend ever made it: then it has data somewhere, and is never made anew. */
+    observedReal: boolean('observed_real').notNull().default(false),
     networkId: uuid('network_id')
       .notNull()
       .references(() => networks.id),

@@ -13,7 +13,7 @@ import type { TaskRow, Visible } from './store.ts';
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
 /** One question to the database for all that wait, this often, and none while nobody waits. */
-const waitPollMs = 40;
+const waitPollMs = 10;
 
 export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idempotency }) {
   const { db, clock, idempotency } = deps;

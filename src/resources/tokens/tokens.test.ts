@@ -16,13 +16,8 @@ const files = { regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' };
 async function anotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
   const db = connect({ ...connection, poolSize: 2, log: silentLogger });
   const configuration = readConfiguration(files, silentLogger);
-  const services = await createServices({
-    db,
-    clock: of.clock,
-    log: silentLogger,
-    configuration,
-    keyring: createKeyring([]),
-  });
+  const keyring = createKeyring([]);
+  const services = await createServices({ db, clock: of.clock, log: silentLogger, configuration, keyring });
   const app = await createApi(services, { log: silentLogger, rateLimit: 0 });
   return {
     services,

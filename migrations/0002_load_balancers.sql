@@ -111,25 +111,6 @@ CREATE TABLE "load_balancer_traffic" (
 	CONSTRAINT "load_balancer_traffic_load_balancer_id_minute_pk" PRIMARY KEY("load_balancer_id","minute")
 );
 --> statement-breakpoint
-CREATE TABLE "secrets" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"project_id" integer NOT NULL,
-	"region_id" integer NOT NULL,
-	"name" text NOT NULL,
-	"secret_type" text NOT NULL,
-	"kind" text,
-	"payload" "bytea" NOT NULL,
-	"content_type" text NOT NULL,
-	"algorithm" text,
-	"bit_length" integer,
-	"mode" text,
-	"expiration" timestamp with time zone,
-	"not_after" timestamp with time zone,
-	"subject_names" text[] NOT NULL,
-	"creator_task_id" uuid NOT NULL,
-	"created_at" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
 ALTER TABLE "lb_members" ADD CONSTRAINT "lb_members_pool_id_lb_pools_id_fk" FOREIGN KEY ("pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "lb_pools" ADD CONSTRAINT "lb_pools_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -138,7 +119,6 @@ ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_network_id_netwo
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_subnet_id_subnets_id_fk" FOREIGN KEY ("vip_subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "lb_listener_counters" ADD CONSTRAINT "lb_listener_counters_listener_id_lb_listeners_id_fk" FOREIGN KEY ("listener_id") REFERENCES "public"."lb_listeners"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "load_balancer_traffic" ADD CONSTRAINT "load_balancer_traffic_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "lb_members_endpoint" ON "lb_members" USING btree ("pool_id","address","protocol_port");--> statement-breakpoint
 CREATE INDEX "lb_pools_project" ON "lb_pools" USING btree ("project_id","region_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "lb_pools_load_balancer" ON "lb_pools" USING btree ("load_balancer_id");--> statement-breakpoint
@@ -150,5 +130,4 @@ CREATE INDEX "load_balancers_network" ON "load_balancers" USING btree ("vip_netw
 CREATE INDEX "load_balancers_subnet" ON "load_balancers" USING btree ("vip_subnet_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "load_balancers_vip" ON "load_balancers" USING btree ("region_id","vip_address");--> statement-breakpoint
 CREATE INDEX "load_balancers_unconverged" ON "load_balancers" USING btree ("region_id") WHERE "load_balancers"."observed_generation" < "load_balancers"."generation";--> statement-breakpoint
-CREATE INDEX "load_balancer_traffic_minute" ON "load_balancer_traffic" USING btree ("minute");--> statement-breakpoint
-CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "load_balancer_traffic_minute" ON "load_balancer_traffic" USING btree ("minute");

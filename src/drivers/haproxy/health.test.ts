@@ -1,0 +1,186 @@
+/** Health monitors: what is asked, and what is made of the answers. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../../test/requires.ts';
+import type { DesiredLoadBalancer, DesiredMonitor, MemberHealth } from '../load-balancer.ts';
+import type { HaproxyDriver } from './driver.ts';
+import { balancer, member, monitor, testHost, type TestHost, until, withListener, withPool } from './test-host.ts';
+import { ask, authority, closeMembers, firstBytesMember, httpMember, httpsMember, tcpMember } from './test-members.ts';
+
+const signal = new AbortController().signal;
+/** Nothing answers there, and nothing leaves this host. */
+const NOWHERE = '::2';
+
+describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', 'openssl', 'root') ?? 'health', () => {
+  let host: TestHost;
+  let driver: HaproxyDriver;
+  const apply = (desired: DesiredLoadBalancer) => driver.apply(desired, signal);
+  const health = async (desired: DesiredLoadBalancer): Promise<(MemberHealth | undefined)[]> => {
+    const reading = (await driver.read()).find(({ id }) => id === desired.id);
+    return desired.pools[0]!.members.map(({ id }) => reading?.members.get(id));
+  };
+  const becomes = async (desired: DesiredLoadBalancer, ...expected: MemberHealth[]) => {
+    let last: unknown;
+    await until(
+      async () => JSON.stringify((last = await health(desired))) === JSON.stringify(expected),
+      8,
+      'health',
+    ).catch(() => expect(last).toEqual(expected));
+  };
+  const http = (changes: Partial<DesiredMonitor> = {}) => monitor({ type: 'HTTP', ...changes });
+
+  beforeAll(async () => {
+    host = testHost();
+    driver = host.driver();
+    await driver.start();
+  });
+  afterEach(closeMembers);
+  afterAll(() => driver.stop().finally(host.cleanUp));
+
+  it('sees members go and come back', async () => {
+    const [a, b] = [await httpMember('a'), await httpMember('b')];
+    const desired = balancer({ members: [member(a.port), member(b.port)], monitor: monitor() });
+    await apply(desired);
+    await becomes(desired, 'UP', 'UP');
+    await b.close();
+    await becomes(desired, 'UP', 'DOWN');
+    for (let at = 0; at < 4; at += 1) expect((await ask(desired.address)).name).toBe('a');
+    await httpMember('b', b.port);
+    await becomes(desired, 'UP', 'UP');
+  });
+
+  it('asks over HTTP as it is told, and expects the codes that it is told', async () => {
+    const one = await httpMember('a');
+    const asked = {
+      httpMethod: 'HEAD',
+      urlPath: "/a b/it's;#$x%[src]\\",
+      domainName: 'name.test',
+      expectedCodes: '200,300-399',
+    };
+    const desired = balancer({ members: [member(one.port)], monitor: http(asked) });
+    await apply(desired);
+    await becomes(desired, 'UP');
+    await until(() => one.asked.length > 0, 5, 'a check');
+    expect(one.asked[0]).toBe("HEAD /a%20b/it's;#$x%[src]\\ name.test");
+    one.answer(302);
+    await until(() => one.asked.length > 6, 5, 'checks');
+    await becomes(desired, 'UP');
+    one.answer(404);
+    await becomes(desired, 'DOWN');
+    one.answer(200);
+    await becomes(desired, 'UP');
+  });
+
+  it('counts before it decides', async () => {
+    const one = await httpMember('a');
+    const desired = balancer({ members: [member(one.port)], monitor: http({ maxRetriesDown: 8, delay: 100 }) });
+    await apply(desired);
+    await until(() => one.asked.length > 5, 5, 'checks');
+    const before = one.asked.length;
+    one.answer(500);
+    await becomes(desired, 'DOWN');
+    expect(one.asked.length - before).toBeGreaterThanOrEqual(7);
+  });
+
+  it('asks over HTTPS, and for a TLS handshake', async () => {
+    const pem = authority(host.dataDir, 'health').issue('member.test');
+    const [plain, tls] = [await tcpMember('plain'), await httpsMember('a', pem)];
+    const members = [member(tls.port), member(plain.port)];
+    const desired = balancer(
+      { protocol: 'HTTPS', members, monitor: monitor({ type: 'TLS-HELLO' }) },
+      { protocol: 'HTTPS' },
+    );
+    await apply(desired);
+    await becomes(desired, 'UP', 'DOWN');
+    const next = withPool(desired, { monitor: http({ type: 'HTTPS', domainName: 'member.test' }) });
+    await apply(next);
+    await becomes(next, 'UP', 'DOWN');
+    await until(() => tls.asked.length > 0, 5, 'a check');
+    tls.answer(500);
+    await becomes(next, 'DOWN', 'DOWN');
+  });
+
+  it('asks with a PROXY header where members expect one', async () => {
+    const { port } = await firstBytesMember();
+    const desired = balancer({ protocol: 'PROXY', members: [member(port)], monitor: monitor() }, { protocol: 'TCP' });
+    await apply(desired);
+    await becomes(desired, 'UP');
+  });
+
+  it('asks another address and port where one is given, changed without a reload', async () => {
+    const [one, other] = [await httpMember('a'), await httpMember('b')];
+    const mine = member(one.port, { monitorAddress: '127.0.0.1', monitorPort: other.port });
+    const desired = balancer({ members: [mine], monitor: monitor() });
+    await apply(desired);
+    await other.close();
+    await becomes(desired, 'DOWN');
+    const next = withPool(desired, { members: [{ ...mine, monitorPort: null }] });
+    expect((await apply(next)).reloaded).toBe(false);
+    await becomes(next, 'UP');
+  });
+
+  it('watches members that come at run time, and those that are enabled again', async () => {
+    const one = await httpMember('a');
+    const dead = member(1);
+    const desired = balancer({ members: [member(one.port)], monitor: monitor() });
+    await apply(desired);
+    const grown = withPool(desired, { members: [...desired.pools[0]!.members, dead] });
+    expect((await apply(grown)).reloaded).toBe(false);
+    await becomes(grown, 'UP', 'DOWN');
+    const off = withPool(grown, { members: [desired.pools[0]!.members[0]!, { ...dead, enabled: false }] });
+    await apply(off);
+    await becomes(off, 'UP', 'MAINT');
+    await apply(grown);
+    await becomes(grown, 'UP', 'DOWN');
+  });
+
+  it('keeps a member down over a reload', async () => {
+    const one = await httpMember('a');
+    const desired = balancer({ members: [member(one.port), member(1)], monitor: monitor({ delay: 3_000 }) });
+    await apply(desired);
+    await becomes(desired, 'UP', 'DOWN');
+    await apply(withListener(desired, { connectionLimit: 99 }));
+    expect(await health(desired)).toEqual(['UP', 'DOWN']);
+  });
+
+  it('does not ask when the monitor is disabled or gone', async () => {
+    const desired = balancer({ members: [member(1)], monitor: monitor({ enabled: false }) });
+    await apply(desired);
+    await becomes(desired, 'UNCHECKED');
+    await apply(withPool(desired, { monitor: monitor() }));
+    await becomes(desired, 'DOWN');
+    await apply(withPool(desired, { monitor: null }));
+    await becomes(desired, 'UNCHECKED');
+  });
+
+  it.runIf(requires('iputils-ping'))('pings, over reloads', async () => {
+    const one = await httpMember('a');
+    const members = [member(one.port), member(one.port, { address: '127.0.0.3', monitorAddress: NOWHERE })];
+    const desired = balancer({ members, monitor: monitor({ type: 'PING', timeout: 300 }) });
+    await apply(desired);
+    await becomes(desired, 'UP', 'DOWN');
+    const stat = () => host.ask(`show stat pool_${desired.pools[0]!.id} 4 -1`);
+    await until(async () => /,DOWN,/.test(await stat()), 5, 'HAProxy knows');
+    await apply(withListener(desired, { connectionLimit: 99 }));
+    expect(await stat()).toMatch(/,DOWN,/);
+    await apply(withPool(desired, { monitor: null }));
+    expect(await stat()).not.toMatch(/,DOWN,/);
+    await becomes(desired, 'UNCHECKED', 'UNCHECKED');
+  });
+
+  it('counts what listeners carry, over reloads', async () => {
+    const one = await httpMember('a');
+    const desired = balancer({ members: [member(one.port)] });
+    await apply(desired);
+    const counters = async () =>
+      (await driver.read()).find(({ id }) => id === desired.id)!.listeners.get(desired.listeners[0]!.id)!;
+    await ask(desired.address);
+    await ask(desired.address);
+    const before = await counters();
+    expect(before.totalConnections).toBe(2);
+    expect(before.bytesIn).toBeGreaterThan(0);
+    await apply(withListener(desired, { connectionLimit: 99 }));
+    expect((await counters()).totalConnections).toBe(2);
+    await ask(desired.address);
+    expect((await counters()).totalConnections).toBe(3);
+  });
+});

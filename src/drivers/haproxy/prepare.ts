@@ -1,0 +1,146 @@
+/**
+ * What can be known of changes before anything is touched: that the driver can do them, that HAProxy can read them, that
+ * nobody else has their ports. Whoever fails here fails alone.
+ *
+ * HAProxy is asked about all of them at once, and about each only when it objects: it takes 30 ms to look at one file.
+ */
+import { rm } from 'node:fs/promises';
+import { refuseAborted } from '../command.ts';
+import { DriverError } from '../driver.ts';
+import type { DesiredLoadBalancer } from '../load-balancer.ts';
+import { limited } from '../turns.ts';
+import { changesOf, memberChanges } from './changes.ts';
+import { type Rendered, renderBalancer } from './configuration.ts';
+import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
+import { abilitiesOf, type Host, replaceFile } from './host.ts';
+import { checkConfiguration } from './process.ts';
+import { id as checkedId } from './quote.ts';
+import { refusals } from './refusals.ts';
+import { type Files, type Spec, takeApart, writeFiles } from './specs.ts';
+
+export interface Change {
+  id: string;
+  /** Null takes it away. */
+  desired: DesiredLoadBalancer | null;
+  /** Keeps the spec in quarantine. */
+  aside: boolean;
+  signal: AbortSignal;
+}
+
+export interface Plan {
+  change: Change;
+  before: { spec: Spec; rendered: Rendered | undefined } | undefined;
+  after: { spec: Spec; rendered: Rendered; files: Files } | null;
+  /** Why it could not be done; nothing more is done about it then. */
+  failed: unknown;
+  changed: string[];
+  reloaded: boolean;
+  /** HAProxy would not take it over, alone or with others. */
+  reloadRefused: boolean;
+}
+
+const CHECKED_AT_A_TIME = 2;
+
+/** Never rejects: each plan tells how it went. All changes are of different load balancers. */
+export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[]> {
+  const plans = changes.map((change) => planOf(host, change));
+  for (const plan of plans) await attempt(plan, async () => render(host, plan));
+  claimAll(host, plans);
+  const held = new Set([...host.rendered.values()].flatMap(endpointsOf));
+  for (const plan of plans) await attempt(plan, () => writeCandidate(host, plan, held));
+  await checkCandidates(
+    host,
+    plans.filter((plan) => isGoing(plan) && takesReload(host, plan) && plan.after),
+  );
+  return plans;
+}
+
+function planOf(host: Host, change: Change): Plan {
+  const spec = host.specs.get(change.id);
+  const before = spec && { spec, rendered: host.rendered.get(change.id) };
+  return { change, before, after: null, failed: undefined, changed: [], reloaded: false, reloadRefused: false };
+}
+
+export async function attempt(plan: Plan, work: () => Promise<void>): Promise<void> {
+  try {
+    if (isGoing(plan)) await work();
+  } catch (err) {
+    plan.failed = err;
+  }
+}
+
+export function isGoing({ failed }: Plan): boolean {
+  return failed === undefined;
+}
+
+export function takesReload(host: Host, { change, after }: Plan): boolean {
+  return (host.running.get(change.id) ?? '') !== (after?.rendered.settings ?? '');
+}
+
+function render(host: Host, plan: Plan): void {
+  const { change, before } = plan;
+  refuseAborted(change.signal);
+  checkedId(change.id);
+  if (change.desired) {
+    const why = refusals(change.desired, abilitiesOf(host));
+    if (why.length > 0) throw refused(why);
+    const { spec, files } = takeApart(change.desired);
+    const rendered = renderBalancer(spec, host.layout);
+    plan.after = { spec, rendered, files: new Map([...files, ...rendered.files]) };
+  }
+  plan.changed = changesOf(before?.spec, plan.after?.spec ?? null);
+  if (before && plan.after) plan.changed.push(...memberChanges(before.spec, plan.after.spec, isUdp));
+}
+
+function isUdp({ protocol }: { protocol: string }): boolean {
+  return protocol === 'UDP';
+}
+
+function refused(why: string[]): DriverError {
+  const text = why.join('; ');
+  return new DriverError(`cannot be done: ${text}`, { customerMessage: `${text}.`, retryable: false });
+}
+
+/** Whoever comes first gets a port; who fails keeps what it has. */
+function claimAll(host: Host, plans: Plan[]): void {
+  const changing = new Set(plans.map(({ change }) => change.id));
+  const taken = new Map<string, string>();
+  const others = [...host.rendered.values()].filter(({ id }) => !changing.has(id));
+  for (const each of others) for (const endpoint of endpointsOf(each)) taken.set(endpoint, each.id);
+  for (const plan of plans) {
+    try {
+      if (isGoing(plan) && plan.after) claimEndpoints(taken, plan.after.rendered);
+    } catch (err) {
+      plan.failed = err;
+    }
+    if (!isGoing(plan) && plan.before?.rendered) {
+      for (const endpoint of endpointsOf(plan.before.rendered)) taken.set(endpoint, plan.change.id);
+    }
+  }
+}
+
+async function writeCandidate(host: Host, plan: Plan, held: Set<string>): Promise<void> {
+  if (!plan.after) return;
+  const { rendered, spec, files } = plan.after;
+  await host.udp?.refuseUnbindable(spec);
+  if (!takesReload(host, plan)) return;
+  await refuseUnbindable(rendered, held);
+  await writeFiles(host.layout, files);
+  await replaceFile(host.layout.candidate(rendered.id), rendered.text);
+}
+
+async function checkCandidates(host: Host, plans: Plan[]): Promise<void> {
+  if (plans.length === 0) return;
+  const haproxy = host.finding.haproxy ?? 'haproxy';
+  const candidate = ({ change }: Plan) => host.layout.candidate(change.id);
+  const check = (files: string[]) => checkConfiguration(haproxy, [host.layout.globalFile, ...files]);
+  const turn = limited(CHECKED_AT_A_TIME);
+  try {
+    const objection = await check(plans.map(candidate)).catch((err: unknown) => err);
+    if (objection && plans.length === 1) for (const plan of plans) plan.failed = objection;
+    else if (objection)
+      await Promise.all(plans.map((plan) => turn(() => attempt(plan, () => check([candidate(plan)])))));
+  } finally {
+    for (const plan of plans) await rm(candidate(plan), { force: true });
+  }
+}

@@ -1,0 +1,161 @@
+/** UDP listeners through a real nginx. */
+import { createSocket } from 'node:dgram';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../../test/requires.ts';
+import { liveProcess } from '../../platform/daemon.ts';
+import type { HaproxyDriver } from '../haproxy/driver.ts';
+import {
+  balancer,
+  member,
+  monitor,
+  testHost,
+  type TestHost,
+  until,
+  withListener,
+  withPool,
+} from '../haproxy/test-host.ts';
+import { udpMember } from '../haproxy/test-members.ts';
+import type { DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
+import { errorLog } from './configuration.ts';
+import { orphansOf } from './orphans.ts';
+
+const signal = new AbortController().signal;
+
+describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'nginx', 'root') ?? 'UDP', () => {
+  let host: TestHost;
+  let driver: HaproxyDriver;
+  let open: { port: number; close(): void }[] = [];
+  const apply = (desired: DesiredLoadBalancer) => driver.apply(desired, signal);
+  const members = async (...names: string[]) => {
+    const made = await Promise.all(names.map(udpMember));
+    open.push(...made);
+    return made.map(({ port }) => member(port));
+  };
+  const udp = (changes: Partial<DesiredPool> = {}) =>
+    balancer({ protocol: 'UDP', ...changes }, { protocol: 'UDP', port: 5353, timeoutMemberData: 500 });
+  const pid = () => Number(readFileSync(join(host.layout.nginx, 'nginx.pid'), 'utf8'));
+
+  beforeAll(async () => {
+    host = testHost();
+    driver = host.driver();
+    await driver.start();
+  });
+  afterEach(() => {
+    for (const each of open) each.close();
+    open = [];
+  });
+  afterAll(() => driver.stop().finally(host.cleanUp));
+
+  it('needs no nginx before there is any', () => expect(existsSync(join(host.layout.nginx, 'nginx.pid'))).toBe(false));
+
+  it('balances datagrams, and takes members on and off', async () => {
+    const [a, b] = await members('a', 'b');
+    const desired = udp({ members: [a!, b!] });
+    await apply(desired);
+    expect(await names(desired.address, 6)).toEqual(new Set(['a', 'b']));
+    const reloads = driver.counters().reloads;
+    const next = withPool(desired, { members: [{ ...a!, weight: 0 }, b!] });
+    expect((await apply(next)).changed).not.toEqual([]);
+    expect(await names(desired.address, 4)).toEqual(new Set(['b']));
+    expect(driver.counters().reloads).toBe(reloads);
+    expect(await apply(next)).toEqual({ changed: [], reloaded: false });
+    await apply(withPool(desired, { members: [] }));
+    expect(await names(desired.address, 1)).toEqual(new Set([null]));
+  });
+
+  it('keeps a source address on its member', async () => {
+    const desired = udp({ algorithm: 'SOURCE_IP', members: await members('a', 'b', 'c') });
+    await apply(desired);
+    expect((await names(desired.address, 5, '127.0.0.9')).size).toBe(1);
+  });
+
+  it('lets in whom it may', async () => {
+    const desired = withListener(udp({ members: await members('a') }), { allowedNetworks: ['127.0.3.0/24'] });
+    await apply(desired);
+    expect(await names(desired.address, 1, '127.0.3.3')).toEqual(new Set(['a']));
+    expect(await names(desired.address, 1, '127.0.4.4')).toEqual(new Set([null]));
+  });
+
+  it('takes members out that do not answer', async () => {
+    const [a] = await members('a');
+    const dead = member(1);
+    const desired = udp({ members: [a!, dead], monitor: monitor({ type: 'UDP-CONNECT' }) });
+    await apply(desired);
+    const health = async () => (await driver.read()).find(({ id }) => id === desired.id)!.members;
+    await until(async () => (await health()).get(dead.id) === 'DOWN', 5, 'down');
+    await until(async () => (await health()).get(a!.id) === 'UP', 5, 'up');
+    await until(async () => (await names(desired.address, 4)).size === 1, 5, 'nginx knows');
+    expect(await names(desired.address, 4)).toEqual(new Set(['a']));
+  });
+
+  it('counts sessions that have ended', async () => {
+    const desired = udp({ members: await members('a') });
+    await apply(desired);
+    await names(desired.address, 3);
+    const counters = async () =>
+      (await driver.read()).find(({ id }) => id === desired.id)!.listeners.get(desired.listeners[0]!.id);
+    await until(async () => (await counters())?.totalConnections === 3, 5, 'three sessions');
+    expect((await counters())!.bytesOut).toBe(3);
+  });
+
+  it('does not give one port to two, but the same to UDP and TCP', async () => {
+    const desired = udp();
+    await apply(desired);
+    const thief = { ...udp(), address: desired.address };
+    await expect(apply(thief)).rejects.toMatchObject({ retryable: false });
+    await apply(balancer({}, { port: 5353 }, { address: desired.address }));
+  });
+
+  it('survives a crash of nginx, and one of the driver', async () => {
+    const desired = udp({ members: await members('a') });
+    await apply(desired);
+    const died = pid();
+    process.kill(died, 'SIGKILL');
+    await until(() => pid() !== died && liveProcess(pid()), 10, 'nginx back');
+    expect(orphansOf(errorLog(host.layout.nginx))).toEqual([]);
+    await until(async () => (await names(desired.address, 1)).has('a'), 10, 'answers');
+    const before = pid();
+    await driver.release();
+    driver = host.driver();
+    await driver.start();
+    expect(pid()).toBe(before);
+    expect(await names(desired.address, 1)).toEqual(new Set(['a']));
+  });
+
+  it('is refused where nginx is missing', async () => {
+    const bare = testHost();
+    const without = bare.driver({}, { nginx: null });
+    await without.start();
+    try {
+      await expect(without.apply(udp(), signal)).rejects.toMatchObject({
+        customerMessage: expect.stringMatching(/cannot balance UDP/),
+      });
+    } finally {
+      await without.stop();
+      bare.cleanUp();
+    }
+  });
+});
+
+/** Who answers, each time from another port; null for nobody. */
+async function names(address: string, times: number, from?: string): Promise<Set<string | null>> {
+  const found = new Set<string | null>();
+  for (let time = 0; time < times; time += 1) found.add(await nameOf(address, from));
+  return found;
+}
+
+function nameOf(address: string, from?: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4');
+    const done = (name: string | null) => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(name);
+    };
+    const timer = setTimeout(() => done(null), 500);
+    socket.on('message', (text) => done(text.toString())).on('error', () => done(null));
+    socket.bind({ port: 0, ...(from && { address: from }) }, () => socket.send('x', 5353, address));
+  });
+}

@@ -1,0 +1,138 @@
+/**
+ * The requests of the Terraform provider (0.x, on gcorelabscloud-go) one by one, with what it reads from the answers.
+ * Written from its source, as the provider cannot be had here. What it reads back other than it was configured, it
+ * plans to change at every run.
+ */
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../harness.ts';
+import type { Answer } from '../harness.ts';
+
+const cloud = useCloudyard();
+const networks = '/cloud/v1/networks/1/1';
+const subnets = '/cloud/v1/subnets/1/1';
+const shares = '/cloud/v1/file_shares/1/1';
+
+/** The layouts of its dates in Go: networks and subnets, file shares and tasks. */
+const withZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d{4})$/;
+const withoutZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?$/;
+
+/** It looks at the first task only. */
+async function firstTask(answer: Answer): Promise<Record<string, any>> {
+  expect(answer.status).toBe(200);
+  const { body } = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}?wait=20`);
+  expect(body).toMatchObject({ state: 'FINISHED', error: null });
+  expect(body.created_on).toMatch(withoutZone);
+  return body;
+}
+
+async function aNetwork(metadata: object = {}): Promise<string> {
+  const made = await cloud.post(networks, { name: 'a network', create_router: true, type: 'vxlan', metadata });
+  return (await firstTask(made))['created_resources'].networks[0];
+}
+
+async function aSubnet(network: string): Promise<string> {
+  const body = { name: 'a subnet', cidr: '10.0.0.0/24', network_id: network, connect_to_network_router: true };
+  const made = await cloud.post(subnets, { ...body, metadata: { env: 'test' } });
+  return (await firstTask(made))['created_resources'].subnets[0];
+}
+
+const tag = (key: string, value: string) => ({ key, value, read_only: false });
+
+describe('gcore_network', () => {
+  it('reads back what it was configured with, and replaces its metadata', async () => {
+    const path = `${networks}/${await aNetwork({ env: 'test', a: 'b' })}`;
+    const made = (await cloud.get(path)).body;
+    expect(made).toMatchObject({ name: 'a network', type: 'vxlan', mtu: 1450, project_id: 1, region_id: 1 });
+    expect(made.metadata).toEqual([tag('a', 'b'), tag('env', 'test')]);
+    for (const date of [made.created_at, made.updated_at]) expect(date).toMatch(withZone);
+
+    expect(await cloud.patch(path, { name: 'renamed' })).toMatchObject({ status: 200, body: { name: 'renamed' } });
+    expect(await cloud.request('PUT', `${path}/metadata`, { env: 'live' })).toMatchObject({ status: 204 });
+    expect((await cloud.get(path)).body).toMatchObject({ name: 'renamed', metadata: [tag('env', 'live')] });
+
+    await firstTask(await cloud.delete(path));
+    expect(await cloud.get(path)).toMatchObject({ status: 404 });
+  });
+
+  it('is found by name and metadata', async () => {
+    const id = await aNetwork({ wanted: 'yes' });
+    for (const query of ['metadata_k=wanted', `metadata_kv=${encodeURIComponent('{"wanted":"yes"}')}`]) {
+      expect((await cloud.get(`${networks}?${query}`)).body.results).toMatchObject([{ id, name: 'a network' }]);
+    }
+  });
+});
+
+describe('gcore_subnet', () => {
+  it('reads back what it was configured with, and sends everything in an update', async () => {
+    const path = `${subnets}/${await aSubnet(await aNetwork())}`;
+    const made = (await cloud.get(path)).body;
+    expect(made).toMatchObject({ enable_dhcp: true, cidr: '10.0.0.0/24', dns_nameservers: [], host_routes: [] });
+    expect(made).toMatchObject({ gateway_ip: '10.0.0.1', metadata: [tag('env', 'test')] });
+    for (const date of [made.created_at, made.updated_at]) expect(date).toMatch(withZone);
+
+    const everything = { name: 'renamed', dns_nameservers: [], host_routes: [], enable_dhcp: true, gateway_ip: null };
+    expect(await cloud.patch(path, everything)).toMatchObject({ status: 200, body: everything });
+    expect(await cloud.request('PUT', `${path}/metadata`, {})).toMatchObject({ status: 204 });
+    expect((await cloud.get(path)).body).toMatchObject({ gateway_ip: null, metadata: [] });
+    await firstTask(await cloud.delete(path));
+    expect(await cloud.get(path)).toMatchObject({ status: 404 });
+  });
+});
+
+describe('gcore_file_share', () => {
+  async function aShare(): Promise<string> {
+    const network = await aNetwork();
+    await aSubnet(network);
+    const access = ['10.0.0.0/24', '10.0.1.1'].map((ip_address) => ({ ip_address, access_mode: 'rw' }));
+    const body = { name: 'a share', protocol: 'NFS', size: 2, volume_type: 'default_share_type', tags: { a: '1' } };
+    const task = await firstTask(await cloud.post(shares, { ...body, network: { network_id: network }, access }));
+    return `${shares}/${task['created_resources'].file_shares[0]}`;
+  }
+
+  it('reads back no setting that it was not configured with', async () => {
+    const { body } = await cloud.get(await aShare());
+    expect(body).toMatchObject({ name: 'a share', protocol: 'NFS', size: 2, type_name: 'standard' });
+    expect(body.share_settings).toEqual({ type_name: 'standard' });
+    expect(body.tags).toEqual([tag('a', '1')]);
+    expect(body.created_at).toMatch(withoutZone);
+  });
+
+  it('wants a task of each change, and keeps tags that it does not name', async () => {
+    const path = await aShare();
+    await firstTask(await cloud.post(`${path}/extend`, { size: 3 }));
+    const changes = { name: 'renamed', tags: { a: null, b: '2' } };
+    await firstTask(await cloud.patch(path.replace('/v1/', '/v3/'), changes));
+    await firstTask(await cloud.patch(path.replace('/v1/', '/v3/'), { name: 'again', tags: {} }));
+    expect((await cloud.get(path)).body).toMatchObject({ name: 'again', size: 3, tags: [tag('b', '2')] });
+    await firstTask(await cloud.delete(path));
+    expect(await cloud.get(path)).toMatchObject({ status: 404 });
+  });
+
+  it('changes access rules by deleting all of them and creating all anew, without a pause', async () => {
+    const path = await aShare();
+    const { results } = (await cloud.get(`${path}/access_rule`)).body;
+    for (const { id } of results) {
+      expect(await cloud.delete(`${path}/access_rule/${id}`)).toMatchObject({ status: 204 });
+    }
+    const wanted = [
+      { ip_address: '10.0.0.0/24', access_mode: 'ro' },
+      { ip_address: '10.0.1.1', access_mode: 'rw' },
+      { ip_address: '10.0.2.0/24', access_mode: 'rw' },
+    ];
+    for (const rule of wanted) {
+      expect(await cloud.post(`${path}/access_rule`, rule)).toMatchObject({ status: 200 });
+    }
+    const rules = (await cloud.get(`${path}/access_rule`)).body.results;
+    expect(rules.map((rule: Record<string, string>) => [rule['access_to'], rule['access_level']])).toEqual(
+      wanted.map(({ ip_address, access_mode }) => [ip_address, access_mode]),
+    );
+  });
+});
+
+describe('the names of a project and of a region', () => {
+  it('are looked up in the whole lists', async () => {
+    expect((await cloud.get('/cloud/v1/projects')).body.results).toMatchObject([{ id: 1, name: 'Default' }]);
+    const regions = (await cloud.get('/cloud/v1/regions')).body.results;
+    expect(regions).toMatchObject([{ id: 1, display_name: 'local', state: 'ACTIVE', endpoint_type: 'public' }]);
+  });
+});
