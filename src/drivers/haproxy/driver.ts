@@ -4,7 +4,7 @@
  *
  * Everything that changes HAProxy takes its turn in one lane; requests that wait there are taken together.
  */
-import { stat, truncate } from 'node:fs/promises';
+import { rm, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { hostError } from '../command.ts';
 import type { LoadBalancerDriver, ObservedLoadBalancer } from '../load-balancer.ts';
@@ -80,6 +80,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     await inLane(async () => undefined);
     await host.udp?.[how]();
     await host.process[how]();
+    if (how === 'stop') await rm(host.layout.sockets, { recursive: true, force: true });
   };
 
   return {

@@ -76,9 +76,9 @@ export function isFreeText(text: unknown): text is string {
   return !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text) && text.isWellFormed();
 }
 
-/** One word of HAProxy's configuration, whatever it holds. */
+/** One word of HAProxy's configuration, whatever it holds; it has no empty ones. */
 export function word(field: string, text: string): string {
-  if (!isFreeText(text)) throw unfit(field, text);
+  if (!isFreeText(text) || text === '') throw unfit(field, text);
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 

@@ -63,7 +63,8 @@ function ofListener(listener: DesiredListener, pools: DesiredPool[], abilities: 
   if (users.some(({ name }) => !isFreeText(name) || name === ''))
     found.push('a user name has characters that cannot be used');
   for (const name of twice(users.map(({ name }) => name))) found.push(`the user ${name} is listed twice`);
-  if (users.some((each) => !isFreeText(each.encryptedPassword))) found.push('a password is not a crypt(3) hash');
+  if (users.some(({ encryptedPassword: hash }) => !isFreeText(hash) || hash === ''))
+    found.push('a password is not a crypt(3) hash');
   if (users.some((each) => isExpensive(each.encryptedPassword))) found.push('a password hash takes too long to verify');
   if (!(listener.allowedNetworks ?? []).every(isNetwork)) found.push('an allowed network is not a network');
   if (protocol === 'UDP' && !abilities.udp) found.push('this region cannot balance UDP');

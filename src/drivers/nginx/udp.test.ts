@@ -35,7 +35,9 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
   };
   const udp = (changes: Partial<DesiredPool> = {}) =>
     balancer({ protocol: 'UDP', ...changes }, { protocol: 'UDP', port: 5353, timeoutMemberData: 500 });
-  const pid = () => Number(readFileSync(join(host.layout.nginx, 'nginx.pid'), 'utf8'));
+  const pidFile = () => join(host.layout.nginx, 'nginx.pid');
+  /** 0 while it is down. */
+  const pid = () => (existsSync(pidFile()) ? Number(readFileSync(pidFile(), 'utf8')) : 0);
 
   beforeAll(async () => {
     host = testHost();
