@@ -8,7 +8,7 @@
  * How it fails: with npm's own output and exit code. A killed install is noticed and repeated.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,6 +46,8 @@ export async function runPinned(script, args, nodeFlags = []) {
 }
 
 function whyInstall() {
+  // Somebody else's: to install into it would take it from them.
+  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return null;
   if (!existsSync(hiddenLock)) return 'dependencies are not installed';
   if (!nodeToUse()) return 'the pinned Node is not installed';
   return dependenciesAreCurrent() ? null : 'package-lock.json is newer than node_modules';

@@ -54,7 +54,7 @@ export function createFileShares(deps: FileSharesDeps) {
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<FileShareRow> => {
     const share = await store.lock(tx, id, scope);
     if (!share) throw notFound('file share', id);
-    const taskId = await tasks.lockedBy(tx, id);
+    const taskId = await tasks.lockedBy(tx, share.id);
     if (taskId) throw resourceLocked('file share', id, taskId);
     return share;
   };

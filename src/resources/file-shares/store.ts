@@ -1,7 +1,7 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { and, asc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
-import { batchedRead } from '../../platform/batched-read.ts';
+import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { rowCounts } from '../../platform/table.ts';
@@ -52,15 +52,15 @@ const asView = (row: { share: FileShareRow } & Omit<FileShareView, keyof FileSha
 };
 
 /** In plain SQL, because building and mapping cost more than the rest of the hottest of all requests. */
-const viewsByIds = prepared<FileShareView>(
+const viewsByIds = preparedByIds<FileShareView>(
   'file_share_views',
-  `select ${columns}, n.name as "networkName", s.name as "subnetName",
+  (ids) => `select ${columns}, n.name as "networkName", s.name as "subnetName",
           (select t.id from tasks t where t.resource_id = f.id::text and t.state in ('NEW', 'RUNNING')
            order by t.created_on limit 1) as "taskId"
    from file_shares f join networks n on n.id = f.network_id join subnets s on s.id = f.subnet_id
-   where f.id = any($1::uuid[])`,
+   where f.id in (${ids})`,
 );
-const viewById = batchedRead<FileShareView>((db, ids) => viewsByIds(db, ids));
+const viewById = batchedRead<FileShareView>(viewsByIds);
 
 export async function view(db: Db, where: Where, id: string): Promise<FileShareView | null> {
   const share = await viewById(db, id);
