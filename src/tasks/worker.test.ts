@@ -396,4 +396,24 @@ describe.concurrent('a database that breaks', () => {
     await expect.poll(stateOf(cloud, next), takeover).toBe('FINISHED');
     expect(await taskOf(cloud, hung)).toMatchObject({ state: 'RUNNING' });
   }, 60_000);
+
+  it('again and again while jobs hang leaves connections for the next ones', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await aCloudyard(t, { worker: false });
+    const gate = await openGate(cloud.connection);
+    await aWorker(t, cloud, host, gate.connection);
+    const release = host.hold();
+    t.onTestFinished(release);
+    const hung: Answer[] = [];
+    // More than the worker's pool has connections, each loss leaving a retired queue that waits for its job.
+    for (let i = 1; i <= 10; i++) {
+      hung.push(await create(cloud));
+      await expect.poll(() => host.held.length, takeover).toBe(i);
+      await gate.cut();
+      await gate.restore();
+    }
+    release();
+    for (const answer of hung) await expect.poll(stateOf(cloud, answer), takeover).toBe('FINISHED');
+    expect(host.overlap).toBe(1);
+  }, 120_000);
 });
