@@ -117,6 +117,8 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
     };
     // It resolves as well when the pool gave up.
     pools.set(mine, mine.promise.then(end, end));
+    // Lost while it came to be.
+    if (retired) void mine.stop().catch(() => {});
   };
   let starting = start();
   await starting;
