@@ -122,7 +122,7 @@ function claimAll(host: Host, plans: Plan[]): void {
 async function writeCandidate(host: Host, plan: Plan, held: Set<string>): Promise<void> {
   if (!plan.after) return;
   const { rendered, spec, files } = plan.after;
-  await host.udp?.refuseUnbindable(spec);
+  await host.udp?.refuseUnusable(spec);
   if (!takesReload(host, plan)) return;
   await refuseUnbindable(rendered, held);
   await writeFiles(host.layout, files);
