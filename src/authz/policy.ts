@@ -100,6 +100,7 @@ export const policy = {
   getLoadBalancerStatus: project('reader'),
   listLoadBalancerStatuses: project('reader'),
   checkLoadBalancerLimits: project('reader'),
+  checkLoadBalancerLimitsBesides: project('reader'),
   createLoadBalancerMetadata: project('member'),
   replaceLoadBalancerMetadata: project('member'),
   deleteLoadBalancerMetadataItem: project('member'),

@@ -22,18 +22,13 @@ export interface PartsDeps {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   /** The pool under its load balancer's lock. @throws ClientError 404, 409 */
-  lockForChange(
-    tx: Tx,
-    scope: Scope,
-    poolId: string,
-    besides?: string,
-  ): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
+  lockForChange(tx: Tx, scope: Scope, poolId: string): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
 }
 
 type TaskIds = { tasks: string[] };
 
-/** A task of this type lets other updates of pools through: they are done in the order in which they were accepted. */
-export const updateTask = 'update_lbpool';
+/** Tasks of these types let each other in: they are done in the order in which they were accepted. */
+export const poolChanges = ['update_lbpool', 'create_lbmember', 'delete_lbmember', 'create_lbpool_health_monitor'];
 
 const pending = { provisioningStatus: 'PENDING_UPDATE' as const };
 
@@ -102,10 +97,10 @@ export function createParts({ db, idempotency, changes, secrets, lockForChange }
      */
     async deleteHealthMonitor(context: RequestContext, scope: Scope, poolId: string): Promise<void> {
       await idempotency.mutate(db, context, async (tx) => {
-        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId, updateTask);
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         if (!pool.healthMonitor) throw new ClientError('NotFound', `pool ${pool.id} has no health monitor`);
         await store.update(tx, pool.id, { healthMonitor: null, ...pending });
-        await changes.enqueue(tx, context, loadBalancer, { type: updateTask });
+        await changes.enqueue(tx, context, loadBalancer, { type: 'update_lbpool' });
       });
     },
   };

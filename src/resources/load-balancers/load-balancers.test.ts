@@ -529,6 +529,9 @@ describe('checks before a create', () => {
     expect(
       (await cloud.post(path, { floating_ip: { source: 'existing', existing_floating_id: unknownId } })).body,
     ).toEqual({});
+    expect((await cloud.post(`${balancers}/${unknownId}/check_limits`, {})).status).toBe(404);
+    const [besides] = (await cloud.get(`${balancers}?limit=1`)).body.results;
+    expect((await cloud.post(`${balancers}/${besides.id}/check_limits`, {})).body).toEqual({});
     const { clientId, projectId, token } = await cloud.newClient();
     await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { region_id: 1, loadbalancer_count_limit: 0 });
     const limited = await cloud.post(`/cloud/v1/loadbalancers/${projectId}/1/check_limits`, {}, { token });
