@@ -1,4 +1,5 @@
 /** The rules of what a pool is made of: single members, and the health monitor. */
+import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
@@ -9,10 +10,10 @@ import { endpointOf, newMember } from './members.ts';
 import { referenceFaults } from './references.ts';
 import type { SecretsForUse } from './references.ts';
 import { maxMembers } from './schema.ts';
-import type { CreateHealthMonitor, CreateMember } from './schema.ts';
-import { memberSettings, newMonitor } from './settings.ts';
+import type { CreateHealthMonitor, CreateMember, UpdateMember } from './schema.ts';
+import { memberAfter, memberSettings, newMonitor } from './settings.ts';
 import * as store from './store.ts';
-import type { PoolRow } from './store.ts';
+import type { MemberRow, PoolRow } from './store.ts';
 
 type LoadBalancer = Awaited<ReturnType<LoadBalancerChanges['lock']>>;
 
@@ -28,9 +29,21 @@ export interface PartsDeps {
 type TaskIds = { tasks: string[] };
 
 /** Tasks of these types let each other in: they are done in the order in which they were accepted. */
-export const poolChanges = ['update_lbpool', 'create_lbmember', 'delete_lbmember', 'create_lbpool_health_monitor'];
+export const poolChanges = [
+  'update_lbpool',
+  'create_lbmember',
+  'update_lbmember',
+  'delete_lbmember',
+  'create_lbpool_health_monitor',
+];
 
 const pending = { provisioningStatus: 'PENDING_UPDATE' as const };
+
+async function findMember(tx: Tx, pool: PoolRow, id: string): Promise<MemberRow> {
+  const member = (await store.members(tx, pool.id)).find((each) => each.id === id.toLowerCase());
+  if (!member) throw notFound('member', id);
+  return member;
+}
 
 export function createParts({ db, idempotency, changes, secrets, lockForChange }: PartsDeps) {
   return {
@@ -61,11 +74,32 @@ export function createParts({ db, idempotency, changes, secrets, lockForChange }
       });
     },
 
+    async updateMember(
+      context: RequestContext,
+      scope: Scope,
+      poolId: string,
+      memberId: string,
+      body: UpdateMember,
+    ): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const member = await findMember(tx, pool, memberId);
+        const settings = memberAfter(member, body);
+        const faults = oneMemberFaults(settings, pool, '');
+        if (faults.length > 0) throw invalidInput(faults);
+        // What failed is wanted and not in place: asking for it again is another try.
+        if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return { tasks: [] };
+        await store.writeMembers(tx, [settings]);
+        await store.update(tx, pool.id, pending);
+        const task = { type: 'update_lbmember', createdResources: { members: [member.id] } };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      });
+    },
+
     async deleteMember(context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
-        const member = (await store.members(tx, pool.id)).find(({ id }) => id === memberId.toLowerCase());
-        if (!member) throw notFound('member', memberId);
+        const member = await findMember(tx, pool, memberId);
         await store.removeMembers(tx, [member.id]);
         await store.update(tx, pool.id, pending);
         return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'delete_lbmember' })] };

@@ -124,6 +124,21 @@ export const CreateMember = Type.Object(
 );
 export type CreateMember = Static<typeof CreateMember>;
 
+export const ReplaceMembers = Type.Array(CreateMember, { maxItems: maxMembers });
+
+/** Absent keeps; who has another address or port is another member. */
+export const UpdateMember = Type.Object(
+  {
+    admin_state_up: Type.Optional(Type.Boolean()),
+    backup: Type.Optional(Type.Boolean()),
+    monitor_address: Type.Optional(Nullable(IpAddress)),
+    monitor_port: Type.Optional(Nullable(Port)),
+    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
+  },
+  { additionalProperties: false },
+);
+export type UpdateMember = Static<typeof UpdateMember>;
+
 const settings = {
   ca_secret_id: Type.Optional(Nullable(Uuid)),
   crl_secret_id: Type.Optional(Nullable(Uuid)),
@@ -188,7 +203,7 @@ const Reference = Type.Object({ id: Uuid });
 const NullableText = Nullable(Type.String());
 const NullableWhole = Nullable(Type.Integer());
 
-const DetailedMember = Type.Object({
+export const Member = Type.Object({
   id: Uuid,
   ...statuses,
   address: Type.String(),
@@ -200,7 +215,15 @@ const DetailedMember = Type.Object({
   subnet_id: Nullable(Uuid),
   weight: Type.Integer(),
 });
-export type DetailedMember = Static<typeof DetailedMember>;
+export type Member = Static<typeof Member>;
+export const MemberCollection = Collection(Member);
+export type MemberCollection = Static<typeof MemberCollection>;
+
+export const ListMembers = Type.Object({
+  ...Paging(1000),
+  order_by: Type.Optional(Type.Enum(['address.asc', 'address.desc', 'created_at.asc', 'created_at.desc'])),
+});
+export type ListMembers = Static<typeof ListMembers>;
 
 const pool = {
   id: Uuid,
@@ -245,10 +268,10 @@ const pool = {
   timeout_member_connect: NullableWhole,
   timeout_member_data: NullableWhole,
 };
-export const LbPool = Type.Object({ ...pool, members: Type.Array(DetailedMember) });
+export const LbPool = Type.Object({ ...pool, members: Type.Array(Member) });
 export type LbPool = Static<typeof LbPool>;
 /** A list shows members by their ids alone, unless `details` asks for all of them. */
 export const LbPoolCollection = Collection(
-  Type.Object({ ...pool, members: Type.Array(Type.Union([DetailedMember, Reference])) }),
+  Type.Object({ ...pool, members: Type.Array(Type.Union([Member, Reference])) }),
 );
 export type LbPoolCollection = Static<typeof LbPoolCollection>;

@@ -12,10 +12,11 @@ import type { LoadBalancerChanges } from '../load-balancers/service.ts';
 import { memberFaults, missingMonitorType, settingFaults } from './checks.ts';
 import { changeSequence, newMember } from './members.ts';
 import { createParts, poolChanges } from './parts.ts';
-import { present, presentListed } from './present.ts';
+import { present, presentListed, presentMembers } from './present.ts';
 import { referenceFaults, secretsWanted, subnetsWanted } from './references.ts';
 import type { SecretsForUse } from './references.ts';
-import type { CreatePool, LbPool, LbPoolCollection, ListPools, UpdatePool } from './schema.ts';
+import type { CreatePool, LbPool, LbPoolCollection, ListMembers, ListPools, UpdatePool } from './schema.ts';
+import type { Member, MemberCollection } from './schema.ts';
 import { changedSettings, memberSettings, newSettings, settingsAfter } from './settings.ts';
 import type { MemberSettings, PoolSettings } from './settings.ts';
 import * as store from './store.ts';
@@ -181,6 +182,20 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
       const pool = await store.view(db, scope, id);
       if (!pool) throw notFound('pool', id);
       return present(pool);
+    },
+
+    async listMembers(scope: Scope, id: string, query: ListMembers): Promise<MemberCollection> {
+      const pool = await store.view(db, scope, id);
+      if (!pool) throw notFound('pool', id);
+      return presentMembers(present(pool).members, query);
+    },
+
+    async getMember(scope: Scope, id: string, memberId: string): Promise<Member> {
+      const pool = await store.view(db, scope, id);
+      if (!pool) throw notFound('pool', id);
+      const member = present(pool).members.find((each) => each.id === memberId.toLowerCase());
+      if (!member) throw notFound('member', memberId);
+      return member;
     },
   };
 }

@@ -542,6 +542,20 @@ describe('checks before a create', () => {
     });
   });
 
+  it('lists flavors, with what they cost when that is asked for', async () => {
+    const flavors = '/cloud/v1/lbflavors/1/1';
+    const small = { flavor_id: 'lb1-1-2', flavor_name: 'lb1-1-2', ram: 2048, vcpus: 1 };
+    expect((await cloud.get(`${flavors}?limit=1`)).body).toEqual({ count: 3, results: [small] });
+    expect((await cloud.get(`${flavors}?include_prices=true`)).body.results[0]).toEqual({
+      ...small,
+      currency_code: 'EUR',
+      price_per_hour: 0.017082,
+      price_per_month: 12.47,
+      price_status: 'show',
+    });
+    expect((await cloud.get(`${flavors}?offset=9`)).body).toEqual({ count: 3, results: [] });
+  });
+
   it('previews prices, tax included', async () => {
     const v1 = await cloud.post('/cloud/v1/pricing/1/1/loadbalancers', { flavor: 'lb1-1-2' });
     expect(v1.body).toEqual({
