@@ -125,6 +125,8 @@ export const policy = {
   updateLbPoolV1: project('member'),
   deleteLbPool: project('member'),
   createLbPoolHealthMonitor: project('member'),
+  getLbPoolHealthMonitor: project('reader'),
+  updateLbPoolHealthMonitor: project('member'),
   deleteLbPoolHealthMonitor: project('member'),
   createLbPoolMember: project('member'),
   deleteLbPoolMember: project('member'),

@@ -1,8 +1,8 @@
-/** Members as resources of their own, as newer clients have them. */
+/** Members and monitors as resources of their own, as newer clients have them. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
-import { balancers, builders, member, paths, unknownId } from './test-balancers.ts';
+import { balancers, builders, member, monitor, paths, pools, unknownId } from './test-balancers.ts';
 
 const host = createTestLoadBalancerHost();
 const cloud = useCloudyard({ loadBalancerDriver: host });
@@ -45,6 +45,29 @@ describe('a member', () => {
     expect([refused.status, paths(refused).sort()]).toEqual([400, ['address', 'backup', 'monitor_port', 'weight']]);
     expect(paths(await change({ monitor_address: '0.0.0.0' }))).toEqual(['monitor_address']);
     expect((await cloud.patch(`${of(pool)}/${unknownId}`, {})).status).toBe(404);
+  });
+});
+
+describe('a health monitor', () => {
+  it('is shown, and changes by itself: absent keeps, null removes, and what changes nothing makes no task', async () => {
+    const body = monitor({ type: 'HTTP', url_path: '/a', domain_name: 'a.example', admin_state_up: false });
+    const pool = await aPool({ load_balancer_id: balancer, healthmonitor: body });
+    const path = `${pools}/${pool}/healthmonitor`;
+    const { id } = (await cloud.get(path)).body;
+    expect((await cloud.get(path)).body).toEqual((await getPool(pool))['healthmonitor']);
+    const task = await cloud.ended(await cloud.patch(path, { delay: 20, url_path: null }));
+    expect(task.body).toMatchObject({ state: 'FINISHED', created_resources: { healthmonitors: [id] } });
+    const changed = { ...body, id, delay: 20, url_path: null };
+    expect((await cloud.get(path)).body).toMatchObject(changed);
+    expect(onHost(balancer, pool).monitor).toMatchObject({ delay: 20_000, urlPath: null, enabled: false });
+    expect((await cloud.patch(path, { delay: 20 })).body).toEqual({ tasks: [] });
+    const refused = await cloud.patch(path, { type: 'TCP', delay: 0 });
+    expect([refused.status, paths(refused).sort()]).toEqual([400, ['delay', 'type']]);
+    expect(paths(await cloud.patch(path, { timeout: 21 }))).toEqual(['timeout']);
+    expect((await cloud.delete(path)).status).toBe(204);
+    expect(onHost(balancer, pool).monitor).toBeNull();
+    expect((await getPool(pool))['task_id']).toBeNull();
+    for (const answer of [await cloud.get(path), await cloud.patch(path, {})]) expect(answer.status).toBe(404);
   });
 });
 

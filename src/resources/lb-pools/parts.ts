@@ -10,7 +10,7 @@ import { endpointOf, newMember } from './members.ts';
 import { referenceFaults } from './references.ts';
 import type { SecretsForUse } from './references.ts';
 import { maxMembers } from './schema.ts';
-import type { CreateHealthMonitor, CreateMember, UpdateMember } from './schema.ts';
+import type { CreateHealthMonitor, CreateMember, PatchHealthMonitor, UpdateMember } from './schema.ts';
 import { memberAfter, memberSettings, newMonitor } from './settings.ts';
 import * as store from './store.ts';
 import type { MemberRow, PoolRow } from './store.ts';
@@ -22,6 +22,7 @@ export interface PartsDeps {
   idempotency: Idempotency;
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
+  untilEnd(taskId: string, seconds: number): Promise<void>;
   /** The pool under its load balancer's lock. @throws ClientError 404, 409 */
   lockForChange(tx: Tx, scope: Scope, poolId: string): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
 }
@@ -35,7 +36,11 @@ export const poolChanges = [
   'update_lbmember',
   'delete_lbmember',
   'create_lbpool_health_monitor',
+  'update_lbpool_health_monitor',
 ];
+
+/** How long an answer without a task waits for the host. */
+const patienceSeconds = 5;
 
 const pending = { provisioningStatus: 'PENDING_UPDATE' as const };
 
@@ -45,7 +50,11 @@ async function findMember(tx: Tx, pool: PoolRow, id: string): Promise<MemberRow>
   return member;
 }
 
-export function createParts({ db, idempotency, changes, secrets, lockForChange }: PartsDeps) {
+export function withoutMonitor(poolId: string): ClientError {
+  return new ClientError('NotFound', `pool ${poolId} has no health monitor`);
+}
+
+export function createParts({ db, idempotency, changes, secrets, untilEnd, lockForChange }: PartsDeps) {
   return {
     async createMember(context: RequestContext, scope: Scope, poolId: string, body: CreateMember): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
@@ -125,17 +134,39 @@ export function createParts({ db, idempotency, changes, secrets, lockForChange }
       });
     },
 
+    async updateHealthMonitor(
+      context: RequestContext,
+      scope: Scope,
+      poolId: string,
+      body: PatchHealthMonitor,
+    ): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const present = pool.healthMonitor;
+        if (!present) throw withoutMonitor(pool.id);
+        const healthMonitor = newMonitor({ ...present, ...body }, present);
+        const faults = monitorFaults(healthMonitor, pool.protocol, '');
+        if (faults.length > 0) throw invalidInput(faults);
+        if (isDeepStrictEqual(healthMonitor, present) && pool.provisioningStatus !== 'ERROR') return { tasks: [] };
+        await store.update(tx, pool.id, { healthMonitor, ...pending });
+        const createdResources = { healthmonitors: [healthMonitor.id] };
+        const task = { type: 'update_lbpool_health_monitor', createdResources };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      });
+    },
+
     /**
-     * An update of the pool, and of its kind: the answer names no task to wait for, and the Terraform provider sends the
-     * next update of the pool at once.
+     * An update of the pool. The answer names no task to wait for, so it comes when the host has done it: clients send the
+     * next change at once, which could be one that finds the lock. A host that takes its time is not waited for.
      */
     async deleteHealthMonitor(context: RequestContext, scope: Scope, poolId: string): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      const taskId = await idempotency.mutate(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
-        if (!pool.healthMonitor) throw new ClientError('NotFound', `pool ${pool.id} has no health monitor`);
+        if (!pool.healthMonitor) throw withoutMonitor(pool.id);
         await store.update(tx, pool.id, { healthMonitor: null, ...pending });
-        await changes.enqueue(tx, context, loadBalancer, { type: 'update_lbpool' });
+        return changes.enqueue(tx, context, loadBalancer, { type: 'update_lbpool' });
       });
+      await untilEnd(taskId, patienceSeconds);
     },
   };
 }

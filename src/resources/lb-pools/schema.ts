@@ -66,6 +66,12 @@ const UpdateHealthMonitor = Type.Object(
 );
 export type UpdateHealthMonitor = Static<typeof UpdateHealthMonitor>;
 
+/** Of the monitor alone: absent keeps, null removes. */
+export const PatchHealthMonitor = Type.Object(Type.Partial(Type.Object(monitor)).properties, {
+  additionalProperties: false,
+});
+export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
+
 /** As stored; times in seconds, as the interface has them. */
 export interface HealthMonitor {
   id: string;
@@ -75,7 +81,7 @@ export interface HealthMonitor {
   timeout: number;
   max_retries: number;
   max_retries_down: number;
-  http_method: string | null;
+  http_method: Static<typeof HttpMethod> | null;
   http_version: '1.0' | '1.1' | null;
   url_path: string | null;
   domain_name: string | null;
@@ -225,6 +231,22 @@ export const ListMembers = Type.Object({
 });
 export type ListMembers = Static<typeof ListMembers>;
 
+export const HealthMonitorView = Type.Object({
+  id: Uuid,
+  ...statuses,
+  admin_state_up: Type.Boolean(),
+  delay: Type.Integer(),
+  domain_name: NullableText,
+  expected_codes: NullableText,
+  http_method: NullableText,
+  http_version: NullableText,
+  max_retries: Type.Integer(),
+  max_retries_down: Type.Integer(),
+  timeout: Type.Integer(),
+  type: MonitorType,
+  url_path: NullableText,
+});
+
 const pool = {
   id: Uuid,
   ...statuses,
@@ -233,23 +255,7 @@ const pool = {
   ca_secret_id: Nullable(Uuid),
   creator_task_id: Nullable(Uuid),
   crl_secret_id: Nullable(Uuid),
-  healthmonitor: Nullable(
-    Type.Object({
-      id: Uuid,
-      ...statuses,
-      admin_state_up: Type.Boolean(),
-      delay: Type.Integer(),
-      domain_name: NullableText,
-      expected_codes: NullableText,
-      http_method: NullableText,
-      http_version: NullableText,
-      max_retries: Type.Integer(),
-      max_retries_down: Type.Integer(),
-      timeout: Type.Integer(),
-      type: MonitorType,
-      url_path: NullableText,
-    }),
-  ),
+  healthmonitor: Nullable(HealthMonitorView),
   lb_algorithm: LbAlgorithm,
   listeners: Type.Array(Reference),
   loadbalancers: Type.Array(Reference),

@@ -11,7 +11,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { LoadBalancerChanges } from '../load-balancers/service.ts';
 import { memberFaults, missingMonitorType, settingFaults } from './checks.ts';
 import { changeSequence, newMember } from './members.ts';
-import { createParts, poolChanges } from './parts.ts';
+import { createParts, poolChanges, withoutMonitor } from './parts.ts';
 import { present, presentListed, presentMembers } from './present.ts';
 import { referenceFaults, secretsWanted, subnetsWanted } from './references.ts';
 import type { SecretsForUse } from './references.ts';
@@ -29,6 +29,8 @@ export interface LbPoolsDeps {
   idempotency: Idempotency;
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
+  /** Resolves as soon as the task ends, at the latest after `seconds`. */
+  untilEnd(taskId: string, seconds: number): Promise<void>;
 }
 
 export type LbPools = ReturnType<typeof createLbPools>;
@@ -48,7 +50,7 @@ export interface NewPool {
 /** Ids under the keys of a task's `created_resources`. */
 export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[]>;
 
-export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPoolsDeps) {
+export function createLbPools({ db, clock, idempotency, changes, secrets, untilEnd }: LbPoolsDeps) {
   /** The pool, under the lock of its load balancer. @throws ClientError 404, 409 */
   const lock = async (tx: Tx, scope: Scope, id: string, besides?: readonly string[]) => {
     const found = await store.find(tx, scope, id);
@@ -171,7 +173,7 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
     insert,
     /** For a listener that goes with its pool, under the load balancer's lock. */
     markDeleted,
-    ...createParts({ db, idempotency, changes, secrets, lockForChange }),
+    ...createParts({ db, idempotency, changes, secrets, untilEnd, lockForChange }),
 
     async list(scope: Scope, filter: ListPools): Promise<LbPoolCollection> {
       const { count, rows } = await store.list(db, scope, filter);
@@ -182,6 +184,14 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
       const pool = await store.view(db, scope, id);
       if (!pool) throw notFound('pool', id);
       return present(pool);
+    },
+
+    async getHealthMonitor(scope: Scope, id: string): Promise<NonNullable<LbPool['healthmonitor']>> {
+      const pool = await store.view(db, scope, id);
+      if (!pool) throw notFound('pool', id);
+      const { healthmonitor } = present(pool);
+      if (!healthmonitor) throw withoutMonitor(id);
+      return healthmonitor;
     },
 
     async listMembers(scope: Scope, id: string, query: ListMembers): Promise<MemberCollection> {
