@@ -18,7 +18,7 @@ export interface NginxSettings {
 
 const SESSION_MS = 50_000;
 /** nginx has two for each session, and takes no higher `limit_conn` than 65535. */
-const WORKER_CONNECTIONS = 32_768;
+const WORKER_CONNECTIONS = 16_384;
 const HIGHEST_LIMIT = 65_535;
 
 export function accessLog(folder: string): string {
