@@ -10,6 +10,7 @@ import { DriverError } from '../driver.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { limited } from '../turns.ts';
 import { changesOf, memberChanges } from './changes.ts';
+import { refuseCircle } from './circles.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
 import { abilitiesOf, type Host, replaceFile } from './host.ts';
@@ -45,6 +46,7 @@ const CHECKED_AT_A_TIME = 2;
 export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[]> {
   const plans = changes.map((change) => planOf(host, change));
   for (const plan of plans) await attempt(plan, async () => render(host, plan));
+  await refuseCircles(host, plans);
   claimAll(host, plans);
   const held = new Set([...host.rendered.values()].flatMap(endpointsOf));
   for (const plan of plans) await attempt(plan, () => writeCandidate(host, plan, held));
@@ -99,6 +101,18 @@ function isUdp({ protocol }: { protocol: string }): boolean {
 function refused(why: string[]): DriverError {
   const text = why.join('; ');
   return new DriverError(`cannot be done: ${text}`, { customerMessage: `${text}.`, retryable: false });
+}
+
+/** Each is seen with those before it as they will be. */
+async function refuseCircles(host: Host, plans: Plan[]): Promise<void> {
+  const specs = new Map(host.specs);
+  for (const plan of plans) {
+    await attempt(plan, async () => {
+      if (!plan.after) return void specs.delete(plan.change.id);
+      refuseCircle(plan.after.spec, specs.values());
+      specs.set(plan.change.id, plan.after.spec);
+    });
+  }
 }
 
 /** Whoever comes first gets a port; who fails keeps what it has. */
