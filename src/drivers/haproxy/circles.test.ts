@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { refuseCircle } from './circles.ts';
+import { frontsOf, replaceFronts } from './circles.ts';
+import type { Spec } from './specs.ts';
 import { balancer, listener, member, pool, withPool } from './test-host.ts';
 
+const refuseCircle = (spec: Spec, present: Spec[]) => {
+  const before = present.find(({ id }) => id === spec.id);
+  replaceFronts(frontsOf(present), before, spec);
+};
 const to = (address: string, port = 80) => ({ members: [member(19_999), member(port, { address })] });
 
 describe('traffic that would go in a circle is refused', () => {
@@ -29,6 +34,16 @@ describe('traffic that would go in a circle is refused', () => {
     // A circle of others is theirs.
     const others = [withPool(b, to(c.address)), withPool(c, to(b.address))];
     expect(() => refuseCircle(withPool(a, to(b.address)), others)).not.toThrow();
+  });
+
+  it('and what is refused leaves all as it was', () => {
+    const [a, b] = [balancer({}, { port: 80 }), balancer({}, { port: 80 })];
+    const present = [a, withPool(b, to(a.address))];
+    const fronts = frontsOf(present);
+    expect(() => replaceFronts(fronts, a, withPool(a, to(b.address)))).toThrow(/circle/);
+    expect(fronts).toEqual(frontsOf(present));
+    replaceFronts(fronts, b, undefined);
+    expect(fronts).toEqual(frontsOf([a]));
   });
 
   it('of datagrams too, which do not meet connections', () => {

@@ -13,12 +13,35 @@ interface Hop {
   name: string;
 }
 
-/** `present` are all specs of the host; one with the id of `spec` does not count. @throws DriverError */
-export function refuseCircle(spec: Spec, present: Iterable<Spec>): void {
-  const fronts = new Map<string, { spec: Spec; listener: DesiredListener }>();
-  for (const each of [...present].filter(({ id }) => id !== spec.id).concat(spec)) {
-    for (const listener of each.listeners) fronts.set(endpointOf(each, listener), { spec: each, listener });
+/** Listeners by their endpoints, with the spec that says where they lead. */
+export type Fronts = Map<string, { spec: Spec; listener: DesiredListener }>;
+
+/** Of all specs of a host: made once for many changes, as there may be thousands. */
+export function frontsOf(specs: Iterable<Spec>): Fronts {
+  const fronts: Fronts = new Map();
+  for (const spec of specs) addFronts(fronts, spec);
+  return fronts;
+}
+
+function addFronts(fronts: Fronts, spec: Spec): void {
+  for (const listener of spec.listeners) fronts.set(endpointOf(spec, listener), { spec, listener });
+}
+
+/** Puts a spec in the place of another, unless that would close a circle. @throws DriverError */
+export function replaceFronts(fronts: Fronts, before: Spec | undefined, after: Spec | undefined): void {
+  for (const listener of before?.listeners ?? []) fronts.delete(endpointOf(before!, listener));
+  if (!after) return;
+  addFronts(fronts, after);
+  try {
+    refuseCircle(fronts, after);
+  } catch (err) {
+    replaceFronts(fronts, after, undefined);
+    if (before) addFronts(fronts, before);
+    throw err;
   }
+}
+
+function refuseCircle(fronts: Fronts, spec: Spec): void {
   const hopsFrom = (endpoint: string) => {
     const front = fronts.get(endpoint);
     return front ? hops(front.spec, front.listener).filter(({ to }) => fronts.has(to)) : [];

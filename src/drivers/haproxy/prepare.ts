@@ -10,7 +10,7 @@ import { DriverError } from '../driver.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { limited } from '../turns.ts';
 import { changesOf, memberChanges } from './changes.ts';
-import { refuseCircle } from './circles.ts';
+import { frontsOf, replaceFronts } from './circles.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
 import { abilitiesOf, type Host, replaceFile } from './host.ts';
@@ -105,13 +105,9 @@ function refused(why: string[]): DriverError {
 
 /** Each is seen with those before it as they will be. */
 async function refuseCircles(host: Host, plans: Plan[]): Promise<void> {
-  const specs = new Map(host.specs);
+  const fronts = frontsOf(host.specs.values());
   for (const plan of plans) {
-    await attempt(plan, async () => {
-      if (!plan.after) return void specs.delete(plan.change.id);
-      refuseCircle(plan.after.spec, specs.values());
-      specs.set(plan.change.id, plan.after.spec);
-    });
+    await attempt(plan, async () => replaceFronts(fronts, plan.before?.spec, plan.after?.spec));
   }
 }
 
