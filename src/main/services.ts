@@ -118,7 +118,8 @@ export async function createServices(deps: ServicesDeps) {
   const clients = createClients({ ...shared, projects, networks });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
-  const lbPools = createLbPools(parts);
+  const taskViews = createTaskViews(shared);
+  const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
   return {
     db,
@@ -147,6 +148,6 @@ export async function createServices(deps: ServicesDeps) {
     lbPools,
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
-    taskViews: createTaskViews(shared),
+    taskViews,
   };
 }
