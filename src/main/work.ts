@@ -8,7 +8,7 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
-import { startWorker } from '../tasks/worker.ts';
+import { spareConnections, startWorker } from '../tasks/worker.ts';
 import type { WorkerOptions } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
 import { allDrivers, startDrivers } from './drivers.ts';
@@ -72,7 +72,7 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
 async function work({ settings, database, services, regionIds, log, closing }: WorkDeps): Promise<Drivers> {
   const drivers = await startDrivers(settings, log);
   for (const driver of allDrivers(drivers)) closing.push(driver.stop);
-  const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
+  const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
   const { clock, tasks, metrics, idempotency, secrets } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);

@@ -23,6 +23,10 @@ import type { Placed } from './tasks.ts';
 const beatSeconds = 2;
 const graceSeconds = 4;
 const unconvergedSeconds = 10;
+/** Of graphile-worker's pools at once, one that works and those that end their last jobs. */
+const mostPools = 3;
+/** What the pools hold for good, a lock and a listener each, and some for duties: what a worker needs besides its jobs. */
+export const spareConnections = 2 * mostPools + 2;
 const queueGarbageSeconds = 3600;
 /** A job that was replaced while it ran, and whose worker then died, stays as one that has failed for good. */
 const garbage: CleanupTask[] = ['GC_JOB_QUEUES', 'DELETE_PERMAFAILED_JOBS'];
@@ -78,7 +82,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 /**
  * Runs graphile-worker pools. One that saw the database break may hold jobs that nobody runs (the answer that gave them
  * to it was lost, or the statement that ends them), so it is retired: it takes no more jobs, ends those that it runs, and
- * lets go of its lock, whereupon `takeover` frees the rest. Another one goes on meanwhile, under a new id.
+ * lets go of its lock, whereupon `takeover` frees the rest. Another one goes on meanwhile, under a new id. Each holds two
+ * connections for good and needs more to end, so there are never more than the database pool has room for.
  */
 async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promise<{ stop(): Promise<void> }> {
   const { db, log } = options;
@@ -86,16 +91,22 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
   const start = async () => {
     const over = new AbortController();
     let runner: Runner | undefined;
-    let retired = false;
+    let [created, lostEarly, retired] = [false, false, false];
+    while (pools.size >= mostPools) await Promise.race(pools.values());
     const retire = () => {
-      if (retired || shutdown.aborted) return;
+      // One that is not there yet holds no job, and comes to be when the database is back: no reason for another one.
+      if (!runner) lostEarly ||= created;
+      if (!runner || retired || shutdown.aborted) return;
       retired = true;
       log.warn('the job queue lost the database; starting another one');
-      void runner?.stop().catch(() => {});
+      void runner.stop().catch(() => {});
       starting = retry(shutdown, start);
     };
     const events: WorkerEvents = new EventEmitter();
-    events.on('pool:create', ({ workerPool }) => void keepLock(db, workerPool.id, over.signal, retire));
+    events.on('pool:create', ({ workerPool }) => {
+      created = true;
+      void keepLock(db, workerPool.id, over.signal, retire);
+    });
     const mine = (runner = await run({
       pgPool: patientPool(db.$client, shutdown, retire),
       concurrency: options.concurrency,
@@ -112,6 +123,7 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
     };
     // It resolves as well when the pool gave up.
     pools.set(mine, mine.promise.then(end, end));
+    if (lostEarly) retire();
   };
   let starting = start();
   await starting;
