@@ -23,8 +23,10 @@ const membersOfEach = 10;
 const createdAtOnce = 10;
 const rounds = 3;
 const updates = 30;
-/** Pools that change while there is no worker. */
-const missedUpdates = 20;
+/** One of so many pools changes when the worker is killed: half of them just before it, and half while there is none. */
+const changingEvery = 25;
+/** By then it works on some of them. */
+const killAfterMs = 60;
 const requestEveryMs = 10;
 
 type MemberOf = (n: number) => Member;
@@ -44,11 +46,16 @@ export async function fullRegion(workplace: Workplace): Promise<Row[]> {
     latencies.push(await updateSome(client, pools, member, round));
   }
   const traffic = startRequests(made[0]!.url);
+  const change = (pool: string) => updateMembers(client, pool, membersOf(member, 7));
+  const changing = pools.filter((_, i) => i % changingEvery === 0);
+  const half = changing.length / 2;
+  const begun = changing.slice(0, half).map(change);
+  await sleep(killAfterMs);
   await worker.kill();
-  const missed = pools.slice(-missedUpdates).map((pool) => updateMembers(client, pool, membersOf(member, 7)));
+  const missed = changing.slice(half).map(change);
   const began = performance.now();
   await startWorker(workplace, cloudyard);
-  await Promise.all(missed);
+  await Promise.all([...begun, ...missed]);
   const converged = (performance.now() - began) / 1000;
   const { answered, failed } = await traffic.stop();
   const failures = `${what}: of ${answered + failed} connections meanwhile`;

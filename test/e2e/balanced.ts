@@ -108,7 +108,10 @@ export function proxyOf(yard: Yard) {
       const members = servers.map(({ backend, name, address, port, weight }) =>
         [backend.replace('pool_', ''), name.replace(/^\w+_/, ''), `${address}:${port}`, weight].join(' '),
       );
-      return { members: members.sort(), listeners: [...parseFrontends(await ask(['show stat -1 1 -1'])).keys()].sort() };
+      return {
+        members: members.sort(),
+        listeners: [...parseFrontends(await ask(['show stat -1 1 -1'])).keys()].sort(),
+      };
     },
   };
 }

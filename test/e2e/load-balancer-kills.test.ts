@@ -90,10 +90,14 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     await until(asGood, 10, 'traffic again');
   }
 
+  /** Within ten seconds of the moment when all that was killed is back and the last change was accepted. */
   async function expectAllDone(changes: Storm): Promise<void> {
+    await changes.answers;
+    const since = performance.now();
     const tasks = await allEnded(yard, changes);
     expect(tasks.filter(({ state }) => state !== 'FINISHED')).toEqual([]);
     await expectProxyEqualsRows(yard);
+    expect(performance.now() - since).toBeLessThan(10_000);
     expect(await yard.sql('select id from load_balancers where observed_generation < generation')).toEqual([]);
   }
 

@@ -113,7 +113,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
     await expectProxyEqualsRows(yard);
   });
 
-  it('twenty changes of listeners and certificates fail no new connection', async () => {
+  it('twenty changes of listeners and certificates fail no new connection, and no request on a kept one', async () => {
     const [web, secure, coming] = [await freePort(), await freePort(), await freePort()];
     const trusted = authority(join(yard.folder, 'authority'));
     const first = await certificate(trusted, 'one.example');
@@ -124,8 +124,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
     ]);
     const { address, id } = made;
     const [webListener, tlsListener] = made.listeners as [string, string];
+    const agent = new Agent({ keepAlive: true });
     const load = [
       traffic(() => requestTo(address, web)),
+      traffic(() => requestTo(address, web, agent)),
       traffic(() => securelyTo(address, secure, trusted.ca, 'one.example')),
     ];
     const before = await changesOf(yard);
@@ -147,6 +149,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
     await Promise.all(load.map((each) => each.stop()));
     expect(load.flatMap((each) => each.failures())).toEqual([]);
     for (const each of load) expect(each.answered()).toBeGreaterThan(100);
+    agent.destroy();
     expect((await changesOf(yard)).reload - before.reload).toBe(20);
     await expectProxyEqualsRows(yard);
   });
