@@ -60,7 +60,7 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
     log.info({ regionIds }, 'taking over');
     await work(deps).catch((error: unknown) => {
       log.fatal({ err: error }, 'taking over failed');
-      process.kill(process.pid, 'SIGTERM');
+      process.kill(process.pid, 'SIGINT');
     });
   });
   closing.push(async () => {
@@ -71,7 +71,9 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
 
 async function work({ settings, database, services, regionIds, log, closing }: WorkDeps): Promise<Drivers> {
   const drivers = await startDrivers(settings, log);
-  for (const driver of allDrivers(drivers)) closing.push(driver.stop);
+  for (const driver of allDrivers(drivers)) {
+    closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
+  }
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
   const { clock, tasks, metrics, idempotency, secrets } = services;
   metrics.watchDatabase('worker', db);

@@ -153,7 +153,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     expect(server.log().filter(({ msg, status }) => msg === 'request' && status === 500)).toEqual([]);
   });
 
-  it('a kill of the worker leaves the API to accept, and the next one does it all', async () => {
+  it('a kill of the worker, or a restart, leaves the API to accept, and the next one does it all', async () => {
     expect((await server.stop()).code).toBe(0);
     server = await yard.start(['serve']);
     const worker = await yard.start(['worker', '--region', '1']);
@@ -164,9 +164,20 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     await changes.answers;
     const another = await yard.start(['worker', '--region', '1']);
     await expectAllDone(changes);
+    // An orderly restart hands over.
+    const { haproxy } = yard.pids();
+    const more = updates(2);
+    another.signal('SIGTERM');
+    expect((await another.ended).code).toBe(0);
+    expect(yard.pids().haproxy).toBe(haproxy);
+    await more.answers;
+    const last = await yard.start(['worker', '--region', '1']);
+    await expectAllDone(more);
+    expect(yard.pids().haproxy).toBe(haproxy);
     expect(load.failures()).toEqual([]);
     await traffic?.stop();
-    expect((await another.stop()).code).toBe(0);
+    expect((await last.stop()).code).toBe(0);
+    expect(yard.pids().haproxy).toBeNull();
     expect((await server.stop()).code).toBe(0);
     server = await yard.start(['start']);
   });
