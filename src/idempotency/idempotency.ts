@@ -11,6 +11,7 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
 
@@ -42,8 +43,11 @@ const forget = prepared(
 export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
-  /** Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. */
-  mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. `sealed`: the answer has a
+   * secret, so it is kept encrypted.
+   */
+  mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>, options?: { sealed?: boolean }): Promise<T>;
   /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
   /** Keeps the answer of a request that changed nothing (a price, a check of limits). */
@@ -52,21 +56,29 @@ export interface Idempotency {
   forget(db: Db): Promise<void>;
 }
 
-export function createIdempotency(clock: Clock): Idempotency {
+export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
     const claimed = await claim(tx, context.actor.clientId, key, fingerprint, clock.now());
     if (claimed.length === 0) throw new AlreadyAnswered();
   };
-  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown) => {
-    await keep(tx, context.actor.clientId, context.idempotency!.key, JSON.stringify(answer ?? null));
+  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, isSealed = false) => {
+    const text = JSON.stringify(answer ?? null);
+    const kept = isSealed ? JSON.stringify({ [seal]: encrypt(text, contextOf(context)) }) : text;
+    await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
   };
-  const mutate: Idempotency['mutate'] = async (db, context, work) => {
+  const encrypt = (text: string, context: string) => keyring.encrypt(Buffer.from(text), context).toString('base64');
+  const unsealed = (answer: unknown, context: RequestContext): unknown => {
+    const sealed = (answer as Record<string, unknown> | null)?.[seal];
+    if (typeof sealed !== 'string') return answer;
+    return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+  };
+  const mutate: Idempotency['mutate'] = async (db, context, work, { sealed } = {}) => {
     if (!context.idempotency) return transaction(db, work);
     const result = await transaction(db, async (tx) => {
       await claimIn(tx, context);
       const answer = await work(tx);
-      await keepIn(tx, context, answer);
+      await keepIn(tx, context, answer, sealed);
       return answer;
     });
     context.idempotency.claimed = true;
@@ -84,7 +96,7 @@ export function createIdempotency(clock: Clock): Idempotency {
           `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: row.answer };
+      return row && { answer: unsealed(row.answer, context) };
     },
     async keepUnclaimed(db, context, answer) {
       if (context.idempotency?.claimed) return;
@@ -95,6 +107,10 @@ export function createIdempotency(clock: Clock): Idempotency {
     },
   };
 }
+
+/** Under this name, which no answer has, stands an encrypted one. */
+const seal = 'sealed by cloudyard';
+const contextOf = ({ actor, idempotency }: RequestContext) => `answer:${actor.clientId}:${idempotency!.key}`;
 
 /** Hex SHA-256 over what makes a request the same request. Bodies are compared by value, not by spelling. */
 export function fingerprintOf(method: string, path: string, body: unknown): string {
