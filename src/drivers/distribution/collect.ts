@@ -20,6 +20,7 @@ import { hexOf, type Layout, namesIn, writeDurably } from './layout.ts';
 import {
   digestsIn,
   layersOf,
+  linksIn,
   type Manifest,
   readManifest,
   removeLink,
@@ -50,7 +51,6 @@ interface Marked {
 
 export async function collect(options: CollectOptions): Promise<RegistryContents[]> {
   const { layout, signal } = options;
-  const began = Date.now();
   const trashed = new Set(await digestsIn(layout.trash));
   const marked: Marked[] = [];
   for (const prefix of (await namesIn(layout.repositories)).sort()) {
@@ -64,15 +64,15 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
   }
   const linked = new Set([...marked.flatMap(digestsOf), ...(await quarantined(layout))]);
   await emptyTrash(options, trashed, linked);
-  await sweepBlobs(options, linked, began);
+  await sweepBlobs(options, linked);
   return contentsOf(options, marked);
 }
 
 const digestsOf = ({ layers, manifests }: Marked) => [...layers, ...manifests.map(({ digest }) => digest)];
 
 async function mark(layout: Layout, prefix: string, repository: Repository): Promise<Marked> {
-  const layers = new Set(await digestsIn(layersOf(repository)));
-  const revisions = await digestsIn(revisionsOf(repository));
+  const layers = new Set(await linksIn(layersOf(repository)));
+  const revisions = await linksIn(revisionsOf(repository));
   const read = await Promise.all(revisions.map((digest) => readManifest(layout, digest)));
   const manifests = read.filter((each) => each !== null);
   const needed = new Set([...revisions, ...manifests.flatMap(({ references }) => references)]);
@@ -133,7 +133,7 @@ async function quarantined(layout: Layout): Promise<string[]> {
   const digests = [];
   for (const name of await namesIn(layout.quarantine)) {
     for (const repository of await repositoriesIn(join(layout.quarantine, name))) {
-      digests.push(...(await digestsIn(layersOf(repository))), ...(await digestsIn(revisionsOf(repository))));
+      digests.push(...(await linksIn(layersOf(repository))), ...(await linksIn(revisionsOf(repository))));
     }
   }
   return digests;
@@ -153,7 +153,7 @@ async function emptyTrash(options: CollectOptions, trashed: Set<string>, linked:
 }
 
 /** Moves blobs without a link to the trash, and right back those that got a link since this pass looked. */
-async function sweepBlobs(options: CollectOptions, linked: Set<string>, began: number): Promise<void> {
+async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise<void> {
   const { layout, patience, signal, log } = options;
   const moved = new Set<string>();
   for (const folder of await namesIn(layout.blobs)) {
@@ -170,10 +170,7 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>, began: n
   for (const prefix of await namesIn(layout.repositories)) {
     for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
       for (const folder of [layersOf(repository), revisionsOf(repository)]) {
-        // A new link is a new entry, so a folder that was not written to since has none.
-        const changed = (await writtenAt(folder))?.getTime() ?? 0;
-        if (changed < began - 1000) continue;
-        for (const digest of await digestsIn(folder)) if (moved.delete(digest)) await untrash(layout, digest);
+        for (const digest of await linksIn(folder)) if (moved.delete(digest)) await untrash(layout, digest);
       }
     }
   }
@@ -211,7 +208,7 @@ async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise
       if (pushedAt) manifests.push({ digest, size, pushedAt });
     }
     const tags = await tagsWithDigests(found.repository);
-    if (manifests.length > 0) contents.repositories.push({ name: found.repository.name, manifests, tags });
+    contents.repositories.push({ name: found.repository.name, manifests, tags });
     for (const digest of digestsOf(found)) {
       if (!sizes.has(digest)) sizes.set(digest, await sizeOf(join(layout.blob(digest), 'data')));
       const size = sizes.get(digest);

@@ -43,9 +43,16 @@ export const layersOf = ({ folder }: Repository) => join(folder, '_layers/sha256
 export const revisionsOf = ({ folder }: Repository) => join(folder, '_manifests/revisions/sha256');
 export const tagsOf = ({ folder }: Repository) => join(folder, '_manifests/tags');
 
-/** The digests that a folder of links has. */
+/** The digests that a folder has something of. */
 export async function digestsIn(folder: string): Promise<string[]> {
   return (await namesIn(folder)).map((hex) => `sha256:${hex}`).filter(isDigest);
+}
+
+/** As `digestsIn`; distribution removes a link and leaves its folder. */
+export async function linksIn(folder: string): Promise<string[]> {
+  const digests = await digestsIn(folder);
+  const written = await Promise.all(digests.map((digest) => writtenAt(join(folder, hexOf(digest), 'link'))));
+  return digests.filter((_, i) => written[i] !== null);
 }
 
 /** When a file was last written; null: there is none. */
