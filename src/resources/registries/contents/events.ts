@@ -88,7 +88,7 @@ function read(given: unknown): Event[] {
   const prefix = repository.slice(0, Math.max(slash, 0));
   const registryId = idIn(prefix);
   const at = new Date(String(timestamp));
-  if (slash < 1 || registryId === null || Number.isNaN(at.getTime())) return [];
+  if (slash < 1 || slash === repository.length - 1 || registryId === null || Number.isNaN(at.getTime())) return [];
   const type = String(mediaType ?? '');
   // Deletions carry no media type, and those of layers no address either.
   const isManifest =

@@ -42,13 +42,14 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     if (!registry || registry.deletedAt) throw notFound('registry', id);
   };
 
-  /** All of them or none. */
-  const createAll = async (
+  /** All of them or none. What `answer` makes of them is what a repetition of the request gets, too. */
+  const createAll = async <T>(
     context: RequestContext,
     scope: Scope,
     registryId: number,
     users: CreateRegistryUser[],
-  ): Promise<RegistryUserWithSecret[]> => {
+    answer: (made: RegistryUserWithSecret[]) => T,
+  ): Promise<T> => {
     const { secretMac } = await authority();
     return idempotency.mutate(
       db,
@@ -70,16 +71,15 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
             expiresAt: after(now, duration),
           })),
         );
-        return rows.map((row, i) => ({ ...present(row), secret: secrets[i]! }));
+        return answer(rows.map((row, i) => ({ ...present(row), secret: secrets[i]! })));
       },
       { sealed: true },
     );
   };
 
   return {
-    async create(context: RequestContext, scope: Scope, registryId: number, user: CreateRegistryUser) {
-      return (await createAll(context, scope, registryId, [user]))[0]!;
-    },
+    create: (context: RequestContext, scope: Scope, registryId: number, user: CreateRegistryUser) =>
+      createAll(context, scope, registryId, [user], ([made]) => made!),
 
     async createMany(
       context: RequestContext,
@@ -92,8 +92,11 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
         names.indexOf(name) < i ? [{ path: `users.${i}.name`, message: `${name} is in the list already` }] : [],
       );
       if (twice.length > 0) throw invalidInput(twice);
-      const results = await createAll(context, scope, registryId, users);
-      return { ...results[0]!, count: results.length, results };
+      return createAll(context, scope, registryId, users, (results) => ({
+        ...results[0]!,
+        count: results.length,
+        results,
+      }));
     },
 
     async list(scope: Scope, registryId: number): Promise<RegistryUserCollection> {
