@@ -33,6 +33,8 @@ export interface Launch {
   command: 'serve' | 'start';
   /** As `npm start`, whose own time then counts, too. */
   throughNpm?: boolean;
+  /** Beside the settings that every bench has. */
+  settings?: Record<string, string>;
 }
 
 export async function startCloudyard(workplace: Workplace, launch: Launch): Promise<Cloudyard> {
@@ -47,7 +49,9 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     CLOUDYARD_BOOTSTRAP_TOKEN: token,
     CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
+    CLOUDYARD_REGISTRY_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
+    ...launch.settings,
   });
   const url = `http://127.0.0.1:${port}`;
   const stopped = stopOnce(child, logFile, dataDir);

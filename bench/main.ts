@@ -7,6 +7,7 @@ import { finishShare } from './finish-share.ts';
 import { getShare } from './get-share.ts';
 import { listShares } from './list-shares.ts';
 import { disturbance } from './quiet.ts';
+import { pushAndPull } from './push-and-pull.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
 import type { Row } from './table.ts';
@@ -22,6 +23,7 @@ const benches: Record<string, Bench> = {
   finish: finishShare,
   list: listShares,
   start: startServer,
+  images: pushAndPull,
 };
 
 const asked = process.argv.slice(2);
