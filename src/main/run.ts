@@ -97,7 +97,11 @@ async function openApi(
   if (!serves && settings.workerPort === 0) return { api: null, url: null };
   const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves });
   const url = await listen(api, settings, serves);
-  if (serves) await services.registries.announce(url);
+  if (serves) {
+    // A key file that is not there keeps nothing else from its work.
+    const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
+    await services.registries.announce(url).catch(failed);
+  }
   return { api, url };
 }
 

@@ -143,7 +143,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     registryHost: text('CLOUDYARD_REGISTRY_HOST') ?? (isWildcard(host) ? '127.0.0.1' : host),
     registryPort: whole('CLOUDYARD_REGISTRY_PORT', 5000, 1, 65535),
     registryTls: tlsIn(root, text('CLOUDYARD_REGISTRY_TLS_CERTIFICATE'), text('CLOUDYARD_REGISTRY_TLS_KEY'), faults),
-    registryPatienceSeconds: whole('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 900, 1, 86_400),
+    registryPatienceSeconds: whole('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 600, 1, 86_400),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),

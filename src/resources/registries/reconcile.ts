@@ -80,12 +80,15 @@ export interface RegistryDutiesDeps {
 const holdSeconds = 10;
 const configureSeconds = 2;
 
-export function createRegistryDuties(deps: RegistryDutiesDeps): { seconds: number; work(): Promise<unknown> }[] {
+export function createRegistryDuties(
+  deps: RegistryDutiesDeps,
+): { seconds: number; work(signal: AbortSignal): Promise<unknown> }[] {
   const { db, driver, sweepSeconds } = deps;
   return [
     { seconds: configureSeconds, work: () => configure(deps) },
-    { seconds: sweepSeconds, work: () => look(deps) },
+    { seconds: sweepSeconds, work: (signal: AbortSignal) => look(deps, signal) },
     { seconds: 3600, work: () => contents.forgetEvents(db) },
+    { seconds: 3600, work: () => store.forgetPushes(db) },
   ].filter(() => driver.real);
 }
 
@@ -95,7 +98,7 @@ async function configure({ driver, hosting }: RegistryDutiesDeps): Promise<void>
 }
 
 /** Looks at all that the host has stored, frees what it can, and corrects the rows. */
-async function look({ db, driver, patience }: RegistryDutiesDeps): Promise<void> {
+async function look({ db, driver, patience }: RegistryDutiesDeps, signal: AbortSignal): Promise<void> {
   const began = await contents.now(db);
   const ask: AskForHold = async (prefix, repository) => {
     const until = new Date(Date.now() + holdSeconds * 1000 - 1000);
@@ -103,7 +106,7 @@ async function look({ db, driver, patience }: RegistryDutiesDeps): Promise<void>
     if (id === undefined || !(await store.holdPushes(db, id, repository, patience, holdSeconds))) return null;
     return { until, release: () => store.letPush(db, id, repository) };
   };
-  const found = await driver.collect(ask, new AbortController().signal);
+  const found = await driver.collect(ask, signal);
   if (!found) return;
   const known = await store.known(
     db,

@@ -190,6 +190,11 @@ export async function letPush(db: Db, registryId: number, repository: string): P
     .where(and(eq(registryPushes.registryId, registryId), eq(registryPushes.repository, repository)));
 }
 
+/** What is long past; no patience is longer. */
+export async function forgetPushes(db: Db): Promise<void> {
+  await db.delete(registryPushes).where(sql`${registryPushes.grantedAt} < now() - interval '2 days'`);
+}
+
 const readUsesOfProject = prepared<Uses>(
   'registry_uses_of_project',
   `select 'registry' as kind, count(*) as count, (array_agg(id::text order by id))[1:3] as ids

@@ -51,6 +51,8 @@ export class TokenRefused extends Error {
 /** Logging in under this name, a token of Cloudyard is the secret. */
 const tokenUser = 'apikey';
 const lifetimeMs = 300_000;
+/** Of a token that may push: its registry may be full before it has ended. */
+const pushLifetimeMs = 120_000;
 const maxScopes = 20;
 const gib = 1024 ** 3;
 
@@ -64,9 +66,10 @@ export function createTokenServer(deps: TokenServerDeps) {
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
       const actor = await deps.authenticate(secret);
-      if (!actor) throw wrong();
-      const found = await store.ofClient(db, regionIds, actor.clientId, actor.projectIds);
-      return found.map((each) => ({ ...each, readOnly: !atLeast(actor, 'member'), expiresAt: null }));
+      if (actor) {
+        const found = await store.ofClient(db, regionIds, actor.clientId, actor.projectIds);
+        return found.map((each) => ({ ...each, readOnly: !atLeast(actor, 'member'), expiresAt: null }));
+      }
     }
     if (!/^[a-z0-9]{1,16}$/.test(name)) throw wrong();
     const found = await store.ofUser(db, regionIds, name, (await deps.authority()).secretMac(name, secret));
@@ -87,7 +90,10 @@ export function createTokenServer(deps: TokenServerDeps) {
         const entrance = wanted && mine.get(wanted.registryId);
         if (!wanted || !entrance || prefixOf(entrance) !== wanted.prefix) continue;
         const actions = grant(entrance, wanted.actions);
-        if (actions.includes('push')) await mayPush(db, entrance.id, wanted.repository);
+        if (actions.includes('push')) {
+          await mayPush(db, entrance.id, wanted.repository);
+          until = Math.min(until, clock.now().getTime() + pushLifetimeMs);
+        }
         if (entrance.expiresAt) until = Math.min(until, entrance.expiresAt.getTime());
         access.push({ type: 'repository', name: wanted.name, actions });
       }

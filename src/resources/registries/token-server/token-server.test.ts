@@ -113,6 +113,7 @@ describe('the token server', () => {
   it('lets nobody in for longer than the user is there', async () => {
     const { body } = await ask('day:pw', [`repository:${one}/a:pull`]);
     expect(body.expires_in).toBe(300);
+    expect((await ask('day:pw', [`repository:${one}/a:pull,push`])).body.expires_in).toBe(120);
     try {
       cloud.clock.advance(86_400 - 100);
       const late = await ask('day:pw', [`repository:${one}/a:pull`]);
