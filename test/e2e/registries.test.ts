@@ -37,6 +37,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
   };
   const artifacts = async (path: string, repository: string) =>
     (await yard.get(`${path}/repositories/${encodeURIComponent(repository)}/artifacts`)).body;
+  /** Bytes. */
+  const stored = async (name: string) => {
+    const sql = 'select storage_used::int as bytes from registries where name = $1';
+    return (await yard.sql<{ bytes: number }>(sql, [name]))[0]!.bytes;
+  };
   const pidOfHost = () => {
     const file = join(yard.dataDir, 'registries/distribution/distribution.pid');
     return existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
@@ -86,11 +91,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     expect(told).toMatchObject({ code: 0, told: expect.stringContaining('Login Succeeded') });
 
     await pushed(image.source, `${url}/team/app:v1`);
-    await until(async () => (await yard.get(path)).body.storage_used === 1, 10, 'counted');
-    const [{ bytes }] = (await yard.sql<{ bytes: string }>(
-      'select storage_used::int as bytes from registries order by id desc limit 1',
-    )) as [{ bytes: string }];
-    expect(bytes).toBe(image.size);
+    await until(async () => (await stored('app')) === image.size, 10, 'every byte counted');
+    expect((await yard.get(path)).body.storage_used).toBe(1);
     const back = join(yard.folder, 'back');
     expect((await pull(`${url}/team/app:v1`, back, 'ci:pw').ended).code).toBe(0);
     for (const digest of image.layers) expect(existsSync(blobFile(digest))).toBe(true);
@@ -219,17 +221,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     expect((await pull(`${url}/a:last`, join(yard.folder, 'last'), 'ci:pw').ended).code).toBe(0);
     await until(async () => (await artifacts(path, 'a')).results?.[0]?.tags.length >= 1, 15, 'a tag');
     // Half of an upload counts for nothing, and what is stored is counted once.
-    await until(
-      async () => {
-        const [row] = await yard.sql<{ bytes: number }>(
-          'select storage_used::int as bytes from registries where name = $1',
-          ['kill'],
-        );
-        return row!.bytes === big.size;
-      },
-      30,
-      'the sum of what is stored',
-    );
+    await until(async () => (await stored('kill')) === big.size, 30, 'the sum of what is stored');
   });
 
   it('goes on serving while the server is dead, and is adopted by the next', async () => {

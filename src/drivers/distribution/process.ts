@@ -68,7 +68,8 @@ function configuration({ layout, host, port, tls }: DistributionOptions, hosting
   return JSON.stringify(
     {
       version: '0.1',
-      log: { level: 'warn', formatter: 'json', accesslog: { disabled: true } },
+      // It warns of every client that has no token yet.
+      log: { level: 'error', formatter: 'json', accesslog: { disabled: true } },
       storage: {
         filesystem: { rootdirectory: layout.storage },
         delete: { enabled: true },

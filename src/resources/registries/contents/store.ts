@@ -221,41 +221,50 @@ async function putSeenBlobs(tx: Tx, registryId: number, blobs: Map<string, numbe
   );
 }
 
-/** What is there already keeps what events said of it. */
+/**
+ * What is there already keeps what events said of it. Nothing is inserted only to meet a conflict: each try would take
+ * a number of the sequence, and a look tries everything.
+ */
 async function putSeenRepository(tx: Tx, registryId: number, seen: SeenRepository, began: Date): Promise<void> {
-  const first = seen.manifests.reduce((least, { pushedAt }) => (pushedAt < least ? pushedAt : least), new Date());
+  const { name, manifests, tags } = seen;
+  const first = manifests.reduce((least, { pushedAt }) => (pushedAt < least ? pushedAt : least), new Date());
+  if (!(await repository(tx, registryId, name))) {
+    await tx
+      .insert(registryRepositories)
+      .values({ registryId, name, createdAt: first, updatedAt: first, seenAt: began });
+  }
+  const { id } = (await repository(tx, registryId, name))!;
+  const ofManifests = [id, manifests.map((each) => each.digest), manifests.map((each) => each.size)];
   await tx.$client.query(
-    `insert into registry_repositories (registry_id, name, created_at, updated_at, seen_at)
-     values ($1, $2, $3, $3, '-infinity') on conflict do nothing`,
-    [registryId, seen.name, first],
-  );
-  const { id } = (await repository(tx, registryId, seen.name))!;
-  await tx.$client.query(
-    `insert into registry_artifacts as a (repository_id, digest, size, pushed_at, seen_at)
-     select $1, digest, size, pushed_at, '-infinity'
-     from unnest($2::text[], $3::bigint[], $4::timestamptz[]) as m (digest, size, pushed_at)
-     on conflict (repository_id, digest) do update set size = excluded.size where a.size <> excluded.size`,
-    [
-      id,
-      seen.manifests.map((each) => each.digest),
-      seen.manifests.map((each) => each.size),
-      seen.manifests.map((each) => each.pushedAt),
-    ],
+    `update registry_artifacts a set size = m.size from unnest($2::text[], $3::bigint[]) as m (digest, size)
+     where a.repository_id = $1 and a.digest = m.digest and a.size <> m.size`,
+    ofManifests,
   );
   await tx.$client.query(
-    `insert into registry_tags as t (repository_id, artifact_id, name, pushed_at, seen_at)
-     select $1, a.id, s.name, s.pushed_at, '-infinity'
-     from unnest($2::text[], $3::text[], $4::timestamptz[]) as s (name, digest, pushed_at)
-     join registry_artifacts a on a.repository_id = $1 and a.digest = s.digest
-     on conflict (repository_id, name) do update set artifact_id = excluded.artifact_id, pushed_at = excluded.pushed_at
-     where t.artifact_id <> excluded.artifact_id and t.seen_at < $5`,
-    [
-      id,
-      seen.tags.map((each) => each.name),
-      seen.tags.map((each) => each.digest),
-      seen.tags.map((each) => each.pushedAt),
-      began,
-    ],
+    `insert into registry_artifacts (repository_id, digest, size, pushed_at, seen_at)
+     select $1, digest, size, pushed_at, $5 from unnest($2::text[], $3::bigint[], $4::timestamptz[]) as m (digest, size, pushed_at)
+     where not exists (select from registry_artifacts a where a.repository_id = $1 and a.digest = m.digest)`,
+    [...ofManifests, manifests.map((each) => each.pushedAt), began],
+  );
+  const seenTags = `unnest($2::text[], $3::text[], $4::timestamptz[]) as s (name, digest, pushed_at)
+     join registry_artifacts a on a.repository_id = $1 and a.digest = s.digest`;
+  const ofTags = [
+    id,
+    tags.map((each) => each.name),
+    tags.map((each) => each.digest),
+    tags.map((each) => each.pushedAt),
+    began,
+  ];
+  await tx.$client.query(
+    `update registry_tags t set artifact_id = a.id, pushed_at = s.pushed_at from ${seenTags}
+     where t.repository_id = $1 and t.name = s.name and t.artifact_id <> a.id and t.seen_at < $5`,
+    ofTags,
+  );
+  await tx.$client.query(
+    `insert into registry_tags (repository_id, artifact_id, name, pushed_at, seen_at)
+     select $1, a.id, s.name, s.pushed_at, $5 from ${seenTags}
+     where not exists (select from registry_tags t where t.repository_id = $1 and t.name = s.name)`,
+    ofTags,
   );
 }
 
