@@ -54,7 +54,9 @@ export const Registry = Type.Object({
   updated_at: instant,
   repo_count: Type.Integer(),
   storage_limit: Type.Integer({ description: 'GiB' }),
-  storage_used: Type.Integer({ description: 'GiB, rounded up; each blob is counted once' }),
+  storage_used: Type.Integer({
+    description: 'bytes, as the clients of the interface take it; each blob is counted once',
+  }),
   url: Type.String({ description: 'What stands before the name of an image' }),
 });
 export type Registry = Static<typeof Registry>;

@@ -40,7 +40,6 @@ export interface RegistriesDeps {
 export type Registries = ReturnType<typeof createRegistries>;
 
 const defaultLimit = 5;
-const gib = 1024 ** 3;
 
 export function createRegistries(deps: RegistriesDeps) {
   const { db, clock, tasks, quota, idempotency, keyring } = deps;
@@ -164,7 +163,7 @@ function present(row: RegistryView): Registry {
     updated_at: withZone(row.updatedAt),
     repo_count: row.repoCount,
     storage_limit: row.storageLimit,
-    storage_used: Math.ceil(row.storageUsed / gib),
+    storage_used: row.storageUsed,
     url: `${row.address}/${store.prefixOf(row)}`,
   };
 }

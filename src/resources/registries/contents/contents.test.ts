@@ -74,7 +74,7 @@ describe('events', () => {
         tags: [{ name: 'v1' }, { name: 'v2' }],
       },
     ]);
-    expect((await cloud.get(`${all}/${made.id}`)).body).toMatchObject({ repo_count: 1, storage_used: 1 });
+    expect((await cloud.get(`${all}/${made.id}`)).body).toMatchObject({ repo_count: 1, storage_used: 1110 });
   });
 
   it('count a pull once, and no look', async () => {
