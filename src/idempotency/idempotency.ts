@@ -11,6 +11,7 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { EncryptionError } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
@@ -71,7 +72,16 @@ export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
   const unsealed = (answer: unknown, context: RequestContext): unknown => {
     const sealed = (answer as Record<string, unknown> | null)?.[seal];
     if (typeof sealed !== 'string') return answer;
-    return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+    try {
+      return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+    } catch (error) {
+      if (!(error instanceof EncryptionError)) throw error;
+      throw new ClientError(
+        'IdempotencyKeyReused',
+        'the request was done, but the answer that was kept for it cannot be read any more (its key is gone); use a new Idempotency-Key',
+        { cause: error },
+      );
+    }
   };
   const mutate: Idempotency['mutate'] = async (db, context, work, { sealed } = {}) => {
     if (!context.idempotency) return transaction(db, work);
