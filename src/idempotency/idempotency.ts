@@ -3,7 +3,8 @@
  *
  * Invariant: a key is claimed, with the answer, in the transaction that does the work. So a crash leaves both or
  * neither, and of two requests at once the second waits for the first one's commit and then repeats its answer.
- * Errors are not kept: whoever mends a request may send it under the same key.
+ * Errors are not kept: whoever mends a request may send it under the same key. An answer that shows a secret is kept
+ * encrypted (`sealed`).
  */
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../authz/actor.ts';
@@ -11,7 +12,6 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import { EncryptionError } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
@@ -44,10 +44,7 @@ const forget = prepared(
 export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
-  /**
-   * Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. `sealed`: the answer has a
-   * secret, so it is kept encrypted.
-   */
+  /** Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. */
   mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>, options?: { sealed?: boolean }): Promise<T>;
   /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
@@ -63,27 +60,12 @@ export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
     const claimed = await claim(tx, context.actor.clientId, key, fingerprint, clock.now());
     if (claimed.length === 0) throw new AlreadyAnswered();
   };
-  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, isSealed = false) => {
+  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
     const text = JSON.stringify(answer ?? null);
-    const kept = isSealed ? JSON.stringify({ [seal]: encrypt(text, contextOf(context)) }) : text;
+    const kept = sealed ? seal(keyring, context, text) : text;
     await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
   };
-  const encrypt = (text: string, context: string) => keyring.encrypt(Buffer.from(text), context).toString('base64');
-  const unsealed = (answer: unknown, context: RequestContext): unknown => {
-    const sealed = (answer as Record<string, unknown> | null)?.[seal];
-    if (typeof sealed !== 'string') return answer;
-    try {
-      return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
-    } catch (error) {
-      if (!(error instanceof EncryptionError)) throw error;
-      throw new ClientError(
-        'IdempotencyKeyReused',
-        'the request was done, but the answer that was kept for it cannot be read any more (its key is gone); use a new Idempotency-Key',
-        { cause: error },
-      );
-    }
-  };
-  const mutate: Idempotency['mutate'] = async (db, context, work, { sealed } = {}) => {
+  const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
     if (!context.idempotency) return transaction(db, work);
     const result = await transaction(db, async (tx) => {
       await claimIn(tx, context);
@@ -106,7 +88,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
           `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: unsealed(row.answer, context) };
+      return row && { answer: unseal(keyring, context, row.answer) };
     },
     async keepUnclaimed(db, context, answer) {
       if (context.idempotency?.claimed) return;
@@ -118,9 +100,19 @@ export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
   };
 }
 
-/** Under this name, which no answer has, stands an encrypted one. */
-const seal = 'sealed by cloudyard';
-const contextOf = ({ actor, idempotency }: RequestContext) => `answer:${actor.clientId}:${idempotency!.key}`;
+const sealMark = '$sealed';
+const contextOf = ({ actor, idempotency }: RequestContext) => `idempotency:${actor.clientId}:${idempotency!.key}`;
+
+function seal(keyring: Keyring, context: RequestContext, text: string): string {
+  return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), contextOf(context)).toString('base64') });
+}
+
+/** @throws EncryptionError when the key that sealed it is gone from the key file */
+function unseal(keyring: Keyring, context: RequestContext, kept: unknown): unknown {
+  const sealed = (kept as Record<string, unknown> | null)?.[sealMark];
+  if (typeof sealed !== 'string') return kept;
+  return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+}
 
 /** Hex SHA-256 over what makes a request the same request. Bodies are compared by value, not by spelling. */
 export function fingerprintOf(method: string, path: string, body: unknown): string {

@@ -124,7 +124,8 @@ export async function createServices(deps: ServicesDeps) {
   const tokens = createTokens(shared);
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
-  const lbPools = createLbPools(parts);
+  const taskViews = createTaskViews(shared);
+  const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
   return {
     db,
@@ -154,6 +155,6 @@ export async function createServices(deps: ServicesDeps) {
     registries: createRegistries({ ...shared, keyring, tokens, publicUrl: deps.publicUrl }),
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
-    taskViews: createTaskViews(shared),
+    taskViews,
   };
 }

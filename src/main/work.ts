@@ -94,7 +94,7 @@ async function work({ settings, database, services, regionIds, log, closing, ann
     concurrency: settings.workerConcurrency,
     sweepSeconds: settings.sweepSeconds,
     reconcilers: createReconcilers({ ...services, db }, drivers),
-    driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
+    driverStatus: () => Object.entries(statusByKind(drivers)).map(([kind, status]) => ({ ...status, kind })),
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },

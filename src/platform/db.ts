@@ -24,18 +24,32 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export function connect(options: ConnectionOptions & { poolSize?: number; name?: string; log: Logger }): Db {
   const { log, poolSize, name, ...connection } = options;
-  const pool = new pg.Pool({
+  const config = {
     ...connection,
     max: poolSize ?? defaultPoolSize,
     application_name: name ?? 'cloudyard',
     connectionTimeoutMillis: 5000,
     keepAlive: true,
-  });
+  };
+  return drizzle({ client: openPool(config, log) }) as unknown as Db;
+}
+
+/**
+ * Another pool on the same database, without a bound, for connections that are held instead of borrowed: a lock for life,
+ * a LISTEN. In the pool that statements share, enough of them would keep every statement waiting for ever.
+ */
+export function openHoldingPool({ $client: { options } }: Db, log: Logger): pg.Pool {
+  // The password is no enumerable property.
+  return openPool({ ...options, password: options.password, max: Infinity }, log);
+}
+
+function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
+  const pool = new pg.Pool(config);
   // An 'error' event without a listener ends Node; a broken connection is replaced by the next checkout.
   const lost = (error: Error) => log.warn({ err: error }, 'database connection lost');
   pool.on('error', lost);
   pool.on('connect', (client) => client.on('error', lost));
-  return drizzle({ client: pool }) as unknown as Db;
+  return pool;
 }
 
 const serializationFailure = '40001';

@@ -14,8 +14,11 @@ const pauseMs = 250;
 type Query = (...args: unknown[]) => Promise<unknown>;
 type Listener = (error?: Error, client?: pg.PoolClient, release?: () => void) => void;
 
-/** `lost` hears of every statement whose outcome nobody knows. After `shutdown`, what cannot be done is left undone. */
-export function patientPool(pool: pg.Pool, shutdown: AbortSignal, lost: () => void): pg.Pool {
+/**
+ * `lost` hears of every statement whose outcome nobody knows. After `shutdown`, what cannot be done is left undone.
+ * `holding` gives the connection that listens for new jobs.
+ */
+export function patientPool(pool: pg.Pool, holding: pg.Pool, shutdown: AbortSignal, lost: () => void): pg.Pool {
   const once: Query = async (...args) => {
     const client = await pool.connect();
     let broken = false;
@@ -42,7 +45,7 @@ export function patientPool(pool: pg.Pool, shutdown: AbortSignal, lost: () => vo
   };
   const client = { query, release: () => {} };
   // The listener for new jobs takes a connection of its own by callback, and gets another one by itself when it breaks.
-  const connect = (listener?: Listener) => (listener ? pool.connect(listener as never) : Promise.resolve(client));
+  const connect = (listener?: Listener) => (listener ? holding.connect(listener as never) : Promise.resolve(client));
   return new Proxy(pool, {
     get(target, name) {
       if (name === 'connect') return connect;

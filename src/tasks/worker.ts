@@ -10,10 +10,11 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker';
 import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
+import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { noticeLostHost } from '../platform/db.ts';
+import { noticeLostHost, openHoldingPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { patientPool } from './patient-pool.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
@@ -78,12 +79,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 /**
  * Runs graphile-worker pools. One that saw the database break may hold jobs that nobody runs (the answer that gave them
  * to it was lost, or the statement that ends them), so it is retired: it takes no more jobs, ends those that it runs, and
- * lets go of its lock, whereupon `takeover` frees the rest. Another one goes on meanwhile, under a new id.
+ * lets go of its lock, whereupon `takeover` frees the rest. Another one goes on meanwhile, under a new id. There may be many retired
+ * ones: what each holds is not of the connections that they need to end.
  */
 async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promise<{ stop(): Promise<void> }> {
   const { db, log } = options;
   const pools = new Map<Runner, Promise<void>>();
+  const holding = openHoldingPool(db, log);
   const start = async () => {
+    // One that started while there is no database would be the next to be retired.
+    await db.$client.query('select');
     const over = new AbortController();
     let runner: Runner | undefined;
     let retired = false;
@@ -95,9 +100,9 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       starting = retry(shutdown, start);
     };
     const events: WorkerEvents = new EventEmitter();
-    events.on('pool:create', ({ workerPool }) => void keepLock(db, workerPool.id, over.signal, retire));
+    events.on('pool:create', ({ workerPool }) => void keepLock(holding, workerPool.id, over.signal, retire));
     const mine = (runner = await run({
-      pgPool: patientPool(db.$client, shutdown, retire),
+      pgPool: patientPool(db.$client, holding, shutdown, retire),
       concurrency: options.concurrency,
       taskList: taskList(options, shutdown),
       noHandleSignals: true,
@@ -112,6 +117,8 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
     };
     // It resolves as well when the pool gave up.
     pools.set(mine, mine.promise.then(end, end));
+    // Lost while it came to be.
+    if (retired) void mine.stop().catch(() => {});
   };
   let starting = start();
   await starting;
@@ -120,16 +127,17 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       await starting;
       for (const runner of pools.keys()) void runner.stop().catch(() => {});
       await Promise.all(pools.values());
+      await holding.end();
     },
   };
 }
 
 /** Holds the pool's lock until `over`, on another connection when one is lost; calls `lost` each time. */
-async function keepLock(db: Db, poolId: string, over: AbortSignal, lost: () => void): Promise<void> {
+async function keepLock(holding: pg.Pool, poolId: string, over: AbortSignal, lost: () => void): Promise<void> {
   const ended = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve()));
   while (!over.aborted) {
     await retry(over, async () => {
-      const client = await db.$client.connect();
+      const client = await holding.connect();
       const broken = new Promise<void>((resolve) => client.once('end', resolve));
       try {
         await client.query(noticeLostHost);

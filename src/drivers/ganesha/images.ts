@@ -26,7 +26,7 @@ const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 
 export function imageStorage(layout: Layout, log: Logger): ShareStorage {
   const unmounting = limited(4);
-  const loops = loopDevices(log);
+  const loops = loopDevices(layout.images, log);
   return {
     reserve: loops.reserve,
     deviceOf: loops.numberOf,

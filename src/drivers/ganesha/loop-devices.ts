@@ -5,9 +5,12 @@
  * Why not from the filesystem's UUID, Ganesha's default: it asks libblkid, whose cache (/run/blkid, up to 200 s old) goes
  * by device name, so on a reused loop device it takes one share for another. Seen as exports refused with ENOENT.
  *
- * Numbers start high, away from those that `losetup -f` gives to others, and the lowest free one is taken: the kernel
- * keeps an idle device for each number ever used. A device is bound, mounted, and at once marked to be freed at unmount.
+ * Numbers start high, away from those that `losetup -f` gives to others, and at one of a few places that the data
+ * directory decides: another Cloudyard of this machine seldom takes a number that is free for a restart only. The lowest
+ * free one is taken: the kernel keeps an idle device for each number ever used. A device is bound, mounted, and at once
+ * marked to be freed at unmount.
  */
+import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
@@ -23,9 +26,12 @@ export interface LoopDevices {
 }
 
 const FIRST = 1024;
+const PLACES = 16;
+const PLACE_SIZE = 256;
 const LAST = 2 ** 20 - 1;
 
-export function loopDevices(log: Logger): LoopDevices {
+export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
+  const first = FIRST + PLACE_SIZE * (createHash('sha256').update(imagesDir).digest()[0]! % PLACES);
   const numbers = new Map<string, number>();
   /** What was bound when we first looked, perhaps by a predecessor. Looking at all devices for each share would be quadratic. */
   let before: Promise<Map<number, string>> | undefined;
@@ -49,7 +55,7 @@ export function loopDevices(log: Logger): LoopDevices {
 
   function reserveFree(id: string): number {
     const taken = new Set([...numbers.values(), ...foreign]);
-    let free = FIRST;
+    let free = first;
     while (taken.has(free)) free += 1;
     if (free > LAST) throw hostError('all loop devices are taken', null);
     numbers.set(id, free);

@@ -225,7 +225,7 @@ function persistence({ address }: Spec, { id, persistence }: DesiredPool): strin
   if (!persistence) return [];
   const { type, cookieName, timeoutSeconds, granularity } = persistence;
   const ipv6 = address.includes(':');
-  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_000_000);
+  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_147_483);
   if (type === 'HTTP_COOKIE') {
     return [`cookie ${SESSION_COOKIE} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
   }

@@ -195,6 +195,11 @@ export async function forgetPushes(db: Db): Promise<void> {
   await db.delete(registryPushes).where(sql`${registryPushes.grantedAt} < now() - interval '2 days'`);
 }
 
+/** What the rows use of the quota. */
+export const usageOfRows = `
+  select client_id, region_id, 'registry_count', count(*) from registries group by 1, 2
+  union all select client_id, region_id, 'registry_storage', sum(storage_limit) from registries group by 1, 2`;
+
 const readUsesOfProject = prepared<Uses>(
   'registry_uses_of_project',
   `select 'registry' as kind, count(*) as count, (array_agg(id::text order by id))[1:3] as ids
