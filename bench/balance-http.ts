@@ -16,7 +16,10 @@ const connections = 32;
 
 export async function balanceHttp(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, { command: 'start', haproxy: true });
+  const cloudyard = await startCloudyard(workplace, {
+    command: 'start',
+    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
+  });
   const member = await startMembers(workplace);
   const members = [member(0), member(1)];
   const { url } = await createBalancer(cloudyard, [members]);

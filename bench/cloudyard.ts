@@ -35,8 +35,8 @@ export interface Launch {
   command: 'serve' | 'start';
   /** As `npm start`, whose own time then counts, too. */
   throughNpm?: boolean;
-  /** HAProxy instead of the simulated driver. */
-  haproxy?: boolean;
+  /** Beside the settings that every bench has. */
+  settings?: Record<string, string>;
 }
 
 export async function startCloudyard(workplace: Workplace, launch: Launch): Promise<Cloudyard> {
@@ -49,8 +49,10 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     CLOUDYARD_PORT: String(port),
     CLOUDYARD_BOOTSTRAP_TOKEN: token,
     CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
-    CLOUDYARD_LOAD_BALANCER_DRIVER: launch.haproxy ? 'haproxy' : 'simulated',
+    CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
+    CLOUDYARD_REGISTRY_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
+    ...launch.settings,
   };
   const environment = withSettings(settings);
   const began = performance.now();

@@ -33,7 +33,10 @@ type MemberOf = (n: number) => Member;
 
 export async function fullRegion(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, { command: 'serve', haproxy: true });
+  const cloudyard = await startCloudyard(workplace, {
+    command: 'serve',
+    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
+  });
   const worker = await startWorker(workplace, cloudyard);
   const member = await startMembers(workplace);
   await liftQuotas(cloudyard);

@@ -14,7 +14,10 @@ const updates = 50;
 
 export async function updatePool(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, { command: 'start', haproxy: true });
+  const cloudyard = await startCloudyard(workplace, {
+    command: 'start',
+    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
+  });
   const member = await startMembers(workplace);
   const { pools } = await createBalancer(cloudyard, [[member(0)]]);
   const client = createClient(cloudyard);

@@ -220,6 +220,100 @@ CREATE TABLE "regions" (
 	"created_at" timestamp with time zone NOT NULL
 );
 
+CREATE TABLE "registry_artifacts" (
+	"id" serial PRIMARY KEY NOT NULL,
+	"repository_id" integer NOT NULL,
+	"digest" text NOT NULL,
+	"size" bigint NOT NULL,
+	"pushed_at" timestamp (6) with time zone NOT NULL,
+	"pulled_at" timestamp (6) with time zone,
+	"seen_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "registry_blobs" (
+	"registry_id" integer NOT NULL,
+	"digest" text NOT NULL,
+	"size" bigint NOT NULL,
+	"seen_at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "registry_blobs_registry_id_digest_pk" PRIMARY KEY("registry_id","digest")
+);
+
+CREATE TABLE "registry_events" (
+	"id" text PRIMARY KEY NOT NULL,
+	"seen_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "registry_repositories" (
+	"id" serial PRIMARY KEY NOT NULL,
+	"registry_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"pull_count" bigint DEFAULT 0 NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
+	"seen_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "registry_tags" (
+	"id" serial PRIMARY KEY NOT NULL,
+	"repository_id" integer NOT NULL,
+	"artifact_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"pushed_at" timestamp (6) with time zone NOT NULL,
+	"pulled_at" timestamp (6) with time zone,
+	"seen_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "registries" (
+	"id" serial PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"storage_limit" bigint NOT NULL,
+	"storage_used" bigint DEFAULT 0 NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "registry_authority" (
+	"id" integer PRIMARY KEY NOT NULL,
+	"keys" "bytea" NOT NULL,
+	"api_url" text
+);
+
+CREATE TABLE "registry_hosts" (
+	"region_id" integer PRIMARY KEY NOT NULL,
+	"address" text NOT NULL
+);
+
+CREATE TABLE "registry_pushes" (
+	"registry_id" integer NOT NULL,
+	"repository" text NOT NULL,
+	"granted_at" timestamp (6) with time zone NOT NULL,
+	"held_until" timestamp (6) with time zone,
+	CONSTRAINT "registry_pushes_registry_id_repository_pk" PRIMARY KEY("registry_id","repository")
+);
+
+CREATE TABLE "registry_removals" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"registry_id" integer NOT NULL,
+	"repository" text NOT NULL,
+	"digest" text,
+	"tag" text
+);
+
+CREATE TABLE "registry_users" (
+	"id" serial PRIMARY KEY NOT NULL,
+	"registry_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"secret_mac" "bytea" NOT NULL,
+	"duration" integer NOT NULL,
+	"read_only" boolean NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"expires_at" timestamp (6) with time zone
+);
+
 CREATE TABLE "secrets" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" integer NOT NULL,
@@ -316,6 +410,14 @@ ALTER TABLE "lb_listener_counters" ADD CONSTRAINT "lb_listener_counters_listener
 ALTER TABLE "load_balancer_traffic" ADD CONSTRAINT "load_balancer_traffic_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "registry_artifacts" ADD CONSTRAINT "registry_artifacts_repository_id_registry_repositories_id_fk" FOREIGN KEY ("repository_id") REFERENCES "public"."registry_repositories"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_blobs" ADD CONSTRAINT "registry_blobs_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_repositories" ADD CONSTRAINT "registry_repositories_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_tags" ADD CONSTRAINT "registry_tags_repository_id_registry_repositories_id_fk" FOREIGN KEY ("repository_id") REFERENCES "public"."registry_repositories"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_tags" ADD CONSTRAINT "registry_tags_artifact_id_registry_artifacts_id_fk" FOREIGN KEY ("artifact_id") REFERENCES "public"."registry_artifacts"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_pushes" ADD CONSTRAINT "registry_pushes_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_removals" ADD CONSTRAINT "registry_removals_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "registry_users" ADD CONSTRAINT "registry_users_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
@@ -342,6 +444,17 @@ CREATE INDEX "networks_project" ON "networks" USING btree ("project_id","region_
 CREATE UNIQUE INDEX "networks_default" ON "networks" USING btree ("project_id","region_id") WHERE "networks"."is_default";
 CREATE UNIQUE INDEX "projects_name" ON "projects" USING btree ("client_id","name") WHERE "projects"."deleted_at" is null;
 CREATE UNIQUE INDEX "projects_default" ON "projects" USING btree ("client_id") WHERE "projects"."is_default" and "projects"."deleted_at" is null;
+CREATE UNIQUE INDEX "registry_artifacts_digest" ON "registry_artifacts" USING btree ("repository_id","digest");
+CREATE INDEX "registry_events_seen" ON "registry_events" USING btree ("seen_at");
+CREATE UNIQUE INDEX "registry_repositories_name" ON "registry_repositories" USING btree ("registry_id","name");
+CREATE UNIQUE INDEX "registry_tags_name" ON "registry_tags" USING btree ("repository_id","name");
+CREATE INDEX "registry_tags_artifact" ON "registry_tags" USING btree ("artifact_id");
+CREATE UNIQUE INDEX "registries_name" ON "registries" USING btree ("project_id","region_id","name") WHERE "registries"."deleted_at" is null;
+CREATE INDEX "registries_client" ON "registries" USING btree ("client_id","region_id");
+CREATE INDEX "registries_leaving" ON "registries" USING btree ("region_id") WHERE "registries"."deleted_at" is not null;
+CREATE INDEX "registry_removals_registry" ON "registry_removals" USING btree ("registry_id");
+CREATE UNIQUE INDEX "registry_users_name" ON "registry_users" USING btree ("registry_id","name");
+CREATE INDEX "registry_users_login" ON "registry_users" USING btree ("name","secret_mac");
 CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");

@@ -9,7 +9,9 @@ import type { Role } from '../src/authz/actor.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
+import type { RegistryDriver } from '../src/drivers/registry.ts';
 import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
+import { createSimulatedRegistryDriver } from '../src/drivers/simulated/registry.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { allDrivers } from '../src/main/drivers.ts';
@@ -30,6 +32,8 @@ export interface CloudyardOptions {
   driver?: FileShareDriver | null;
   /** Default: a simulated driver. */
   loadBalancerDriver?: LoadBalancerDriver;
+  /** Default: a simulated driver. */
+  registryDriver?: RegistryDriver;
   configuration?: (shipped: Configuration) => Configuration;
   log?: Logger;
   rateLimit?: number;
@@ -130,7 +134,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       fileShare = createSimulatedFileShareDriver({ host: '127.0.0.1' }),
       loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
     ) {
-      const drivers = { fileShare, loadBalancer };
+      const registry = options.registryDriver ?? createSimulatedRegistryDriver();
+      const drivers = { fileShare, loadBalancer, registry };
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
@@ -143,7 +148,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         reconcilers: createReconcilers(services, drivers),
         driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
         onDriverError: services.metrics.countDriverError,
-        duties: createDuties({ clock, db }, drivers, regionIds),
+        duties: createDuties(services, drivers, { regionIds, sweepSeconds: 1, registryPatienceSeconds: 1 }),
       });
       workers.push(worker);
       return worker;

@@ -96,6 +96,8 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     CLOUDYARD_LOG_FORMAT: 'json',
     // Tests of load balancers ask for real ones.
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
+    // And so do those of registries.
+    CLOUDYARD_REGISTRY_DRIVER: 'simulated',
     ...settings,
   };
   const launch = (file: string, args: string[], own: Record<string, string> = {}) =>

@@ -32,6 +32,11 @@ export const policy = {
   getMetrics: everyone,
   getOpenApi: everyone,
 
+  // In the protocols of registries: they check credentials of their own.
+  getRegistryToken: everyone,
+  createRegistryToken: everyone,
+  receiveRegistryEvents: everyone,
+
   listTasks: token('reader'),
   listActiveTasks: project('reader'),
   getTask: token('reader'),
@@ -145,6 +150,24 @@ export const policy = {
   getGlobalQuotas: client('reader'),
   getRegionalQuotas: client('reader'),
   updateClientQuotas: operator,
+
+  createRegistry: project('member'),
+  listRegistries: project('reader'),
+  getRegistry: project('reader'),
+  deleteRegistry: project('member'),
+  resizeRegistry: project('member'),
+  checkRegistryLimits: project('reader'),
+  createRegistryUser: project('member'),
+  createRegistryUsers: project('member'),
+  listRegistryUsers: project('reader'),
+  updateRegistryUser: project('member'),
+  deleteRegistryUser: project('member'),
+  refreshRegistryUserSecret: project('member'),
+  listRegistryRepositories: project('reader'),
+  deleteRegistryRepository: project('member'),
+  listRegistryArtifacts: project('reader'),
+  deleteRegistryArtifact: project('member'),
+  deleteRegistryTag: project('member'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

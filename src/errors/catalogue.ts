@@ -23,7 +23,10 @@ export const catalogue = {
     meaning: 'The token made more requests than `CLOUDYARD_RATE_LIMIT` allows; see `Retry-After`.',
   },
   Internal: { status: 500, meaning: 'A fault of Cloudyard. The log has the details under the `request_id`.' },
-  Unavailable: { status: 503, meaning: 'The database cannot be reached just now; see `Retry-After`.' },
+  Unavailable: {
+    status: 503,
+    meaning: "The database, or the region's worker, cannot be reached just now; see `Retry-After`.",
+  },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof catalogue;

@@ -1,4 +1,5 @@
 /** Says what this host has of the real parts, what is missing, and the line that installs it. */
+import { findDistribution } from '../drivers/distribution/detect.ts';
 import { findGanesha, thisHost } from '../drivers/ganesha/detect.ts';
 import { findHaproxy, thisHost as hostOfLoadBalancers } from '../drivers/haproxy/detect.ts';
 import { driverTable } from './start-table.ts';
@@ -30,12 +31,14 @@ function parts(): PartOfHost[] {
     program('nginx', 'nginx-light'),
     { what: 'stream module of nginx', found: hostOfLoadBalancers().streamModule, package: 'libnginx-mod-stream' },
     program('ping', 'iputils-ping'),
+    program('docker-registry', 'docker-registry'),
   ];
 }
 
 export async function doctor(): Promise<void> {
   const ganesha = findGanesha();
   const haproxy = findHaproxy();
+  const distribution = findDistribution();
   const all = parts();
   const missing = [...new Set(all.filter((part) => !part.found).map((part) => part.package))];
   const lines = [
@@ -59,6 +62,13 @@ export async function doctor(): Promise<void> {
         healthy: true,
         detail: haproxy.detail,
         remedy: haproxy.remedy,
+      },
+      registries: {
+        driver: distribution.distribution ? 'distribution' : 'simulated',
+        real: distribution.distribution !== null,
+        healthy: true,
+        detail: distribution.detail,
+        remedy: distribution.remedy,
       },
     }),
   ];

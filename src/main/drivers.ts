@@ -1,5 +1,9 @@
 /** Chooses the driver for each kind of thing on this host, and starts it. */
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { findDistribution } from '../drivers/distribution/detect.ts';
+import { createDistributionDriver } from '../drivers/distribution/driver.ts';
+import { hasRegistries } from '../drivers/distribution/layout.ts';
 import { createGaneshaDriver } from '../drivers/ganesha/driver.ts';
 import { hasFileShares } from '../drivers/ganesha/layout.ts';
 import { findGanesha } from '../drivers/ganesha/detect.ts';
@@ -8,28 +12,36 @@ import { createHaproxyDriver } from '../drivers/haproxy/driver.ts';
 import { idsIn, layoutOf } from '../drivers/haproxy/layout.ts';
 import type { FileShareDriver } from '../drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../drivers/load-balancer.ts';
+import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
 import { createSimulatedFileShareDriver } from '../drivers/simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from '../drivers/simulated/load-balancer.ts';
+import { createSimulatedRegistryDriver } from '../drivers/simulated/registry.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 
 export interface Drivers {
   fileShare: FileShareDriver;
   loadBalancer: LoadBalancerDriver;
+  registry: RegistryDriver;
 }
 
 /** Every driver of a host, for what concerns them all. */
 export function allDrivers(drivers: Drivers) {
-  return [drivers.fileShare, drivers.loadBalancer];
+  return [drivers.fileShare, drivers.loadBalancer, drivers.registry];
 }
 
 /** @throws when a driver that was asked for by name cannot start, or one that has data to serve */
-export async function startDrivers(settings: Settings, log: Logger): Promise<Drivers> {
-  const fileShare = await startFileShareDriver(settings, log);
+export async function startDrivers(settings: Settings, log: Logger, hosting: RegistryHosting | null): Promise<Drivers> {
+  const started: { stop(): Promise<void> }[] = [];
+  const keep = <T extends { stop(): Promise<void> }>(driver: T): T => (started.push(driver), driver);
   try {
-    return { fileShare, loadBalancer: await startLoadBalancerDriver(settings, log) };
+    return {
+      fileShare: keep(await startFileShareDriver(settings, log)),
+      loadBalancer: keep(await startLoadBalancerDriver(settings, log)),
+      registry: keep(await startRegistryDriver(settings, log, hosting)),
+    };
   } catch (error) {
-    await fileShare.stop().catch(() => {});
+    for (const driver of started) await driver.stop().catch(() => {});
     throw error;
   }
 }
@@ -91,4 +103,40 @@ async function startLoadBalancerDriver(settings: Settings, log: Logger): Promise
 async function hasLoadBalancers(dataDir: string): Promise<boolean> {
   const { specs } = layoutOf(dataDir);
   return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
+}
+
+/** `hosting` null: it waits to be told by `configure`. */
+async function startRegistryDriver(
+  settings: Settings,
+  log: Logger,
+  hosting: RegistryHosting | null,
+): Promise<RegistryDriver> {
+  const { dataDir, registryHost: host, registryPort: port, registryTls: tls, registryPatienceSeconds } = settings;
+  const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const pretend = (detail?: string, remedy?: string) => createSimulatedRegistryDriver({ address, detail, remedy });
+  if (settings.registryDriver === 'simulated') {
+    return pretend('by CLOUDYARD_REGISTRY_DRIVER', 'CLOUDYARD_REGISTRY_DRIVER=auto');
+  }
+  const finding = findDistribution();
+  // As for file shares: who has images is told, rather than given a registry that only pretends.
+  const mustBeReal = settings.registryDriver === 'distribution' || (await hasRegistries(dataDir));
+  if (!finding.distribution) {
+    if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
+    return pretend(finding.detail, finding.remedy);
+  }
+  const patience = registryPatienceSeconds;
+  const driver = createDistributionDriver({ dataDir, address, host, port, tls, patience, log, finding });
+  try {
+    await driver.start();
+    if (hosting) await driver.configure(hosting);
+    return driver;
+  } catch (error) {
+    await driver.stop().catch(() => {});
+    if (mustBeReal) throw error;
+    const detail = /address already in use/.test((error as Error).message)
+      ? `port ${port} is in use by another program`
+      : (error as Error).message.split('\n')[0];
+    log.warn({ detail }, 'distribution cannot be started; registries are simulated');
+    return pretend(detail, 'CLOUDYARD_REGISTRY_PORT=<a free port> npm start');
+  }
 }

@@ -9,6 +9,7 @@ import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
+import type { App } from '../http/app.ts';
 import { createApi } from './api.ts';
 import { migrate, openDatabase } from './database.ts';
 import { listen } from './listen.ts';
@@ -68,23 +69,43 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
-  const services = await createServices({ db, clock: systemClock, log, configuration, keyring });
+  const services = await createServices({
+    ...{ db, clock: systemClock, log, configuration, keyring },
+    publicUrl: settings.publicUrl,
+  });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();
 
-  const [api, work] = await Promise.all([
-    roles.serve || settings.workerPort > 0
-      ? createApi(services, { log, rateLimit: settings.rateLimit, resources: roles.serve })
-      : null,
+  // Drivers are told where the server listens: it may have taken another port than the one that was asked for.
+  const opening = openApi(services, settings, roles.serve, log);
+  const [{ api, url }, work] = await Promise.all([
+    opening,
     regionIds.length > 0
-      ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart })
+      ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart, announced: opening })
       : null,
   ]);
-  const url = api && (await listen(api, settings, roles.serve));
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
   printStart({ settings, serves: roles.serve, url, token, database: database.description, work });
+}
+
+/** Listens, where this process is to, and tells the workers where. */
+async function openApi(
+  services: Services,
+  settings: Settings,
+  serves: boolean,
+  log: Logger,
+): Promise<{ api: App | null; url: string | null }> {
+  if (!serves && settings.workerPort === 0) return { api: null, url: null };
+  const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves });
+  const url = await listen(api, settings, serves);
+  if (serves) {
+    // A key file that is not there keeps nothing else from its work.
+    const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
+    await services.registries.announce(url).catch(failed);
+  }
+  return { api, url };
 }
 
 /** The token to show: the operator's fixed one, or at the first start a new one; null when there is one already. */

@@ -30,6 +30,8 @@ import { createClientQuotas } from '../resources/quotas/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
+import { createRegistries } from '../resources/registries/service.ts';
+import { usesOfProject as registriesOfProject } from '../resources/registries/store.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
@@ -91,13 +93,15 @@ export interface ServicesDeps {
   configuration: Configuration;
   /** What secrets are encrypted with. */
   keyring: Keyring;
+  /** Where clients reach the API; absent: where its servers say that they listen. */
+  publicUrl?: string | undefined;
 }
 
 export async function createServices(deps: ServicesDeps) {
   const { db, clock, configuration, keyring } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
-  const idempotency = createIdempotency(clock);
+  const idempotency = createIdempotency(clock, keyring);
   const quota = createQuota(configuration.defaultLimits);
   const tasks = createTasks(clock, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
@@ -112,10 +116,12 @@ export async function createServices(deps: ServicesDeps) {
       subnets.usesOfProject,
       fileSharesOfProject,
       loadBalancersOfProject,
+      registriesOfProject,
       secrets.usesOfProject,
     ],
   });
   const clients = createClients({ ...shared, projects, networks });
+  const tokens = createTokens(shared);
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
   const taskViews = createTaskViews(shared);
@@ -135,7 +141,7 @@ export async function createServices(deps: ServicesDeps) {
     secrets,
     projects,
     clients,
-    tokens: createTokens(shared),
+    tokens,
     fileShares: createFileShares({ ...shared, networks }),
     loadBalancers: createLoadBalancers({
       ...shared,
@@ -146,6 +152,7 @@ export async function createServices(deps: ServicesDeps) {
     }),
     listeners,
     lbPools,
+    registries: createRegistries({ ...shared, keyring, tokens, publicUrl: deps.publicUrl }),
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews,

@@ -30,7 +30,7 @@ export function printStart(facts: {
 export function driverTable(drivers: Record<string, DriverStatus>): string[] {
   return Object.entries(drivers).flatMap(([what, status]) => {
     const verdict = !status.real ? 'SIMULATED' : status.healthy ? 'real' : 'real, UNHEALTHY';
-    const line = `  ${what.padEnd(15)} ${status.driver.padEnd(10)} ${verdict.padEnd(10)} ${status.detail}`;
+    const line = `  ${what.padEnd(15)} ${status.driver.padEnd(12)} ${verdict.padEnd(10)} ${status.detail}`;
     const purpose = status.real ? 'to make it whole' : 'to make it real';
     return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${status.remedy}`] : [line];
   });

@@ -4,6 +4,7 @@
  */
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
 import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
+import { createRegistryDuties, createRegistryReconciler } from '../resources/registries/reconcile.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -26,6 +27,8 @@ export interface WorkDeps {
   closing: Closing;
   /** Whether this process holds the data directory already. */
   ownsDataDir: boolean;
+  /** Settled when the API server of this process listens and has said where. */
+  announced: Promise<unknown>;
 }
 
 export type Work =
@@ -69,13 +72,19 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
   });
 }
 
-async function work({ settings, database, services, regionIds, log, closing }: WorkDeps): Promise<Drivers> {
-  const drivers = await startDrivers(settings, log);
+async function work({ settings, database, services, regionIds, log, closing, announced }: WorkDeps): Promise<Drivers> {
+  await announced;
+  // A key file that is not there keeps nothing else from its work; the duty below tries again.
+  const hosting = await services.registries.hosting(regionIds).catch((error: unknown) => {
+    log.error({ err: error }, 'registries cannot be served');
+    return null;
+  });
+  const drivers = await startDrivers(settings, log, hosting);
   for (const driver of allDrivers(drivers)) {
     closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
   }
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { clock, tasks, metrics, idempotency, secrets } = services;
+  const { clock, tasks, metrics, idempotency, secrets, registries } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
@@ -92,7 +101,12 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },
       { seconds: 3600, work: secrets.reencrypt },
-      ...createDuties({ clock, db }, drivers, regionIds),
+      { seconds: 3600, work: registries.reencrypt },
+      ...createDuties({ clock, db, registries }, drivers, {
+        regionIds,
+        sweepSeconds: settings.sweepSeconds,
+        registryPatienceSeconds: settings.registryPatienceSeconds,
+      }),
     ],
   });
   closing.push(worker.stop);
@@ -104,18 +118,28 @@ export function createReconcilers(services: Services, drivers: Drivers): Reconci
   return [
     createFileShareReconciler({ ...services, driver: drivers.fileShare }),
     createLoadBalancerReconciler({ ...services, driver: drivers.loadBalancer, pemOf: services.secrets.pemOf }),
+    createRegistryReconciler({ ...services, driver: drivers.registry }),
   ];
 }
 
 /** What drivers are looked at for, from time to time. */
 export function createDuties(
-  { clock, db }: Pick<Services, 'clock' | 'db'>,
+  { clock, db, registries }: Pick<Services, 'clock' | 'db' | 'registries'>,
   drivers: Drivers,
-  regionIds: number[],
+  times: Pick<Settings, 'sweepSeconds' | 'registryPatienceSeconds'> & { regionIds: number[] },
 ): NonNullable<WorkerOptions['duties']> {
-  return createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds });
+  const { regionIds, sweepSeconds, registryPatienceSeconds: patience } = times;
+  const hosting = () => registries.hosting(regionIds);
+  return [
+    ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
+    ...createRegistryDuties({ db, driver: drivers.registry, hosting, sweepSeconds, patience }),
+  ];
 }
 
 function statusByKind(drivers: Drivers): Record<string, DriverStatus> {
-  return { 'file shares': drivers.fileShare.status(), 'load balancers': drivers.loadBalancer.status() };
+  return {
+    'file shares': drivers.fileShare.status(),
+    'load balancers': drivers.loadBalancer.status(),
+    registries: drivers.registry.status(),
+  };
 }

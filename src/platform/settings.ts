@@ -35,6 +35,17 @@ export interface Settings {
   nfsMountPort: number;
   /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
   loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
+  /** Where clients reach the API, without a slash at the end; absent: where its servers listen. */
+  publicUrl: string | undefined;
+  /** `auto` takes CNCF distribution where it is installed, and only pretends elsewhere. */
+  registryDriver: 'auto' | 'distribution' | 'simulated';
+  /** The address or name that clients push to and pull from. */
+  registryHost: string;
+  registryPort: number;
+  /** PEM files; null: plain HTTP. */
+  registryTls: { certificate: string; key: string } | null;
+  /** How long garbage collection keeps what a push may still need, seconds. */
+  registryPatienceSeconds: number;
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
   /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
@@ -62,6 +73,13 @@ export const settingNames = [
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
   'CLOUDYARD_LOAD_BALANCER_DRIVER',
+  'CLOUDYARD_PUBLIC_URL',
+  'CLOUDYARD_REGISTRY_DRIVER',
+  'CLOUDYARD_REGISTRY_HOST',
+  'CLOUDYARD_REGISTRY_PORT',
+  'CLOUDYARD_REGISTRY_TLS_CERTIFICATE',
+  'CLOUDYARD_REGISTRY_TLS_KEY',
+  'CLOUDYARD_REGISTRY_PATIENCE_SECONDS',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
@@ -120,6 +138,12 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
     loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
+    publicUrl: publicUrlIn(text('CLOUDYARD_PUBLIC_URL'), faults),
+    registryDriver: choice('CLOUDYARD_REGISTRY_DRIVER', ['auto', 'distribution', 'simulated'], 'auto'),
+    registryHost: text('CLOUDYARD_REGISTRY_HOST') ?? (isWildcard(host) ? '127.0.0.1' : host),
+    registryPort: whole('CLOUDYARD_REGISTRY_PORT', 5000, 1, 65535),
+    registryTls: tlsIn(root, text('CLOUDYARD_REGISTRY_TLS_CERTIFICATE'), text('CLOUDYARD_REGISTRY_TLS_KEY'), faults),
+    registryPatienceSeconds: whole('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 600, 1, 86_400),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
@@ -131,6 +155,21 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
 /** Variables that look like settings and are none: most likely misspelled, so the start warns of them. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
   return Object.keys(env).filter((n) => n.startsWith('CLOUDYARD_') && !(settingNames as readonly string[]).includes(n));
+}
+
+function publicUrlIn(given: string | undefined, faults: string[]): string | undefined {
+  if (given === undefined) return undefined;
+  if (URL.canParse(given) && /^https?:\/\/[^?#]+$/.test(given)) return given.replace(/\/+$/, '');
+  faults.push(`CLOUDYARD_PUBLIC_URL is ${JSON.stringify(given)}; it must be a URL such as https://cloud.example.org`);
+  return undefined;
+}
+
+function tlsIn(root: string, certificate: string | undefined, key: string | undefined, faults: string[]) {
+  if (certificate && key) return { certificate: resolve(root, certificate), key: resolve(root, key) };
+  if (certificate || key) {
+    faults.push('CLOUDYARD_REGISTRY_TLS_CERTIFICATE and CLOUDYARD_REGISTRY_TLS_KEY are given together or not at all');
+  }
+  return null;
 }
 
 function isWildcard(host: string): boolean {

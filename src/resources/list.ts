@@ -19,6 +19,8 @@ import { quotaRoutes } from './quotas/routes.ts';
 import type { ClientQuotas } from './quotas/service.ts';
 import { regionRoutes } from './regions/routes.ts';
 import type { Regions } from './regions/service.ts';
+import { registryRoutes } from './registries/routes.ts';
+import type { Registries } from './registries/service.ts';
 import { secretRoutes } from './secrets/routes.ts';
 import type { Secrets } from './secrets/service.ts';
 import { subnetRoutes } from './subnets/routes.ts';
@@ -37,6 +39,7 @@ export interface ResourceServices {
   loadBalancers: LoadBalancers;
   listeners: Listeners;
   lbPools: LbPools;
+  registries: Registries;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
 }
@@ -53,6 +56,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
   lbPoolMemberRoutes(services.lbPools),
+  registryRoutes(services.registries),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
 ];

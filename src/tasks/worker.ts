@@ -38,7 +38,7 @@ export interface WorkerOptions extends ReconcileDeps {
   reconcilers: Reconciler[];
   driverStatus(): DriverStatus[];
   /** What else is to be done from time to time, by every worker. */
-  duties?: { seconds: number; work(): Promise<unknown> }[];
+  duties?: { seconds: number; work(signal: AbortSignal): Promise<unknown> }[];
 }
 
 export interface Worker {
@@ -241,11 +241,18 @@ async function enqueueAll(db: Db, { resource }: Reconciler, found: Placed[]): Pr
 }
 
 /** Runs `work` again and again until the signal; a failure is logged and the next turn tries anew. */
-async function every(seconds: number, signal: AbortSignal, log: Logger, work: () => Promise<unknown>): Promise<void> {
+async function every(
+  seconds: number,
+  signal: AbortSignal,
+  log: Logger,
+  work: (signal: AbortSignal) => Promise<unknown>,
+): Promise<void> {
   for (;;) {
     await sleep(seconds * 1000, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
-    await work().catch((error: unknown) => log.warn({ err: error }, 'a periodic duty of the worker failed'));
+    await work(signal).catch((error: unknown) => {
+      if (!signal.aborted) log.warn({ err: error }, 'a periodic duty of the worker failed');
+    });
   }
 }
 

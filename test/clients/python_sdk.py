@@ -177,6 +177,45 @@ class FileShares(Story):
         self.assertEqual(asyncio.run(story(self.a_network().id)), "available")
 
 
+class Registries(Story):
+    def test_a_registry_lives_from_creation_to_deletion(self):
+        registries = self.cloud.registries
+        self.assertEqual(registries.list().count, 0)
+        made = registries.create(name="images", storage_limit=7)
+        self.assertEqual((made.storage_limit, made.storage_used, made.repo_count), (7, 0, 0))
+        self.assertTrue(made.url.endswith(f"/images-{made.id}"))
+        self.assertEqual(registries.resize(made.id, storage_limit=6).storage_limit, 6)
+        self.assertEqual([each.id for each in registries.list().results], [made.id])
+        self.assertEqual(registries.repositories.list(made.id).results, [])
+        with self.assertRaises(NotFoundError):
+            registries.artifacts.list("team/app", registry_id=made.id)
+        with self.assertRaises(ConflictError):
+            registries.create(name="images")
+        with self.assertRaises(BadRequestError):
+            registries.create(name="Images")
+        registries.delete(made.id)
+        with self.assertRaises(NotFoundError):
+            registries.get(made.id)
+
+    def test_users_of_a_registry_come_and_go(self):
+        registries = self.cloud.registries
+        made = registries.create(name="with-users")
+        users = registries.users
+        first = users.create(made.id, name="ci", duration=14, secret="chosen")
+        self.assertEqual((first.secret, (first.expires_at - first.created_at).days), ("chosen", 14))
+        more = users.create_multiple(
+            made.id, users=[{"name": "a", "duration": -1}, {"name": "b", "duration": 0, "read_only": True}]
+        )
+        self.assertEqual([each.name for each in more.results], ["a", "b"])
+        self.assertEqual(len({each.secret for each in more.results}), 2)
+        changed = users.update(first.id, registry_id=made.id, duration=1, read_only=True)
+        self.assertEqual((changed.duration, changed.read_only), (1, True))
+        self.assertNotEqual(users.refresh_secret(first.id, registry_id=made.id).secret, "chosen")
+        users.delete(first.id, registry_id=made.id)
+        self.assertEqual([each.name for each in users.list(made.id).results], ["a", "b"])
+        registries.delete(made.id)
+
+
 class Tasks(Story):
     def test_tasks_are_listed_polled_and_acknowledged(self):
         tasks = self.cloud.tasks

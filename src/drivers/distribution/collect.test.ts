@@ -1,0 +1,196 @@
+/** Garbage collection, in the middle of everything that clients may be doing meanwhile. */
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../platform/log.ts';
+import type { AskForHold } from '../registry.ts';
+import { collect } from './collect.ts';
+import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
+import { removeContents } from './storage.ts';
+import { testStorage, type TestStorage } from './test-storage.ts';
+
+let folder: string;
+let layout: Layout;
+let storage: TestStorage;
+const signal = new AbortController().signal;
+const nobodyPushes: AskForHold = async () => ({ until: new Date(Date.now() + 5000), release: async () => undefined });
+const somebodyPushes: AskForHold = async () => null;
+
+const pass = (ask: AskForHold = nobodyPushes, patience = 60) =>
+  collect({ layout, ask, signal, patience, log: silentLogger });
+const isStored = (digest: string) => existsSync(join(layout.blob(digest), 'data'));
+const isLinked = (repository: string, digest: string) =>
+  existsSync(join(layout.repositories, repository, '_layers/sha256', hexOf(digest), 'link'));
+/** As many passes as it takes to see the end of what can go, with a long time between them. */
+const passes = async (ask?: AskForHold) => {
+  for (let i = 0; i < 3; i += 1) {
+    await storage.age();
+    await pass(ask);
+  }
+};
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cloudyard-collect-'));
+  layout = layoutOf(folder);
+  await makeFolders(layout);
+  storage = testStorage(layout);
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe('what a manifest names', () => {
+  it('stays, and is told with its sizes, each blob once', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    await storage.layer('app-1/b', 'layer');
+    const first = await storage.image('app-1/a', 'v1', [layer]);
+    const second = await storage.image('app-1/b', 'v2', [layer]);
+    await passes();
+    const [found, ...others] = await pass();
+    expect(others).toEqual([]);
+    expect(found!.repositories.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(found!.repositories[0]!.tags).toMatchObject([{ name: 'v1', digest: first }]);
+    expect(first).toBe(second);
+    expect([...found!.blobs.keys()].sort()).toEqual([layer, first].sort());
+    expect(found!.blobs.get(layer)).toBe(5);
+    expect(found!.repositories[0]!.manifests[0]!.size).toBe(5 + found!.blobs.get(first)!);
+  });
+
+  it('goes when its manifest went, the link first and the bytes much later', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const digest = await storage.image('app-1/a', 'v1', [layer]);
+    await removeContents(layout, { prefix: 'app-1', repository: 'a', digest, tag: null });
+    await storage.age();
+    const [found] = await pass();
+    expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([false, false]);
+    expect([...found!.blobs.keys()]).toEqual([]);
+    expect(existsSync(layout.trashed(layer))).toBe(true);
+    await pass();
+    expect(existsSync(layout.trashed(layer))).toBe(true);
+    await storage.age();
+    await pass();
+    expect(existsSync(layout.trashed(layer))).toBe(false);
+  });
+
+  it('stays for the registry that still has it', async () => {
+    const layer = await storage.layer('one-1/a', 'shared');
+    await storage.layer('two-2/a', 'shared');
+    const digest = await storage.image('one-1/a', 'v1', [layer]);
+    await storage.image('two-2/a', 'v1', [layer]);
+    await removeContents(layout, { prefix: 'one-1', repository: 'a', digest, tag: null });
+    await passes();
+    expect([isLinked('one-1/a', layer), isLinked('two-2/a', layer), isStored(layer)]).toEqual([false, true, true]);
+  });
+
+  it('stays while another manifest of the repository is unreadable', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    await storage.link('app-1/a', 'manifest', await storage.blob('no manifest at all'));
+    await passes();
+    expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
+  });
+
+  it('stays when it is in quarantine', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    await storage.image('app-1/a', 'v1', [layer]);
+    await rename(layout.registry('app-1'), join(layout.quarantine, 'app-1'));
+    await passes();
+    expect(isStored(layer)).toBe(true);
+  });
+});
+
+describe('a push in progress', () => {
+  it('keeps the layers it found, as long as somebody may be pushing', async () => {
+    const layer = await storage.layer('app-1/a', 'found by HEAD');
+    await passes(somebodyPushes);
+    expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
+    await storage.image('app-1/a', 'v1', [layer]);
+    await passes();
+    expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
+  });
+
+  it('keeps the layers it found, as long as an upload goes on', async () => {
+    const layer = await storage.layer('app-1/a', 'found by HEAD');
+    await storage.age();
+    const upload = join(layout.repositories, 'app-1/a/_uploads/some-id');
+    await mkdir(upload, { recursive: true });
+    await writeFile(join(upload, 'data'), 'half');
+    await pass();
+    expect(isLinked('app-1/a', layer)).toBe(true);
+  });
+
+  it('keeps what it has just uploaded', async () => {
+    const layer = await storage.layer('app-1/a', 'new');
+    const loose = await storage.blob('not linked yet');
+    for (let i = 0; i < 3; i += 1) await pass();
+    expect([isLinked('app-1/a', layer), isStored(layer), isStored(loose)]).toEqual([true, true, true]);
+  });
+
+  it('has its layers back when it put its manifest in the moment in which the links went', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const unlucky: AskForHold = async () => ({
+      until: new Date(Date.now() + 5000),
+      release: async () => void (await storage.image('app-1/a', 'v1', [layer])),
+    });
+    await storage.age();
+    await pass(unlucky);
+    expect(isLinked('app-1/a', layer)).toBe(false);
+    await pass();
+    expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
+  });
+
+  it('has a blob back that it linked after the look at its repository', async () => {
+    const old = await storage.blob('an upload of the same bytes finds them there');
+    const other = await storage.layer('zzz-2/a', 'loose');
+    await storage.age();
+    // While the last repository is swept, a push to the first one links a blob that this pass takes for unlinked.
+    await storage.link('app-1/a', 'layer', other);
+    const late: AskForHold = async () => {
+      await storage.link('app-1/a', 'layer', old);
+      return null;
+    };
+    await pass(late);
+    expect(isStored(old)).toBe(true);
+  });
+
+  it('stops taking links when its time is over', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    await storage.age();
+    let released = 0;
+    await pass(async () => ({ until: new Date(Date.now() - 1), release: async () => void (released += 1) }));
+    expect([isLinked('app-1/a', layer), released]).toEqual([true, 1]);
+  });
+});
+
+describe('removals', () => {
+  it('take a tag, a manifest with its tags, a repository without those below it', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const digest = await storage.image('app-1/a', 'v1', [layer]);
+    await storage.image('app-1/a', 'v2', [layer]);
+    await storage.image('app-1/a/b', 'v1', [await storage.layer('app-1/a/b', 'layer')]);
+    const remove = (tag: string | null, of: string | null) =>
+      removeContents(layout, { prefix: 'app-1', repository: 'a', digest: of, tag });
+    const tags = async () => (await pass())[0]!.repositories.map((each) => [each.name, each.tags.map((t) => t.name)]);
+    await remove('v1', digest);
+    await remove('v1', digest);
+    expect(await tags()).toEqual([
+      ['a', ['v2']],
+      ['a/b', ['v1']],
+    ]);
+    await remove(null, digest);
+    expect(await tags()).toEqual([
+      ['a', []],
+      ['a/b', ['v1']],
+    ]);
+    await remove(null, null);
+    await remove(null, null);
+    expect(await tags()).toEqual([['a/b', ['v1']]]);
+  });
+
+  it('refuse names that lead elsewhere', async () => {
+    const removal = { prefix: 'app-1', repository: '../../x', digest: null, tag: null };
+    await expect(removeContents(layout, removal)).rejects.toMatchObject({ retryable: false });
+    await expect(
+      removeContents(layout, { ...removal, repository: 'a', digest: 'sha256:x', tag: '..' }),
+    ).rejects.toMatchObject({ retryable: false });
+  });
+});

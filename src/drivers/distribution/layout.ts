@@ -1,0 +1,118 @@
+/**
+ * Where everything of the driver lies. The folders below `v2` are distribution's own: links in `repositories`, named by
+ * digest, and the bytes that they stand for in `blobs`. The only place that puts a name into a path, and so the place
+ * that refuses one that could climb out.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, open, readdir, rename } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { DriverError } from '../driver.ts';
+
+export interface Layout {
+  /** What distribution calls its root directory. */
+  storage: string;
+  repositories: string;
+  blobs: string;
+  /** Blobs that nothing referred to when they were last looked at. */
+  trash: string;
+  quarantine: string;
+  /** What was taken out of service for good, on its way to nothing. */
+  removed: string;
+  distribution: string;
+  registry(prefix: string): string;
+  repository(prefix: string, name: string): string;
+  blob(digest: string): string;
+  trashed(digest: string): string;
+}
+
+const PREFIX = /^[a-z0-9][-a-z0-9]{0,62}$/;
+const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const TAG = /^\w[\w.-]{0,127}$/;
+
+export function layoutOf(dataDir: string): Layout {
+  const root = join(resolve(dataDir), 'registries');
+  const folder = (name: string) => join(root, name);
+  const v2 = 'storage/docker/registry/v2';
+  const registry = (prefix: string) => folder(`${v2}/repositories/${checked(PREFIX, prefix)}`);
+  return {
+    storage: folder('storage'),
+    repositories: folder(`${v2}/repositories`),
+    blobs: folder(`${v2}/blobs/sha256`),
+    trash: folder('trash'),
+    quarantine: folder('quarantine'),
+    removed: folder('removed'),
+    distribution: folder('distribution'),
+    registry,
+    repository: (prefix, name) => join(registry(prefix), checked(REPOSITORY, name)),
+    blob: (digest) => folder(`${v2}/blobs/sha256/${hexOf(digest).slice(0, 2)}/${hexOf(digest)}`),
+    trashed: (digest) => folder(`trash/${hexOf(digest)}`),
+  };
+}
+
+export function hexOf(digest: string): string {
+  return checked(DIGEST, digest).slice('sha256:'.length);
+}
+
+export function isDigest(text: unknown): text is string {
+  return typeof text === 'string' && DIGEST.test(text);
+}
+
+export function checkedTag(name: string): string {
+  return checked(TAG, name);
+}
+
+function checked(pattern: RegExp, text: string): string {
+  if (pattern.test(text)) return text;
+  throw new DriverError(`not a name in a registry: ${JSON.stringify(text)}`, {
+    customerMessage: 'The registry refused this.',
+    retryable: false,
+  });
+}
+
+export async function makeFolders(layout: Layout): Promise<void> {
+  const { repositories, blobs, trash, quarantine, removed, distribution } = layout;
+  for (const folder of [repositories, blobs, trash, quarantine, removed]) await mkdir(folder, { recursive: true });
+  await mkdir(distribution, { recursive: true, mode: 0o700 });
+}
+
+/** The names in a folder; none when there is no such folder. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+    throw error;
+  });
+}
+
+/** Whether anything was ever pushed to this host. */
+export async function hasRegistries(dataDir: string): Promise<boolean> {
+  const { repositories } = layoutOf(dataDir);
+  return existsSync(repositories) && (await readdir(repositories)).length > 0;
+}
+
+export async function writeDurably(file: string, text: string): Promise<void> {
+  const unfinished = `${file}.unfinished`;
+  const handle = await open(unfinished, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await renameDurably(unfinished, file);
+}
+
+export async function renameDurably(from: string, to: string): Promise<void> {
+  await rename(from, to);
+  await syncFolder(dirname(to));
+  if (dirname(from) !== dirname(to)) await syncFolder(dirname(from));
+}
+
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * What distribution has stored, read and changed behind its back. It keeps no copy of it in memory (process.ts), and
+ * reads a link whenever it is asked for one, so what is removed here is gone for its clients at once.
+ *
+ * A repository is a folder with `_layers/sha256/<hex>/link` (blobs that it may serve), `_manifests/revisions/sha256/
+ * <hex>/link` (its manifests), `_manifests/tags/<tag>/current/link` (the digest a tag stands for) and `_uploads/<id>/`.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RegistryRemoval } from '../registry.ts';
+import { checkedTag, hexOf, isDigest, type Layout, namesIn, renameDurably, syncFolder } from './layout.ts';
+
+export interface Repository {
+  /** Below the registry's prefix, such as `team/app`. */
+  name: string;
+  folder: string;
+}
+
+/** A manifest and what it names. */
+export interface Manifest {
+  digest: string;
+  /** With everything that it names, each once; bytes. */
+  size: number;
+  references: string[];
+}
+
+/** Every repository of a registry's folder. */
+export async function repositoriesIn(registry: string, above = ''): Promise<Repository[]> {
+  const found: Repository[] = [];
+  for (const name of (await namesIn(join(registry, above))).sort()) {
+    if (name.startsWith('_')) continue;
+    const path = above === '' ? name : `${above}/${name}`;
+    const folder = join(registry, path);
+    const inside = await namesIn(folder);
+    if (inside.some((each) => each.startsWith('_'))) found.push({ name: path, folder });
+    if (inside.some((each) => !each.startsWith('_'))) found.push(...(await repositoriesIn(registry, path)));
+  }
+  return found;
+}
+
+export const layersOf = ({ folder }: Repository) => join(folder, '_layers/sha256');
+export const revisionsOf = ({ folder }: Repository) => join(folder, '_manifests/revisions/sha256');
+export const tagsOf = ({ folder }: Repository) => join(folder, '_manifests/tags');
+
+/** The digests that a folder has something of. */
+export async function digestsIn(folder: string): Promise<string[]> {
+  return (await namesIn(folder)).map((hex) => `sha256:${hex}`).filter(isDigest);
+}
+
+/** As `digestsIn`; distribution removes a link and leaves its folder. */
+export async function linksIn(folder: string): Promise<string[]> {
+  const digests = await digestsIn(folder);
+  const written = await Promise.all(digests.map((digest) => writtenAt(join(folder, hexOf(digest), 'link'))));
+  return digests.filter((_, i) => written[i] !== null);
+}
+
+/** When a file was last written; null: there is none. */
+export async function writtenAt(file: string): Promise<Date | null> {
+  return (await stat(file).catch(() => null))?.mtime ?? null;
+}
+
+export async function tagsWithDigests(
+  repository: Repository,
+): Promise<{ name: string; digest: string; pushedAt: Date }[]> {
+  const tags = [];
+  for (const name of (await namesIn(tagsOf(repository))).sort()) {
+    const link = join(tagsOf(repository), name, 'current/link');
+    const digest = (await readFile(link, 'utf8').catch(() => '')).trim();
+    const pushedAt = await writtenAt(link);
+    if (isDigest(digest) && pushedAt) tags.push({ name, digest, pushedAt });
+  }
+  return tags;
+}
+
+/** Null when its bytes are not there, or are no manifest that we can read. */
+export async function readManifest(layout: Layout, digest: string): Promise<Manifest | null> {
+  try {
+    const bytes = await readFile(join(layout.blob(digest), 'data'));
+    const named = descriptorsIn(JSON.parse(bytes.toString('utf8')));
+    const size = [...named.values()].reduce((sum, each) => sum + each, bytes.length);
+    return { digest, size, references: [...named.keys()] };
+  } catch {
+    return null;
+  }
+}
+
+/** By digest, of every format that there is: image manifests, indexes, artifacts, and the first schema of Docker. */
+function descriptorsIn(manifest: Record<string, unknown>): Map<string, number> {
+  const list = (value: unknown) => (Array.isArray(value) ? value : value ? [value] : []);
+  const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
+  const all = [config, layers, manifests, blobs, subject, fsLayers].flatMap(list) as Record<string, unknown>[];
+  const found = new Map<string, number>();
+  for (const each of all) {
+    const digest = each['digest'] ?? each['blobSum'];
+    if (isDigest(digest)) found.set(digest, typeof each['size'] === 'number' ? each['size'] : 0);
+  }
+  return found;
+}
+
+/** Removes a repository, or a manifest with the tags that stand for it, or a tag. */
+export async function removeContents(layout: Layout, removal: RegistryRemoval): Promise<void> {
+  const { prefix, digest, tag } = removal;
+  const repository = { name: removal.repository, folder: layout.repository(prefix, removal.repository) };
+  if (tag !== null) return removeLink(tagsOf(repository), checkedTag(tag));
+  if (digest !== null) {
+    for (const each of await tagsWithDigests(repository)) {
+      if (each.digest === digest) await removeLink(tagsOf(repository), each.name);
+    }
+    return removeLink(revisionsOf(repository), hexOf(digest));
+  }
+  // Repositories below it stay. Manifests first: without them nobody is led to a layer that is gone.
+  for (const part of ['_manifests', '_layers', '_uploads']) await removeFolder(layout, join(repository.folder, part));
+}
+
+/** Out of service at once and for good, then gone. */
+export async function removeFolder(layout: Layout, folder: string): Promise<void> {
+  const aside = join(layout.removed, randomUUID());
+  try {
+    await renameDurably(folder, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  await rm(aside, { recursive: true, force: true });
+}
+
+export async function removeLink(folder: string, name: string): Promise<void> {
+  await rm(join(folder, name), { recursive: true, force: true });
+  await syncFolder(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}

@@ -1,0 +1,48 @@
+/** A host of registries for tests: a data directory and a port of its own, and a token server that nobody asks. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../../platform/log.ts';
+import { freePort } from '../ganesha/test-host.ts';
+import type { RegistryHosting } from '../registry.ts';
+import { findDistribution } from './detect.ts';
+import { createDistributionDriver } from './driver.ts';
+import { layoutOf } from './layout.ts';
+import { testStorage } from './test-storage.ts';
+
+/** Anybody's certificate: no token of these tests is to be believed. */
+const certificate = `-----BEGIN CERTIFICATE-----
+MIIBdjCCARugAwIBAgIUOkxrO1FvTaY/DOeF/teEaS/Xg4IwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjAxNTA5NTFaGA8yMTI2MTAyNzE1MDk1
+MVowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABJer
+hBuD3nuCxFfonpCojCn43Xx6AuS+40uJ6G+YharOZrcm33YEW3tHkCOls9zHBzwK
+uOX0UcjdyLrzooQlkdejUzBRMB0GA1UdDgQWBBSqM3NV1nN9lzFxBdeCs8JnnE2W
+AjAfBgNVHSMEGDAWgBSqM3NV1nN9lzFxBdeCs8JnnE2WAjAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0kAMEYCIQCOMMg5JUaBbBocWMp7/+Cod8tnitDY4HlZ
+XmSyaWZWnAIhAIF8qvZ4a9d0SefHMKUIPd/3fDa0kEdkpRFQVuJDPtR2
+-----END CERTIFICATE-----
+`;
+
+export const testHosting: RegistryHosting = {
+  realm: 'http://127.0.0.1:9/token',
+  service: 'test',
+  issuer: 'test',
+  certificate,
+  httpSecret: 'test',
+  events: { url: 'http://127.0.0.1:9/events', secret: 'test' },
+};
+
+export async function registryTestHost() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cloudyard-registries-'));
+  const port = await freePort();
+  const host = '127.0.0.1';
+  const given = { dataDir, host, port, address: `${host}:${port}`, tls: null, patience: 60, log: silentLogger };
+  const layout = layoutOf(dataDir);
+  return {
+    port,
+    layout,
+    storage: testStorage(layout),
+    driver: () => createDistributionDriver({ ...given, finding: findDistribution() }),
+    cleanUp: () => rm(dataDir, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,56 @@
+/** Storage as distribution writes it, made by hand: for tests that want to be in the middle of a push. */
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { hexOf, type Layout } from './layout.ts';
+
+export interface TestStorage {
+  /** The bytes alone; returns their digest. */
+  blob(text: string): Promise<string>;
+  /** A layer of a repository (`prefix/name`), with its bytes unless they are there. */
+  layer(repository: string, text: string): Promise<string>;
+  /** An image manifest over layers, under a tag. */
+  image(repository: string, tag: string, layers: string[]): Promise<string>;
+  link(repository: string, kind: 'layer' | 'manifest', digest: string): Promise<void>;
+  /** Makes everything look as if it had been written long ago. */
+  age(): Promise<void>;
+}
+
+export function testStorage(layout: Layout): TestStorage {
+  const write = async (file: string, text: string) => {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  };
+  const sizes = new Map<string, number>();
+  const blob = async (text: string) => {
+    const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    await write(join(layout.blob(digest), 'data'), text);
+    sizes.set(digest, Buffer.byteLength(text));
+    return digest;
+  };
+  const kinds = { layer: '_layers/sha256', manifest: '_manifests/revisions/sha256' };
+  const link: TestStorage['link'] = (repository, kind, digest) =>
+    write(join(layout.repositories, repository, kinds[kind], hexOf(digest), 'link'), digest);
+  return {
+    blob,
+    link,
+    async layer(repository, text) {
+      const digest = await blob(text);
+      await link(repository, 'layer', digest);
+      return digest;
+    },
+    async image(repository, tag, layers) {
+      const named = (digest: string) => ({ digest, size: sizes.get(digest) ?? 0 });
+      const manifest = await blob(JSON.stringify({ schemaVersion: 2, layers: layers.map(named) }));
+      await link(repository, 'manifest', manifest);
+      await write(join(layout.repositories, repository, '_manifests/tags', tag, 'current/link'), manifest);
+      return manifest;
+    },
+    async age() {
+      const long = new Date(Date.now() - 86_400_000);
+      for (const folder of [layout.storage, layout.trash]) {
+        for (const each of await readdir(folder, { recursive: true })) await utimes(join(folder, each), long, long);
+      }
+    },
+  };
+}

@@ -1,0 +1,137 @@
+/** What every registry driver promises (registry.ts), held against each of them. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../test/requires.ts';
+import { registryTestHost, testHosting } from './distribution/test-host.ts';
+import type { AskForHold, RegistryDriver } from './registry.ts';
+import { createSimulatedRegistryDriver } from './simulated/registry.ts';
+
+interface Subject {
+  driver: RegistryDriver;
+  /** Puts an image there, as a push does; null where nothing can be pushed. */
+  push: ((repository: string, tag: string) => Promise<string>) | null;
+  /** The process dies without a stop; what follows is the driver of the next one. */
+  crash(): Promise<RegistryDriver>;
+  cleanUp(): Promise<void>;
+}
+
+const simulated = async (): Promise<Subject> => ({
+  driver: createSimulatedRegistryDriver(),
+  push: null,
+  crash: async () => createSimulatedRegistryDriver(),
+  cleanUp: async () => undefined,
+});
+
+const distribution = async (): Promise<Subject> => {
+  const host = await registryTestHost();
+  let driver = host.driver();
+  return {
+    driver,
+    push: async (repository, tag) =>
+      host.storage.image(repository, tag, [await host.storage.layer(repository, `layer of ${repository}`)]),
+    async crash() {
+      await driver.release();
+      driver = host.driver();
+      return driver;
+    },
+    async cleanUp() {
+      await driver.stop().finally(host.cleanUp);
+    },
+  };
+};
+
+contract('simulated', simulated);
+describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? 'on this host', () => {
+  contract('distribution', distribution);
+});
+
+function contract(name: string, make: () => Promise<Subject>): void {
+  describe(`registry driver ${name}`, () => {
+    const signal = new AbortController().signal;
+    const nobody: AskForHold = async () => null;
+    let subject: Subject;
+    let driver: RegistryDriver;
+    const push = async (repository: string, tag = 'v1') => (await subject.push?.(repository, tag)) ?? null;
+    const seen = async (prefix: string) =>
+      (await driver.collect(nobody, signal))?.find((each) => each.prefix === prefix);
+
+    beforeAll(async () => {
+      subject = await make();
+      driver = subject.driver;
+      await driver.start();
+      await driver.configure(testHosting);
+    });
+    afterAll(async () => subject.cleanUp());
+
+    it('is healthy, and says what it does and where', () => {
+      expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
+      expect(driver.status().detail).not.toBe('');
+      expect(driver.address).toMatch(/^127\.0\.0\.1:\d+$/);
+    });
+
+    it('sends clients to the token server that it was last told', async () => {
+      const realm = async () =>
+        (await fetch(`http://${driver.address}/v2/`)).headers.get('www-authenticate')?.split('"')[1];
+      await driver.configure(testHosting);
+      if (driver.real) expect(await realm()).toBe(testHosting.realm);
+      await driver.configure({ ...testHosting, realm: 'http://127.0.0.1:9/other' });
+      if (driver.real) expect(await realm()).toBe('http://127.0.0.1:9/other');
+      await driver.configure(testHosting);
+      if (driver.real) expect(await realm()).toBe(testHosting.realm);
+    });
+
+    it('tells what is there, and nothing when it only pretends', async () => {
+      const digest = await push('there-1/team/app');
+      const found = await seen('there-1');
+      if (!driver.real) return expect(await driver.collect(nobody, signal)).toBeNull();
+      expect(found!.repositories).toMatchObject([
+        { name: 'team/app', manifests: [{ digest }], tags: [{ name: 'v1', digest }] },
+      ]);
+      expect(found!.blobs.size).toBe(2);
+    });
+
+    it('removes parts and wholes, also what is not there', async () => {
+      const digest = await push('parts-1/a');
+      await push('parts-1/b');
+      await push('other-2/a');
+      const remove = (repository: string, of: string | null, tag: string | null) =>
+        driver.removeContents({ prefix: 'parts-1', repository, digest: of, tag }, signal);
+      for (let i = 0; i < 2; i += 1) {
+        await remove('a', digest ?? `sha256:${'0'.repeat(64)}`, 'v1');
+        await remove('b', null, null);
+        await remove('none', null, null);
+      }
+      if (driver.real) {
+        expect((await seen('parts-1'))!.repositories).toMatchObject([{ name: 'a', manifests: [{ digest }], tags: [] }]);
+      }
+      for (let i = 0; i < 2; i += 1) await driver.remove('parts-1', signal);
+      expect(await driver.list()).not.toContain('parts-1');
+      if (driver.real) expect((await seen('other-2'))!.repositories).toHaveLength(1);
+    });
+
+    it('quarantines, after which the prefix is free again', async () => {
+      await push('aside-1/a');
+      await driver.quarantine('aside-1');
+      await driver.quarantine('aside-1');
+      expect(await driver.list()).not.toContain('aside-1');
+      await push('aside-1/a');
+      if (driver.real) expect(await driver.list()).toContain('aside-1');
+    });
+
+    it('is as it was after a crash of its process', async () => {
+      await push('kept-1/a');
+      driver = await subject.crash();
+      await driver.start();
+      await driver.configure(testHosting);
+      expect(driver.status()).toMatchObject({ healthy: true });
+      if (driver.real) expect(await driver.list()).toContain('kept-1');
+    });
+
+    it('does nothing for one who has given up', async () => {
+      await push('alive-1/a');
+      await expect(driver.remove('alive-1', AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
+      const part = { prefix: 'alive-1', repository: 'a', digest: null, tag: null };
+      await expect(driver.removeContents(part, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
+      if (driver.real) expect((await seen('alive-1'))!.repositories).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,227 @@
+/** Events of a host, late, twice, never, or of something else; and what a look at the storage makes of the rows. */
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { transaction } from '../../../platform/db.ts';
+import { lock } from '../store.ts';
+import * as store from './store.ts';
+
+const cloud = useCloudyard();
+const all = '/cloud/v1/registries/1/1';
+const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+const manifestType = 'application/vnd.oci.image.manifest.v1+json';
+let bearer: string;
+let made: { id: number; url: string };
+let prefix: string;
+let count = 0;
+
+beforeAll(async () => {
+  await cloud.services.registries.announce('http://127.0.0.1:1');
+  bearer = `Bearer ${(await cloud.services.registries.hosting([1]))!.events.secret}`;
+});
+
+const fresh = async () => {
+  made = (await cloud.post(all, { name: `events-${(count += 1)}` })).body;
+  prefix = made.url.split('/')[1]!;
+};
+const send = (events: unknown, authorization = bearer) =>
+  cloud.app.inject({
+    method: 'POST',
+    url: '/cloudyard/v1/registry_events',
+    headers: { authorization, 'content-type': 'application/vnd.docker.distribution.events.v1+json' },
+    payload: JSON.stringify({ events }),
+  });
+const event = (action: string, target: object, more: object = {}) => ({
+  id: randomUUID(),
+  timestamp: '2026-11-20T10:00:00.5Z',
+  action,
+  target: { repository: `${prefix}/team/app`, mediaType: manifestType, size: 10, digest: digest('a'), ...target },
+  request: { method: action === 'push' ? 'PUT' : 'GET' },
+  ...more,
+});
+const references = [
+  { mediaType: 'application/vnd.oci.image.config.v1+json', digest: digest('c'), size: 100 },
+  { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digest('d'), size: 1000 },
+  { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digest('d'), size: 1000 },
+];
+const bytes = async () => (await storedBytes()).rows[0]!.bytes;
+const storedBytes = () =>
+  cloud.db.$client.query<{ bytes: number; sum: number }>(
+    `select storage_used as bytes, (select coalesce(sum(size), 0)::int8 from registry_blobs where registry_id = id) as sum
+     from registries where id = $1`,
+    [made.id],
+  );
+const repositories = async () => (await cloud.get(`${all}/${made.id}/repositories`)).body.results;
+const artifacts = async () =>
+  (await cloud.get(`${all}/${made.id}/repositories/team%2Fapp/artifacts`)).body.results ?? [];
+
+describe('events', () => {
+  it('show repositories, artifacts and tags, and count each blob once', async () => {
+    await fresh();
+    const pushed = event('push', { tag: 'v1', references });
+    const layer = event('push', { mediaType: 'application/octet-stream', size: 1000, digest: digest('d') });
+    for (const each of [layer, pushed, pushed, event('push', { tag: 'v2', references })]) {
+      expect((await send([each])).statusCode).toBe(204);
+    }
+    expect(await bytes()).toBe(1110);
+    expect(await repositories()).toMatchObject([{ name: 'team/app', artifact_count: 1, pull_count: 0 }]);
+    expect(await artifacts()).toMatchObject([
+      {
+        digest: digest('a'),
+        size: 1110,
+        pushed_at: '2026-11-20T10:00:00Z',
+        pulled_at: '0001-01-01T00:00:00Z',
+        tags: [{ name: 'v1' }, { name: 'v2' }],
+      },
+    ]);
+    expect((await cloud.get(`${all}/${made.id}`)).body).toMatchObject({ repo_count: 1, storage_used: 1110 });
+  });
+
+  it('count a pull once, and no look', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1' })]);
+    const pulled = event('pull', { tag: 'v1' }, { timestamp: '2026-11-20T11:00:00Z' });
+    await send([pulled, event('pull', {}, { request: { method: 'HEAD' } })]);
+    await Promise.all([send([pulled]), send([pulled])]);
+    await send([event('pull', { mediaType: 'application/octet-stream', digest: digest('d') })]);
+    expect(await repositories()).toMatchObject([{ pull_count: 1 }]);
+    expect(await artifacts()).toMatchObject([
+      { pulled_at: '2026-11-20T11:00:00Z', tags: [{ pulled_at: '2026-11-20T11:00:00Z' }] },
+    ]);
+  });
+
+  it('move a tag to another artifact, and take an artifact away', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1' })]);
+    await send([event('push', { tag: 'v1', digest: digest('b') }, { timestamp: '2026-11-20T10:00:01Z' })]);
+    // Late, and so not the last word.
+    await send([event('push', { tag: 'v1' }, { timestamp: '2026-11-20T10:00:00Z' })]);
+    expect((await artifacts()).map((each: { digest: string; tags: [] }) => [each.digest, each.tags.length])).toEqual([
+      [digest('b'), 1],
+      [digest('a'), 0],
+    ]);
+    await send([event('delete', { mediaType: undefined, digest: digest('b') })]);
+    expect((await artifacts()).map((each: { digest: string }) => each.digest)).toEqual([digest('a')]);
+  });
+
+  it('of something else change nothing, and are not sent again', async () => {
+    await fresh();
+    const strange = [
+      event('push', { repository: 'nobody-999999/app' }),
+      event('push', { repository: `x${prefix}/app` }),
+      event('push', { repository: prefix }),
+      event('push', { repository: `${prefix}/` }),
+      event('push', { digest: 'sha256:x' }),
+      event('push', { size: -5, digest: digest('e'), mediaType: 'x' }),
+      event('push', {}, { timestamp: 'yesterday' }),
+      event('push', { tag: 'a\u0000b', repository: 'a\u0000b/c' }),
+      event('dance', {}),
+      null,
+      5,
+      {},
+    ];
+    for (const each of strange) expect((await send([each])).statusCode).toBe(204);
+    for (const none of ['{', '[]', 'null', '{"events": 5}']) {
+      const headers = { authorization: bearer, 'content-type': 'application/vnd.docker.distribution.events.v1+json' };
+      const answer = await cloud.app.inject({
+        method: 'POST',
+        url: '/cloudyard/v1/registry_events',
+        headers,
+        payload: none,
+      });
+      expect([none, answer.statusCode]).toEqual([none, 204]);
+    }
+    expect(await repositories()).toEqual([]);
+    expect(await bytes()).toBe(0);
+  });
+
+  it('are taken from hosts only', async () => {
+    await fresh();
+    for (const other of ['', 'Bearer x', `apikey ${cloud.admin}`]) {
+      expect((await send([event('push', {})], other)).statusCode).toBe(401);
+    }
+    expect(await repositories()).toEqual([]);
+  });
+});
+
+describe('a look at the storage', () => {
+  const look = async (seen: Parameters<typeof store.putSeen>[2], began: Date) =>
+    transaction(cloud.db, async (tx) => {
+      await lock(tx, made.id);
+      await store.putSeen(tx, made.id, seen, began);
+    });
+  const pushedAt = new Date('2026-11-20T09:00:00Z');
+  const whole = {
+    repositories: [
+      {
+        name: 'team/app',
+        manifests: [{ digest: digest('a'), size: 1110, pushedAt }],
+        tags: [{ name: 'v1', digest: digest('a'), pushedAt }],
+      },
+    ],
+    blobs: new Map([
+      [digest('a'), 10],
+      [digest('d'), 1100],
+    ]),
+  };
+
+  it('brings what no event told, and takes what is gone', async () => {
+    await fresh();
+    await look(whole, await store.now(cloud.db));
+    expect(await bytes()).toBe(1110);
+    expect(await artifacts()).toMatchObject([{ digest: digest('a'), tags: [{ name: 'v1' }] }]);
+    await look(whole, await store.now(cloud.db));
+    expect((await storedBytes()).rows[0]).toEqual({ bytes: 1110, sum: 1110 });
+    const [repository] = whole.repositories;
+    await look({ ...whole, repositories: [{ ...repository!, tags: [] }] }, await store.now(cloud.db));
+    expect(await artifacts()).toMatchObject([{ tags: [] }]);
+    await look({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
+    expect([await repositories(), await bytes()]).toEqual([[], 0]);
+  });
+
+  it('leaves what was told of since it began', async () => {
+    await fresh();
+    const began = await store.now(cloud.db);
+    await send([event('push', { tag: 'v1', references })]);
+    await look({ repositories: [], blobs: new Map() }, began);
+    expect(await artifacts()).toMatchObject([{ tags: [{ name: 'v1' }] }]);
+    expect(await bytes()).toBe(1110);
+    await look({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
+    expect([await repositories(), await bytes()]).toEqual([[], 0]);
+  });
+
+  it('keeps what only events know: pulls, and when something was pushed', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1', references }), event('pull', { tag: 'v1' })]);
+    await look(whole, await store.now(cloud.db));
+    expect(await repositories()).toMatchObject([{ pull_count: 1 }]);
+    expect(await artifacts()).toMatchObject([{ pushed_at: '2026-11-20T10:00:00Z', pulled_at: '2026-11-20T10:00:00Z' }]);
+  });
+});
+
+describe('deletions', () => {
+  it('of what is not there are 404, and of garbage 400', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1' })]);
+    const path = `${all}/${made.id}/repositories`;
+    const of = (repository: string, rest = '') => `${path}/${encodeURIComponent(repository)}${rest}`;
+    for (const absent of [
+      of('other'),
+      of('other', `/artifacts/${digest('a')}`),
+      of('team/app', `/artifacts/${digest('b')}`),
+      of('team/app', `/artifacts/${digest('a')}/tags/v2`),
+    ]) {
+      expect([absent, (await cloud.delete(absent)).status]).toEqual([absent, 404]);
+    }
+    for (const wrong of [of('../x'), of('UPPER'), of('a', '/artifacts/sha256:x'), of('a', '/artifacts/latest')]) {
+      expect([wrong, (await cloud.delete(wrong)).status]).toEqual([wrong, 400]);
+    }
+    expect((await cloud.get(of('other', '/artifacts'))).status).toBe(404);
+    expect((await cloud.delete(of('team/app', `/artifacts/${digest('a')}/tags/v1`))).status).toBe(204);
+    expect(await artifacts()).toMatchObject([{ tags: [] }]);
+    expect((await cloud.delete(of('team/app', `/artifacts/${digest('a')}`))).status).toBe(204);
+    expect(await artifacts()).toEqual([]);
+    expect((await cloud.delete(of('team/app'))).status).toBe(204);
+    expect(await repositories()).toEqual([]);
+  });
+});

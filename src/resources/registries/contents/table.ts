@@ -1,0 +1,85 @@
+import { bigint, index, integer, pgTable, primaryKey, serial, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import { registries } from '../table.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
+const registryId = () =>
+  integer('registry_id')
+    .notNull()
+    .references(() => registries.id, { onDelete: 'cascade' });
+const repositoryId = () =>
+  integer('repository_id')
+    .notNull()
+    .references(() => registryRepositories.id, { onDelete: 'cascade' });
+
+/*
+ * What the region's host has stored, as far as it is known here: from its events, and from what the worker sees when it
+ * looks at the storage. `seen_at` is when a row was last heard of by an event, so that a look that began before does not
+ * take it for gone.
+ */
+
+export const registryRepositories = pgTable(
+  'registry_repositories',
+  {
+    id: serial('id').primaryKey(),
+    registryId: registryId(),
+    name: text('name').notNull(),
+    pullCount: bigint('pull_count', { mode: 'number' }).notNull().default(0),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+    seenAt: instant('seen_at').notNull(),
+  },
+  (t) => [uniqueIndex('registry_repositories_name').on(t.registryId, t.name)],
+);
+
+export const registryArtifacts = pgTable(
+  'registry_artifacts',
+  {
+    id: serial('id').primaryKey(),
+    repositoryId: repositoryId(),
+    digest: text('digest').notNull(),
+    /** Bytes: the manifest and everything that it names. */
+    size: bigint('size', { mode: 'number' }).notNull(),
+    pushedAt: instant('pushed_at').notNull(),
+    pulledAt: instant('pulled_at'),
+    seenAt: instant('seen_at').notNull(),
+  },
+  (t) => [uniqueIndex('registry_artifacts_digest').on(t.repositoryId, t.digest)],
+);
+
+export const registryTags = pgTable(
+  'registry_tags',
+  {
+    id: serial('id').primaryKey(),
+    repositoryId: repositoryId(),
+    artifactId: integer('artifact_id')
+      .notNull()
+      .references(() => registryArtifacts.id, { onDelete: 'cascade' }),
+    name: text('name').notNull(),
+    pushedAt: instant('pushed_at').notNull(),
+    pulledAt: instant('pulled_at'),
+    seenAt: instant('seen_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('registry_tags_name').on(t.repositoryId, t.name),
+    index('registry_tags_artifact').on(t.artifactId),
+  ],
+);
+
+/** Each blob once a registry: what its storage is counted by. */
+export const registryBlobs = pgTable(
+  'registry_blobs',
+  {
+    registryId: registryId(),
+    digest: text('digest').notNull(),
+    size: bigint('size', { mode: 'number' }).notNull(),
+    seenAt: instant('seen_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.registryId, t.digest] })],
+);
+
+/** Events that were taken in; the host sends one again when it did not hear that it arrived. */
+export const registryEvents = pgTable(
+  'registry_events',
+  { id: text('id').primaryKey(), seenAt: instant('seen_at').notNull() },
+  (t) => [index('registry_events_seen').on(t.seenAt)],
+);

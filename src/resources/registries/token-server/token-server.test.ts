@@ -1,0 +1,165 @@
+/** The token server in distribution's protocol: who is let in to what, and what it says to who is not. */
+import { X509Certificate } from 'node:crypto';
+import { jwtVerify } from 'jose';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+
+const cloud = useCloudyard();
+const all = '/cloud/v1/registries/1/1';
+const path = '/cloudyard/v1/registry_token';
+const service = 'cloudyard:1';
+let one: string;
+let two: string;
+
+const basic = (credentials: string) => ({ authorization: `Basic ${Buffer.from(credentials).toString('base64')}` });
+const ask = (credentials: string | null, scopes: string[] = [], of = service) => {
+  const query = new URLSearchParams({ service: of });
+  for (const scope of scopes) query.append('scope', scope);
+  return cloud.get(`${path}?${query}`, { token: null, headers: credentials === null ? {} : basic(credentials) });
+};
+const accessOf = async (token: string) => {
+  const { certificate } = (await cloud.services.registries.hosting([1]))!;
+  const { payload } = await jwtVerify(token, new X509Certificate(certificate).publicKey, {
+    issuer: 'cloudyard',
+    audience: service,
+    currentDate: cloud.clock.now(),
+  });
+  return payload['access'] as { name: string; actions: string[] }[];
+};
+const granted = async (credentials: string, ...scopes: string[]) => {
+  const { status, body } = await ask(credentials, scopes);
+  expect(status).toBe(200);
+  return Object.fromEntries((await accessOf(body.token)).map(({ name, actions }) => [name, actions.join(',')]));
+};
+const prefix = (registry: { url: string }) => registry.url.split('/')[1]!;
+
+beforeAll(async () => {
+  await cloud.services.registries.announce('http://127.0.0.1:1');
+  const make = async (name: string) => (await cloud.post(all, { name })).body;
+  const [first, second] = [await make('one'), await make('two')];
+  [one, two] = [prefix(first), prefix(second)];
+  const users = [
+    { name: 'both', duration: 1, secret: 'same' },
+    { name: 'ro', duration: 1, secret: 'pw', read_only: true },
+    { name: 'day', duration: 1, secret: 'pw' },
+    { name: 'never', duration: 0, secret: 'pw' },
+  ];
+  await cloud.post(`${all}/${first.id}/users/batch`, { users });
+  await cloud.post(`${all}/${second.id}/users/batch`, {
+    users: [
+      { name: 'both', duration: 1, secret: 'same', read_only: true },
+      { name: 'day', duration: 1, secret: 'another' },
+    ],
+  });
+});
+
+describe('the token server', () => {
+  it('lets a user in to the repositories of its registries, as far as each allows', async () => {
+    expect(await granted('both:same', `repository:${one}/a:pull,push`, `repository:${two}/a:pull,push`)).toEqual({
+      [`${one}/a`]: 'pull,push',
+      [`${two}/a`]: 'pull',
+    });
+    expect(await granted('ro:pw', `repository:${one}/a:*`)).toEqual({ [`${one}/a`]: 'pull' });
+    expect(await granted('day:pw', `repository:${one}/team/app:*`)).toEqual({
+      [`${one}/team/app`]: 'pull,push,delete',
+    });
+    expect(await granted('day:pw', `repository:${two}/a:pull`)).toEqual({});
+    expect(await granted('day:another', `repository:${two}/a:pull`)).toEqual({ [`${two}/a`]: 'pull' });
+  });
+
+  it('lets in to nothing else', async () => {
+    const scopes = [
+      'registry:catalog:*',
+      `repository:${one}:pull`,
+      `repository:${one}/:pull`,
+      `repository:x${one}/a:pull`,
+      `repository:${one}/../${two}/a:`,
+      'repository',
+      '',
+    ];
+    expect(await granted('day:pw', ...scopes)).toEqual({});
+    // What has our id in it, and another name.
+    expect(await granted('day:pw', `repository:other-${one.split('-').at(-1)}/a:pull`)).toEqual({});
+  });
+
+  it('speaks the form of OAuth 2, too', async () => {
+    const form = { grant_type: 'password', service, scope: `repository:${one}/a:pull`, client_id: 'x' };
+    const send = (fields: Record<string, string>) =>
+      cloud.app.inject({
+        method: 'POST',
+        url: path,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams(fields).toString(),
+      });
+    const answer = await send({ ...form, username: 'day', password: 'pw' });
+    expect(answer.statusCode).toBe(200);
+    expect(await accessOf(answer.json().access_token)).toMatchObject([{ name: `${one}/a`, actions: ['pull'] }]);
+    expect((await send({ ...form, username: 'day', password: 'x' })).statusCode).toBe(401);
+    expect((await send({ ...form, grant_type: 'refresh_token', refresh_token: 'x' })).statusCode).toBe(401);
+  });
+
+  it('takes a token of Cloudyard as the secret of the user apikey', async () => {
+    const { clientId, projectId, token } = await cloud.newClient();
+    const made = (await cloud.post(`/cloud/v1/registries/${projectId}/1`, { name: 'own' }, { token })).body;
+    const scopes = [`repository:${prefix(made)}/a:pull,push`, `repository:${one}/a:pull`];
+    expect(await granted(`apikey:${token}`, ...scopes)).toEqual({ [`${prefix(made)}/a`]: 'pull,push' });
+    const reader = await cloud.newToken(clientId, 'reader');
+    expect(await granted(`apikey:${reader}`, ...scopes)).toEqual({ [`${prefix(made)}/a`]: 'pull' });
+    const limited = await cloud.newToken(clientId, 'admin', []);
+    expect(await granted(`apikey:${limited}`, ...scopes)).toEqual({});
+    expect((await ask('apikey:a$b', scopes)).status).toBe(401);
+  });
+
+  it('lets nobody in for longer than the user is there', async () => {
+    const { body } = await ask('day:pw', [`repository:${one}/a:pull`]);
+    expect(body.expires_in).toBe(300);
+    expect((await ask('day:pw', [`repository:${one}/a:pull,push`])).body.expires_in).toBe(120);
+    try {
+      cloud.clock.advance(86_400 - 100);
+      const late = await ask('day:pw', [`repository:${one}/a:pull`]);
+      expect(late.body.expires_in).toBeLessThanOrEqual(100);
+      cloud.clock.advance(101);
+      expect(await ask('day:pw')).toMatchObject({ status: 401, body: { message: expect.stringContaining('expired') } });
+    } finally {
+      cloud.clock.set(null);
+    }
+  });
+
+  it.each([
+    ['nobody', null],
+    ['a wrong secret', 'day:wrong'],
+    ['a user of no registry', 'stranger:pw'],
+    ['an expired user', 'never:pw'],
+    ['no name', ':pw'],
+    ['no secret', 'day'],
+    ['text that no database holds', 'd\u0000y:pw'],
+    ['a token that none has', 'apikey:x\u0000$y'],
+  ])('refuses %s in words that clients show', async (_who, credentials) => {
+    const { status, body, headers } = await ask(credentials, [`repository:${one}/a:pull`]);
+    expect(status).toBe(401);
+    expect(headers['www-authenticate']).toMatch(/^Basic /);
+    expect(body).toMatchObject({ errors: [{ code: 'UNAUTHORIZED', message: expect.any(String) }] });
+  });
+
+  it('refuses a service that is none, and any other garbage', async () => {
+    for (const of of ['', 'x', 'cloudyard:', 'cloudyard:1,', 'cloudyard:99999999999', 'cloudyard:0x1']) {
+      expect([of, (await ask('day:pw', [], of)).status]).toEqual([of, 401]);
+    }
+    // Another region's host has other users.
+    expect((await ask('day:pw', [], 'cloudyard:2')).status).toBe(401);
+    expect((await cloud.get(`${path}?scope=${'x'.repeat(5000)}`, { token: null })).status).toBe(400);
+    expect((await cloud.get(path, { token: null, headers: { authorization: 'Basic %%%' } })).status).toBe(401);
+  });
+
+  it('refuses pushes to what is full, with the figures', async () => {
+    const { body: made } = await cloud.post(all, { name: 'full', storage_limit: 1 });
+    await cloud.post(`${all}/${made.id}/users`, { name: 'full', duration: 1, secret: 'pw' });
+    await cloud.db.$client.query('update registries set storage_used = $2 where id = $1', [made.id, 1024 ** 3]);
+    const scope = (actions: string) => `repository:${prefix(made)}/a:${actions}`;
+    const refused = await ask('full:pw', [scope('pull,push')]);
+    expect(refused).toMatchObject({ status: 401, body: { errors: [{ code: 'DENIED' }] } });
+    expect(refused.body.message).toContain('it holds 1.00 GiB, and its storage_limit is 1 GiB');
+    expect(await granted('full:pw', scope('pull'))).toEqual({ [`${prefix(made)}/a`]: 'pull' });
+    expect(await granted('full:pw', scope('*'))).toEqual({ [`${prefix(made)}/a`]: 'pull,delete' });
+  });
+});

@@ -1,0 +1,36 @@
+/** SQL of the users of registries. */
+import { and, asc, eq } from 'drizzle-orm';
+import type { Db, Tx } from '../../../platform/db.ts';
+import { registryUsers } from '../table.ts';
+
+export type UserRow = typeof registryUsers.$inferSelect;
+
+export async function insert(tx: Tx, users: Omit<UserRow, 'id'>[]): Promise<UserRow[]> {
+  return tx.insert(registryUsers).values(users).returning();
+}
+
+export async function list(on: Db | Tx, registryId: number): Promise<UserRow[]> {
+  return on.select().from(registryUsers).where(eq(registryUsers.registryId, registryId)).orderBy(asc(registryUsers.id));
+}
+
+const one = (registryId: number, id: number) => and(eq(registryUsers.registryId, registryId), eq(registryUsers.id, id));
+
+export async function find(tx: Tx, registryId: number, id: number): Promise<UserRow | null> {
+  const [row] = await tx.select().from(registryUsers).where(one(registryId, id));
+  return row ?? null;
+}
+
+export async function update(
+  tx: Tx,
+  registryId: number,
+  id: number,
+  changes: Partial<UserRow>,
+): Promise<UserRow | null> {
+  const [row] = await tx.update(registryUsers).set(changes).where(one(registryId, id)).returning();
+  return row ?? null;
+}
+
+/** Returns whether there was one. */
+export async function remove(tx: Tx, registryId: number, id: number): Promise<boolean> {
+  return (await tx.delete(registryUsers).where(one(registryId, id)).returning({ id: registryUsers.id })).length > 0;
+}

@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError } from '../../errors/catalogue.ts';
+
+const pollMs = 25;
+const patienceMs = 20_000;
+
+/** Waits until the region's worker has done what was written down for it. @throws ClientError 503 when that takes long */
+export async function untilDone(isDone: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  while (!(await isDone())) {
+    if (performance.now() > deadline) {
+      throw new ClientError(
+        'Unavailable',
+        "the region's worker has not done this yet; it will when it runs again, so ask again in a moment",
+        { headers: { 'retry-after': '10' } },
+      );
+    }
+    await sleep(pollMs);
+  }
+}

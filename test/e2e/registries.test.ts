@@ -1,0 +1,273 @@
+/** Registries on real distribution: the API on one side, skopeo and plain requests as clients on the other. */
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { liveProcess } from '../../src/platform/daemon.ts';
+import { deleteImage, makeImage, pull, push, startSkopeo } from '../images.ts';
+import type { TestImage } from '../images.ts';
+import { openYard, until } from '../processes.ts';
+import type { Running, Yard } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const parts = ['docker-registry', 'skopeo'] as const;
+const registries = '/cloud/v1/registries/1/1';
+const mib = 1024 * 1024;
+
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over the API and skopeo', () => {
+  let yard: Yard;
+  let server: Running;
+  let image: TestImage;
+  let port: number;
+
+  const make = async (name: string, users: object[] = [{ name: 'ci', duration: -1, secret: 'pw' }]) => {
+    const { status, body } = await yard.post(registries, { name });
+    expect(status).toBe(201);
+    const path = `${registries}/${body.id}`;
+    expect((await yard.post(`${path}/users/batch`, { users })).status).toBe(201);
+    return { path, url: body.url as string };
+  };
+  const pushed = async (source: string, to: string, credentials = 'ci:pw') => {
+    const { code, told } = await push(source, to, credentials).ended;
+    expect([code, told]).toEqual([0, expect.any(String)]);
+  };
+  const artifacts = async (path: string, repository: string) =>
+    (await yard.get(`${path}/repositories/${encodeURIComponent(repository)}/artifacts`)).body;
+  const stored = async (path: string) => (await yard.get(path)).body.storage_used as number;
+  const pidOfHost = () => {
+    const file = join(yard.dataDir, 'registries/distribution/distribution.pid');
+    return existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  };
+  const blobFile = (digest: string) =>
+    join(
+      yard.dataDir,
+      'registries/storage/docker/registry/v2/blobs/sha256',
+      digest.slice(7, 9),
+      digest.slice(7),
+      'data',
+    );
+  /** A token as a client gets it, by the host's own challenge. */
+  const tokenFor = async (credentials: string, ...scopes: string[]) => {
+    const challenge = (await fetch(`http://127.0.0.1:${port}/v2/`)).headers.get('www-authenticate')!;
+    const [, realm, service] = /realm="([^"]+)",service="([^"]+)"/.exec(challenge)!;
+    const query = new URLSearchParams({ service: service! });
+    for (const scope of scopes) query.append('scope', scope);
+    const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+    const answer = await fetch(`${realm}?${query}`, { headers: { authorization } });
+    return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+  };
+
+  beforeAll(async () => {
+    port = await freePort();
+    yard = await openYard({
+      CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
+      CLOUDYARD_REGISTRY_DRIVER: 'distribution',
+      CLOUDYARD_REGISTRY_PORT: String(port),
+      CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '2',
+      CLOUDYARD_SWEEP_SECONDS: '1',
+    });
+    server = await yard.start(['start']);
+    image = makeImage(join(yard.folder, 'image'), [300_000, 700_000]);
+  });
+  afterAll(() => yard?.cleanUp());
+
+  it('says that its registries are real', async () => {
+    expect(server.stdout()).toMatch(/registries +distribution +real/);
+  });
+
+  it('takes an image, tells of it, gives it back, and forgets it', async () => {
+    const { path, url } = await make('app');
+    expect(url).toBe(`127.0.0.1:${port}/app-${path.split('/').at(-1)}`);
+    const login = ['login', '--tls-verify=false', '--authfile', join(yard.folder, 'auth.json')];
+    const told = await startSkopeo([...login, '-u', 'ci', '-p', 'pw', `127.0.0.1:${port}`]).ended;
+    expect(told).toMatchObject({ code: 0, told: expect.stringContaining('Login Succeeded') });
+
+    await pushed(image.source, `${url}/team/app:v1`);
+    await until(async () => (await stored(path)) === image.size, 10, 'every byte counted');
+    const back = join(yard.folder, 'back');
+    expect((await pull(`${url}/team/app:v1`, back, 'ci:pw').ended).code).toBe(0);
+    for (const digest of image.layers) expect(existsSync(blobFile(digest))).toBe(true);
+    await until(async () => (await yard.get(`${path}/repositories`)).body.results[0]?.pull_count === 1, 10, 'a pull');
+    const { results } = await artifacts(path, 'team/app');
+    expect(results).toMatchObject([{ digest: image.manifest, size: image.size, tags: [{ name: 'v1' }] }]);
+    expect(Date.parse(results[0].pulled_at)).toBeGreaterThan(Date.now() - 60_000);
+
+    expect((await deleteImage(`${url}/team/app:v1`, 'ci:pw').ended).code).toBe(0);
+    await until(async () => (await artifacts(path, 'team/app')).count === 0, 10, 'the event of the deletion');
+    await until(async () => (await stored(path)) === 0, 30, 'the garbage to be collected');
+    await until(() => !existsSync(blobFile(image.layers[0]!)), 30, 'the bytes to be gone');
+  });
+
+  it('deletes tags, artifacts and repositories for real before it answers', async () => {
+    const { path, url } = await make('del');
+    for (const tag of ['v1', 'v2']) await pushed(image.source, `${url}/a:${tag}`);
+    await until(async () => (await artifacts(path, 'a')).results?.[0]?.tags.length === 2, 10, 'two tags');
+    const artifact = `${path}/repositories/a/artifacts/${image.manifest}`;
+    const inspect = (tag: string) =>
+      startSkopeo(['inspect', '--raw', '--tls-verify=false', '--creds', 'ci:pw', `docker://${url}/a${tag}`]).ended;
+    expect((await yard.delete(`${artifact}/tags/v1`)).status).toBe(204);
+    expect((await inspect(':v1')).told).toContain('manifest unknown');
+    expect((await inspect(':v2')).code).toBe(0);
+    expect((await yard.delete(`${artifact}/tags/v1`)).status).toBe(404);
+    expect((await yard.delete(artifact)).status).toBe(204);
+    expect((await inspect(`@${image.manifest}`)).told).toContain('manifest unknown');
+    expect((await yard.delete(artifact)).status).toBe(404);
+    await pushed(image.source, `${url}/a:v3`);
+    await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
+    expect((await yard.delete(`${path}/repositories/a`)).status).toBe(204);
+    expect((await yard.delete(`${path}/repositories/a`)).status).toBe(404);
+    expect((await inspect(':v3')).code).not.toBe(0);
+    expect((await yard.get(`${path}/repositories`)).body).toEqual({ count: 0, results: [] });
+  });
+
+  it('is deleted with all that it holds, and gives its quota back', async () => {
+    const usage = async () =>
+      (await yard.sql<{ kind: string; usage: number }>(`select kind, usage::int from quota_counters order by kind`))
+        .filter(({ kind }) => kind.startsWith('registry'))
+        .map((row) => row.usage);
+    const before = await usage();
+    const { path, url } = await make('gone', [{ name: 'gone', duration: 1, secret: 'pw' }]);
+    await pushed(image.source, `${url}/a:v1`, 'gone:pw');
+    expect((await yard.delete(path)).status).toBe(204);
+    expect(
+      existsSync(join(yard.dataDir, 'registries/storage/docker/registry/v2/repositories', url.split('/')[1]!)),
+    ).toBe(false);
+    expect(await usage()).toEqual(before);
+    expect((await yard.get(path)).status).toBe(404);
+    expect((await push(image.source, `${url}/a:v1`, 'gone:pw').ended).told).toContain('no registry has a user');
+  });
+
+  it('says in words that it is full, and goes on with pulls and deletions', async () => {
+    const { path, url } = await make('full');
+    const id = Number(path.split('/').at(-1));
+    await pushed(image.source, `${url}/a:v1`);
+    await yard.sql(
+      `with blob as (insert into registry_blobs values ($1, 'sha256:test', $2, 'infinity'))
+       update registries set storage_used = storage_used + $2 where id = $1`,
+      [id, 5.5 * 1024 ** 3],
+    );
+    const { code, told } = await push(image.source, `${url}/a:v2`, 'ci:pw').ended;
+    expect(code).not.toBe(0);
+    expect(told).toContain('registry full is full: it holds 5.50 GiB, and its storage_limit is 5 GiB');
+    expect((await pull(`${url}/a:v1`, join(yard.folder, 'full'), 'ci:pw').ended).code).toBe(0);
+    expect((await deleteImage(`${url}/a:v1`, 'ci:pw').ended).code).toBe(0);
+    expect((await yard.patch(`${path}/resize`, { storage_limit: 6 })).status).toBe(200);
+    await pushed(image.source, `${url}/a:v2`);
+  });
+
+  it('lets users do what they may, and no more', async () => {
+    const users = [
+      { name: 'rw', duration: 1, secret: 'pw' },
+      { name: 'ro', duration: 1, secret: 'pw', read_only: true },
+      { name: 'old', duration: 0, secret: 'pw' },
+    ];
+    const one = await make('one', users);
+    const two = await make('two', [{ name: 'other', duration: 1, secret: 'pw' }]);
+    await pushed(image.source, `${one.url}/a:v1`, 'rw:pw');
+    expect((await push(image.source, `${one.url}/a:v2`, 'ro:pw').ended).told).toContain('denied');
+    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'ro'), 'ro:pw').ended).code).toBe(0);
+    expect((await deleteImage(`${one.url}/a:v1`, 'ro:pw').ended).code).not.toBe(0);
+    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'old'), 'old:pw').ended).told).toContain('old expired at');
+    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'other'), 'other:pw').ended).told).toContain('denied');
+    expect((await push(image.source, `${two.url}/a:v1`, 'rw:pw').ended).told).toContain('denied');
+  });
+
+  it('mounts no blob of another registry', async () => {
+    const one = await make('mone', [{ name: 'mine', duration: 1, secret: 'pw' }]);
+    const two = await make('mtwo', [{ name: 'theirs', duration: 1, secret: 'pw' }]);
+    await pushed(image.source, `${two.url}/a:v1`, 'theirs:pw');
+    const [mine, theirs] = [one, two].map(({ url }) => `${url.split('/')[1]}/a`) as [string, string];
+    const { body } = await tokenFor('mine:pw', `repository:${mine}:pull,push`, `repository:${theirs}:pull`);
+    const payload = JSON.parse(Buffer.from(body['token']!.split('.')[1]!, 'base64url').toString());
+    expect(payload.access).toEqual([{ type: 'repository', name: mine, actions: ['pull', 'push'] }]);
+    const digest = image.layers[0]!;
+    const ask = (method: string, path: string) =>
+      fetch(`http://127.0.0.1:${port}/v2/${path}`, { method, headers: { authorization: `Bearer ${body['token']}` } });
+    expect((await ask('POST', `${mine}/blobs/uploads/?mount=${digest}&from=${theirs}`)).status).toBe(401);
+    expect((await ask('HEAD', `${theirs}/blobs/${digest}`)).status).toBe(401);
+    // The bytes are on the host, but not for this registry.
+    expect((await ask('HEAD', `${mine}/blobs/${digest}`)).status).toBe(404);
+  });
+
+  it('survives the death of its host in the middle of a push', async () => {
+    const { path, url } = await make('kill');
+    const big = makeImage(join(yard.folder, 'big'), [64 * mib, 8 * mib]);
+    for (const wait of [0, 150, 400]) {
+      const pushing = push(big.source, `${url}/a:v${wait}`, 'ci:pw');
+      await sleep(100 + wait);
+      const pid = pidOfHost();
+      process.kill(pid, 'SIGKILL');
+      await pushing.ended;
+      await until(() => pidOfHost() !== pid && liveProcess(pidOfHost()), 20, 'another one');
+      await until(
+        () =>
+          fetch(`http://127.0.0.1:${port}/v2/`)
+            .then((each) => each.status === 401)
+            .catch(() => false),
+        20,
+        'up',
+      );
+    }
+    await pushed(big.source, `${url}/a:last`);
+    expect((await pull(`${url}/a:last`, join(yard.folder, 'last'), 'ci:pw').ended).code).toBe(0);
+    await until(async () => (await artifacts(path, 'a')).results?.[0]?.tags.length >= 1, 15, 'a tag');
+    // Half of an upload counts for nothing, and what is stored is counted once.
+    await until(async () => (await stored(path)) === big.size, 30, 'the sum of what is stored');
+  });
+
+  it('goes on serving while the server is dead, and is adopted by the next', async () => {
+    const { path, url } = await make('adopt');
+    const big = makeImage(join(yard.folder, 'adopted'), [48 * mib]);
+    const pushing = push(big.source, `${url}/a:v1`, 'ci:pw');
+    await sleep(150);
+    const pid = pidOfHost();
+    await server.kill();
+    server = await yard.start(['start']);
+    await pushing.ended;
+    expect(pidOfHost()).toBe(pid);
+    await pushed(big.source, `${url}/a:v2`);
+    await until(
+      async () => (await artifacts(path, 'a')).results?.[0]?.tags.some((tag: { name: string }) => tag.name === 'v2'),
+      20,
+      'the tag',
+    );
+  });
+
+  it('does not forget a deletion that the server did not live to see done', async () => {
+    const { path, url } = await make('crash');
+    await pushed(image.source, `${url}/a:v1`);
+    await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
+    const asked = yard.delete(path).catch(() => null);
+    await sleep(5);
+    await server.kill();
+    await asked;
+    server = await yard.start(['start']);
+    const gone = async () => (await yard.get(path)).status === 404;
+    if (!(await gone())) expect((await yard.delete(path)).status).toBe(204);
+    await until(
+      async () => (await yard.sql('select 1 from registries where name = $1', ['crash'])).length === 0,
+      30,
+      'gone',
+    );
+  });
+
+  it('sends its clients to the port that the server took', async () => {
+    await server.stop();
+    const squatter = createServer().listen(yard.port, '127.0.0.1');
+    try {
+      const moved = { CLOUDYARD_PORT: '' };
+      const other = await yard.start(['start'], moved);
+      const url = /API +(\S+)/.exec(other.stdout())![1]!;
+      expect(url).not.toBe(yard.url);
+      const challenge = (await fetch(`http://127.0.0.1:${port}/v2/`)).headers.get('www-authenticate');
+      expect(challenge).toContain(`realm="${url}/`);
+      await other.stop();
+    } finally {
+      squatter.close();
+    }
+  });
+});
