@@ -10,28 +10,38 @@ import { createReferenceCaches } from '../platform/reference-cache.ts';
 import type { Settings } from '../platform/settings.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
+import { createQuotaAudit } from '../quota/audit.ts';
+import type { UsageOfRows } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
-import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
+import { usageOfRows as usageOfFileShares, usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/lb-pools/service.ts';
 import { createListeners } from '../resources/listeners/service.ts';
 import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
-import { usesOfProject as loadBalancersOfProject, usesOfSecret } from '../resources/load-balancers/store.ts';
+import {
+  usageOfRows as usageOfLoadBalancers,
+  usesOfProject as loadBalancersOfProject,
+  usesOfSecret,
+} from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
+import { usageOfRows as usageOfNetworks } from '../resources/networks/store.ts';
 import { PriceBook } from '../resources/pricing/schema.ts';
 import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
 import type { BookOfRegion } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
+import { usageOfRows as usageOfProjects } from '../resources/projects/store.ts';
 import { QuotasFile } from '../resources/quotas/schema.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
+import { usageOfRows as usageOfSecrets } from '../resources/secrets/store.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
+import { usageOfRows as usageOfSubnets } from '../resources/subnets/store.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
 import { createTasks } from '../tasks/tasks.ts';
@@ -82,6 +92,16 @@ export function readConfiguration(files: { regions: string; quotas: string }, lo
   };
 }
 
+/** What the rows of each resource use of the quota, for the audit: one line a resource. */
+const usages: UsageOfRows[] = [
+  usageOfProjects,
+  usageOfNetworks,
+  usageOfSubnets,
+  usageOfSecrets,
+  usageOfFileShares,
+  usageOfLoadBalancers,
+];
+
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 export interface ServicesDeps {
@@ -91,6 +111,8 @@ export interface ServicesDeps {
   configuration: Configuration;
   /** What secrets are encrypted with. */
   keyring: Keyring;
+  /** How long a notification waits for others that belong to it; 5 where not given. */
+  notificationWindowSeconds?: number;
 }
 
 export async function createServices(deps: ServicesDeps) {
@@ -98,7 +120,7 @@ export async function createServices(deps: ServicesDeps) {
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
   const idempotency = createIdempotency(clock);
-  const quota = createQuota(configuration.defaultLimits);
+  const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
   const tasks = createTasks(clock, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const shared = { db, clock, tasks, quota, idempotency, regions, caches };
@@ -127,6 +149,7 @@ export async function createServices(deps: ServicesDeps) {
     caches,
     idempotency,
     quota,
+    quotaAudit: createQuotaAudit(db, quota, usages),
     tasks,
     regions,
     networks,
