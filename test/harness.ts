@@ -10,9 +10,11 @@ import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
+import { createSimulatedDeliveryDriver } from '../src/drivers/simulated/delivery.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { allDrivers } from '../src/main/drivers.ts';
+import { createJobs } from '../src/main/notifier.ts';
 import { createDuties, createReconcilers } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
@@ -21,6 +23,8 @@ import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
+import { createDeliveries } from '../src/resources/notifications/reconcile.ts';
+import type { DeliveryDrivers } from '../src/resources/notifications/reconcile.ts';
 import { startWorker } from '../src/tasks/worker.ts';
 import type { Worker } from '../src/tasks/worker.ts';
 import { inDatabase, templateDatabase } from './postgres.ts';
@@ -30,6 +34,11 @@ export interface CloudyardOptions {
   driver?: FileShareDriver | null;
   /** Default: a simulated driver. */
   loadBalancerDriver?: LoadBalancerDriver;
+  /** Default: simulated ones. */
+  deliveryDrivers?: Partial<DeliveryDrivers>;
+  /** Default: 0, so that nobody waits. */
+  notificationWindowSeconds?: number;
+  webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
   log?: Logger;
   rateLimit?: number;
@@ -107,7 +116,9 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
-  const services = await createServices({ db, clock, log, configuration, keyring });
+  const { notificationWindowSeconds = 0, webhookAllowPrivate } = options;
+  const given = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate };
+  const services = await createServices({ db, clock, log, ...given });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
@@ -133,6 +144,9 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
     ) {
       const drivers = { fileShare, loadBalancer };
+      const { secretOf } = services.webhooks;
+      const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
+      const deliveries = createDeliveries({ db, clock, log, drivers: deliveryDrivers, secretOf });
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
@@ -143,6 +157,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         concurrency: 4,
         sweepSeconds: 1,
         reconcilers: createReconcilers(services, drivers),
+        jobs: createJobs(services, deliveries),
         driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
         onDriverError: services.metrics.countDriverError,
         duties: createDuties({ clock, db }, drivers, regionIds),
@@ -166,6 +181,11 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     },
   };
 }
+
+const simulatedDeliveries: DeliveryDrivers = {
+  email: createSimulatedDeliveryDriver('e-mail', 'in tests', 'none'),
+  webhook: createSimulatedDeliveryDriver('webhooks', 'in tests', 'none'),
+};
 
 function requests(app: App, admin: string) {
   const request: Cloudyard['request'] = async (method, path, body, options = {}) => {

@@ -135,6 +135,19 @@ export const policy = {
   getGlobalQuotas: client('reader'),
   getRegionalQuotas: client('reader'),
   updateClientQuotas: operator,
+  getNotificationThreshold: client('reader'),
+  setNotificationThreshold: client('member'),
+  deleteNotificationThreshold: client('member'),
+
+  getClient: client('reader'),
+  updateClient: client('admin'),
+  createWebhook: client('admin'),
+  listWebhooks: client('member'),
+  getWebhook: client('member'),
+  deleteWebhook: client('admin'),
+  listNotifications: client('reader'),
+  getNotification: client('reader'),
+  replayDelivery: client('member'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

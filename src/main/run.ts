@@ -13,6 +13,7 @@ import { migrate, openDatabase } from './database.ts';
 import { listen } from './listen.ts';
 import { configurationFiles, createServices, readConfiguration } from './services.ts';
 import type { Services } from './services.ts';
+import { startNotifier } from './notifier.ts';
 import { printStart } from './start-table.ts';
 import { startWork } from './work.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
@@ -65,23 +66,26 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
-  const services = await createServices({ db, clock: systemClock, log, configuration, keyring });
+  const { notificationWindowSeconds, webhookAllowPrivate } = settings;
+  const given = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate };
+  const services = await createServices({ db, clock: systemClock, log, ...given });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();
 
-  const [api, work] = await Promise.all([
+  const [api, work, deliveries] = await Promise.all([
     roles.serve || settings.workerPort > 0
       ? createApi(services, { log, rateLimit: settings.rateLimit, resources: roles.serve })
       : null,
     regionIds.length > 0
       ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart })
       : null,
+    startNotifier({ settings, database, services, log, closing }),
   ]);
   const url = api && (await listen(api, settings, roles.serve));
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
-  printStart({ settings, serves: roles.serve, url, token, database: database.description, work });
+  printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
 }
 
 /** The token to show: the operator's fixed one, or at the first start a new one; null when there is one already. */

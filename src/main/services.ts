@@ -1,5 +1,6 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
+import { faultOfUrl, refusalOfTarget } from '../drivers/webhook/target.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
@@ -28,6 +29,7 @@ import {
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
 import { usageOfRows as usageOfNetworks } from '../resources/networks/store.ts';
+import { createNotifications } from '../resources/notifications/service.ts';
 import { PriceBook } from '../resources/pricing/schema.ts';
 import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
 import type { BookOfRegion } from '../resources/pricing/service.ts';
@@ -43,7 +45,9 @@ import { usageOfRows as usageOfSecrets } from '../resources/secrets/store.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { usageOfRows as usageOfSubnets } from '../resources/subnets/store.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
+import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -113,13 +117,15 @@ export interface ServicesDeps {
   keyring: Keyring;
   /** How long a notification waits for others that belong to it; 5 where not given. */
   notificationWindowSeconds?: number;
+  /** Whether webhooks may go to addresses that are not on the public internet; false where not given. */
+  webhookAllowPrivate?: boolean;
 }
 
 export async function createServices(deps: ServicesDeps) {
   const { db, clock, configuration, keyring } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
-  const idempotency = createIdempotency(clock);
+  const idempotency = createIdempotency(clock, keyring);
   const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
   const tasks = createTasks(clock, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
@@ -138,6 +144,8 @@ export async function createServices(deps: ServicesDeps) {
     ],
   });
   const clients = createClients({ ...shared, projects, networks });
+  const notifications = createNotifications({ ...shared, clients });
+  const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
   const lbPools = createLbPools(parts);
@@ -170,6 +178,14 @@ export async function createServices(deps: ServicesDeps) {
     lbPools,
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
+    thresholds: createThresholds({ ...shared, clients, notifications }),
+    notifications,
+    webhooks,
     taskViews: createTaskViews(shared),
   };
+}
+
+/** What keeps a webhook from having a URL, in words; null when nothing does. */
+function refuseUrl(allowPrivate = false) {
+  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfTarget(url));
 }

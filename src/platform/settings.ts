@@ -35,6 +35,14 @@ export interface Settings {
   nfsMountPort: number;
   /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
   loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
+  /** `smtp[s]://[user:password@]host[:port]`; absent: e-mail is simulated. */
+  smtpUrl: string | undefined;
+  smtpFrom: string | undefined;
+  webhookDriver: 'webhook' | 'simulated';
+  /** Whether webhooks may go to loopback, private and link-local addresses. */
+  webhookAllowPrivate: boolean;
+  /** How long a notification waits for others that belong to it. */
+  notificationWindowSeconds: number;
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
   /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
@@ -62,6 +70,11 @@ export const settingNames = [
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
   'CLOUDYARD_LOAD_BALANCER_DRIVER',
+  'CLOUDYARD_SMTP_URL',
+  'CLOUDYARD_SMTP_FROM',
+  'CLOUDYARD_WEBHOOK_DRIVER',
+  'CLOUDYARD_WEBHOOK_ALLOW_PRIVATE',
+  'CLOUDYARD_NOTIFICATION_WINDOW_SECONDS',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
@@ -100,6 +113,8 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken))
     faults.push('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
+  const [smtpUrl, smtpFrom] = [text('CLOUDYARD_SMTP_URL'), text('CLOUDYARD_SMTP_FROM')];
+  faults.push(...smtpFaults(smtpUrl, smtpFrom));
   const settings: Settings = {
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
@@ -120,6 +135,11 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
     loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
+    smtpUrl,
+    smtpFrom,
+    webhookDriver: choice('CLOUDYARD_WEBHOOK_DRIVER', ['webhook', 'simulated'], 'webhook'),
+    webhookAllowPrivate: whole('CLOUDYARD_WEBHOOK_ALLOW_PRIVATE', 0, 0, 1) === 1,
+    notificationWindowSeconds: whole('CLOUDYARD_NOTIFICATION_WINDOW_SECONDS', 5, 0, 3600),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
@@ -131,6 +151,19 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
 /** Variables that look like settings and are none: most likely misspelled, so the start warns of them. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
   return Object.keys(env).filter((n) => n.startsWith('CLOUDYARD_') && !(settingNames as readonly string[]).includes(n));
+}
+
+/** Neither value is repeated: the URL has a password in it. */
+function smtpFaults(url: string | undefined, from: string | undefined): string[] {
+  const faults: string[] = [];
+  if (url !== undefined && !(URL.canParse(url) && /^smtps?:\/\/[^/?#]/.test(url))) {
+    faults.push('CLOUDYARD_SMTP_URL must be such as smtp://user:password@mail.example.com:587, or smtps://…');
+  }
+  if (url !== undefined && from === undefined) faults.push('CLOUDYARD_SMTP_FROM is needed beside CLOUDYARD_SMTP_URL');
+  if (from !== undefined && !/^([^<>\r\n]*<)?[^\s<>@,;"]+@[\w.-]+>?$/.test(from)) {
+    faults.push('CLOUDYARD_SMTP_FROM must be an address such as alerts@example.com, or Cloudyard <alerts@example.com>');
+  }
+  return faults;
 }
 
 function isWildcard(host: string): boolean {
