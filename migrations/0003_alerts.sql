@@ -10,7 +10,7 @@ CREATE TABLE "quota_crossings" (
 CREATE TABLE "quota_thresholds" (
 	"client_id" integer PRIMARY KEY NOT NULL,
 	"threshold" integer,
-	"last_message" jsonb,
+	"last_message" json,
 	"last_sending" timestamp (6) with time zone
 );
 --> statement-breakpoint
@@ -34,8 +34,8 @@ CREATE TABLE "notifications" (
 	"client_id" integer NOT NULL,
 	"type" text NOT NULL,
 	"subject" text NOT NULL,
-	"body" jsonb NOT NULL,
-	"data" jsonb NOT NULL,
+	"body" json NOT NULL,
+	"data" json NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL
 );
 --> statement-breakpoint

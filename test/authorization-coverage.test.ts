@@ -11,6 +11,7 @@ import { createApp } from '../src/http/app.ts';
 import type { AppOptions, Routes } from '../src/http/app.ts';
 import { systemRoutes } from '../src/http/system.ts';
 import { openApiDocument } from '../src/main/openapi-document.ts';
+import { transaction } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { resourceRoutes } from '../src/resources/list.ts';
 import { useCloudyard } from './harness.ts';
@@ -99,6 +100,7 @@ beforeAll(async () => {
     { token },
   );
   await balancerOfVictim();
+  await notificationOfVictim();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
@@ -121,6 +123,16 @@ async function balancerOfVictim(): Promise<void> {
   const opaque = { name, secret_type: 'opaque', payload: 'AAAA', payload_content_type: 'application/octet-stream' };
   const secret = { ...opaque, payload_content_encoding: 'base64' };
   await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
+}
+
+/** With a webhook that it goes to. */
+async function notificationOfVictim(): Promise<void> {
+  const { clientId, token } = victim;
+  const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
+  await cloud.post(`/cloudyard/v1/clients/${clientId}/webhooks`, hook, { token });
+  const subject = 'secret of the victim';
+  const message = { clientId, type: 'test', subject, body: { paragraphs: [] }, data: {} };
+  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
 }
 
 /** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */

@@ -46,9 +46,8 @@ export interface WebhookCall {
 export type EmailDriver = DeliveryDriver<Email>;
 export type WebhookDriver = DeliveryDriver<WebhookCall>;
 
-/** What somebody else said, so that it can be kept and shown: no control characters, not too long. */
+/** What somebody else said, so that it can be kept and shown: one line, no control characters, not too long. */
 export function presentable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to go
-  const plain = text.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim();
+  const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
   return plain.slice(0, answerLength).toWellFormed();
 }

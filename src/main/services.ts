@@ -17,7 +17,10 @@ import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
-import { usageOfRows as usageOfFileShares, usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
+import {
+  usageOfRows as usageOfFileShares,
+  usesOfProject as fileSharesOfProject,
+} from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/lb-pools/service.ts';
 import { createListeners } from '../resources/listeners/service.ts';
 import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';

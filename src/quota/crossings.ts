@@ -100,7 +100,7 @@ const forgetThreshold = prepared('quota_forget_threshold', 'delete from quota_th
 
 const noteMessage = prepared(
   'quota_note_message',
-  `insert into quota_thresholds (client_id, last_message, last_sending) values ($1, $2::jsonb, $3)
+  `insert into quota_thresholds (client_id, last_message, last_sending) values ($1, $2::json, $3)
    on conflict (client_id) do update set last_message = excluded.last_message, last_sending = excluded.last_sending`,
 );
 
@@ -114,29 +114,29 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
   const noteAll = async (tx: Tx, clientId: number, crossings: Crossing[]): Promise<void> => {
     if (crossings.length === 0) return;
     const column = <K extends keyof Crossing>(name: K) => crossings.map((crossing) => crossing[name]);
-    await note(
-      tx,
-      clientId,
-      column('regionId'),
-      column('kind'),
-      column('usage'),
-      column('limit'),
-      windowSeconds,
-    );
+    await note(tx, clientId, column('regionId'), column('kind'), column('usage'), column('limit'), windowSeconds);
   };
 
   /** Looks at all counters of a client anew. */
   const judgeAll = async (tx: Tx, clientId: number): Promise<void> => {
     const counters = await judge(tx, clientId, kinds, limits);
     const crossed = counters.filter((counter) => counter.crossed);
-    await noteAll(tx, clientId, crossed.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest })));
+    await noteAll(
+      tx,
+      clientId,
+      crossed.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest })),
+    );
   };
 
   return {
     /** Notes those of the counters that crossed, and asks for the message. */
     async note(tx: Tx, scope: { clientId: number; regionId: number }, counters: Crossed[]): Promise<void> {
       const crossed = counters.filter((counter) => counter.crossed);
-      await noteAll(tx, scope.clientId, crossed.map((counter) => ({ regionId: scope.regionId, ...counter })));
+      await noteAll(
+        tx,
+        scope.clientId,
+        crossed.map((counter) => ({ regionId: scope.regionId, ...counter })),
+      );
     },
 
     /** What stands of the client's threshold; undefined: nothing, so the default is in force. */

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, check, integer, jsonb, pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
+import { bigint, check, integer, json, pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
@@ -28,7 +28,7 @@ export const quotaThresholds = pgTable('quota_thresholds', {
   /** Percent; null: the default. */
   threshold: integer('threshold'),
   /** What was last issued, and when. */
-  lastMessage: jsonb('last_message'),
+  lastMessage: json('last_message'),
   lastSending: instant('last_sending'),
 });
 

@@ -80,6 +80,10 @@ function judge(cause: unknown): { error: DriverError; aboutMessage: boolean } {
   const { code, responseCode = 0, response, message = '' } = cause as SmtpError;
   const aboutMessage = code === 'EENVELOPE' || code === 'EMESSAGE';
   const said = presentable(response ?? message) || 'the connection failed';
-  const error = new DriverError(said, { customerMessage: said, retryable: !(aboutMessage && responseCode >= 500), cause });
+  const error = new DriverError(said, {
+    customerMessage: said,
+    retryable: !(aboutMessage && responseCode >= 500),
+    cause,
+  });
   return { error, aboutMessage };
 }

@@ -33,7 +33,8 @@ export function faultOfUrl(text: string): string | null {
   if (!URL.canParse(text) || /\s/.test(text)) return 'must be a URL such as https://example.com/hook';
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
-  if (url.username || url.password) return 'must not have a user or a password; a secret belongs into the path or the query';
+  if (url.username || url.password)
+    return 'must not have a user or a password; a secret belongs into the path or the query';
   if (url.hash) return 'must not have a fragment (#…)';
   return null;
 }
@@ -59,7 +60,7 @@ export function hostOf(url: URL): string {
 
 function refusalOfAll(host: string, found: LookupAddress[]): string | null {
   const refusal = found.map(({ address }) => refusalOfAddress(address)).find((reason) => reason !== null);
-  return refusal ? `${host} is ${refusal}` : null;
+  return refusal ? `${host} leads to ${refusal.replace(' is', ', which is')}` : null;
 }
 
 export function refused(reason: string): DriverError {

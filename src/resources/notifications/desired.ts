@@ -34,7 +34,9 @@ function textOf({ paragraphs, figures }: MessageBody, id: string): string {
 /** Columns side by side, for a font of equal widths. */
 function tableOf(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')}`.trimEnd()).join('\n');
+  return rows
+    .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')}`.trimEnd())
+    .join('\n');
 }
 
 function htmlOf({ paragraphs, figures }: MessageBody, id: string): string {

@@ -57,7 +57,11 @@ export function createDeliveries(deps: DeliveriesDeps) {
     return drivers.webhook.send({ id, url: target, secret, body: webhookBody(notification) }, signal);
   };
 
-  const attempt = async (delivery: DeliveryRow, notification: NotificationRow, signal: AbortSignal): Promise<Outcome> => {
+  const attempt = async (
+    delivery: DeliveryRow,
+    notification: NotificationRow,
+    signal: AbortSignal,
+  ): Promise<Outcome> => {
     try {
       const { answer } = await send(delivery, notification, signal);
       return { state: drivers[delivery.channel].real ? 'delivered' : 'simulated', answer };

@@ -32,7 +32,9 @@ export type Attempt = Static<typeof Attempt>;
 export const Delivery = Type.Object({
   id: Uuid,
   channel: Type.Enum([...channels]),
-  target: Type.String({ description: 'The e-mail address, or where the webhook is; its path may be a secret and is not shown' }),
+  target: Type.String({
+    description: 'The e-mail address, or where the webhook is; its path may be a secret and is not shown',
+  }),
   webhook_id: Nullable(Uuid),
   state: Type.Enum([...deliveryStates]),
   attempt_count: Type.Integer(),

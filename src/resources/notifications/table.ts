@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, json, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { webhooks } from '../webhooks/table.ts';
 import type { Attempt, Channel, DeliveryState, MessageBody } from './schema.ts';
 
@@ -16,9 +16,9 @@ export const notifications = pgTable(
     type: text('type').notNull(),
     subject: text('subject').notNull(),
     /** For people. */
-    body: jsonb('body').notNull().$type<MessageBody>(),
-    /** For programs. */
-    data: jsonb('data').notNull().$type<Record<string, unknown>>(),
+    body: json('body').notNull().$type<MessageBody>(),
+    /** For programs; `json` keeps the order of its fields. */
+    data: json('data').notNull().$type<Record<string, unknown>>(),
     createdAt: instant('created_at').notNull(),
   },
   (t) => [index('notifications_client').on(t.clientId, t.createdAt, t.id)],

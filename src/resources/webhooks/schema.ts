@@ -9,7 +9,9 @@ export const CreateWebhook = Type.Object(
   {
     url: Type.String({ minLength: 1, maxLength: 2000, format: 'uri', description: 'https:// or http://' }),
     secret: Type.Optional(
-      Nullable(Type.String({ minLength: 8, maxLength: 255, description: 'What calls are signed with; made up when absent' })),
+      Nullable(
+        Type.String({ minLength: 8, maxLength: 255, description: 'What calls are signed with; made up when absent' }),
+      ),
     ),
   },
   { additionalProperties: false },
