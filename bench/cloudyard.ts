@@ -33,6 +33,7 @@ export interface Launch {
   command: 'serve' | 'start';
   /** As `npm start`, whose own time then counts, too. */
   throughNpm?: boolean;
+  settings?: Record<string, string>;
 }
 
 export async function startCloudyard(workplace: Workplace, launch: Launch): Promise<Cloudyard> {
@@ -48,6 +49,7 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
+    ...launch.settings,
   });
   const url = `http://127.0.0.1:${port}`;
   const stopped = stopOnce(child, logFile, dataDir);

@@ -7,7 +7,7 @@ export const WebhookPath = Type.Object({ client_id: IntegerId, webhook_id: Uuid 
 
 export const CreateWebhook = Type.Object(
   {
-    url: Type.String({ minLength: 1, maxLength: 2000, format: 'uri', description: 'https:// or http://' }),
+    url: Type.String({ maxLength: 2000, format: 'uri', description: 'https:// or http://' }),
     secret: Type.Optional(
       Nullable(
         Type.String({ minLength: 8, maxLength: 255, description: 'What calls are signed with; made up when absent' }),
