@@ -153,6 +153,8 @@ export function unknownSettings(env: Record<string, string | undefined>): string
   return Object.keys(env).filter((n) => n.startsWith('CLOUDYARD_') && !(settingNames as readonly string[]).includes(n));
 }
 
+const sender = /^([^\s<>@,;"]+@[\w.-]+|[^<>\r\n]*<[^\s<>@,;"]+@[\w.-]+>)$/;
+
 /** Neither value is repeated: the URL has a password in it. */
 function smtpFaults(url: string | undefined, from: string | undefined): string[] {
   const faults: string[] = [];
@@ -160,7 +162,7 @@ function smtpFaults(url: string | undefined, from: string | undefined): string[]
     faults.push('CLOUDYARD_SMTP_URL must be such as smtp://user:password@mail.example.com:587, or smtps://…');
   }
   if (url !== undefined && from === undefined) faults.push('CLOUDYARD_SMTP_FROM is needed beside CLOUDYARD_SMTP_URL');
-  if (from !== undefined && !/^([^<>\r\n]*<)?[^\s<>@,;"]+@[\w.-]+>?$/.test(from)) {
+  if (from !== undefined && !sender.test(from)) {
     faults.push('CLOUDYARD_SMTP_FROM must be an address such as alerts@example.com, or Cloudyard <alerts@example.com>');
   }
   return faults;
