@@ -16,6 +16,14 @@ export interface Load {
   body?: unknown;
   connections: number;
   seconds: number;
+  /** Requests that take turns, instead of the one above: the same method, to other paths, of other clients. */
+  turns?: Turn[];
+}
+
+export interface Turn {
+  path: string;
+  headers: Record<string, string>;
+  body: unknown;
 }
 
 const wrk = findProgram('wrk');
@@ -26,10 +34,11 @@ export async function requestsPerSecond(workplace: Workplace, load: Load): Promi
 }
 
 async function withWrk(program: string, { dir }: Workplace, load: Load): Promise<number> {
-  const { method, url, headers, body, connections, seconds } = load;
+  const { method, url, headers, body, connections, seconds, turns } = load;
   const script = join(dir, 'load.lua');
   const given = body === undefined ? '' : JSON.stringify(body);
-  writeFileSync(script, `wrk.method = "${method}"\nwrk.body = ${given ? `[==[${given}]==]` : 'nil'}\n`);
+  const one = `wrk.method = "${method}"\nwrk.body = ${given ? `[==[${given}]==]` : 'nil'}\n`;
+  writeFileSync(script, turns ? scriptOf(method, turns) : one);
   const fields = { ...headers, ...(given && { 'content-type': 'application/json' }) };
   const { stdout } = await execute(program, [
     ...['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--script', script],
@@ -39,6 +48,20 @@ async function withWrk(program: string, { dir }: Workplace, load: Load): Promise
   const trouble = /Non-2xx or 3xx responses: \d+|Socket errors: [^\n]*/.exec(stdout);
   if (trouble) throw new Error(`${method} ${url}: ${trouble[0]}`);
   return Number(/Requests\/sec: +([\d.]+)/.exec(stdout)![1]);
+}
+
+/** For wrk: each request is the next of the turns. */
+function scriptOf(method: string, turns: Turn[]): string {
+  const text = (value: string) => `[==[${value}]==]`;
+  const requests = turns.map(({ path, headers, body }) => {
+    const fields = Object.entries({ ...headers, 'content-type': 'application/json' });
+    const table = fields.map(([name, value]) => `[ ${text(name)} ] = ${text(value)}`).join(',');
+    return `wrk.format("${method}", ${text(path)}, {${table}}, ${text(JSON.stringify(body))})`;
+  });
+  return `local turns, turn = {}, 0
+init = function() turns = {${requests.join(',\n')}} end
+request = function() turn = turn % #turns + 1; return turns[turn] end
+`;
 }
 
 async function withOwn(load: Load): Promise<number> {

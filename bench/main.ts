@@ -2,13 +2,16 @@
  * `npm run bench [name…]`: measures what is said to be fast, and prints one table. It is a measurement and no test: a
  * bar that is missed is printed, not failed on.
  */
+import { alertDelivery } from './alert-delivery.ts';
 import { balanceHttp } from './balance-http.ts';
 import { createShare } from './create-share.ts';
 import { finishShare } from './finish-share.ts';
 import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
+import { hotCounters } from './hot-counters.ts';
 import { listShares } from './list-shares.ts';
 import { disturbance } from './quiet.ts';
+import { manyThresholds } from './many-thresholds.ts';
 import { pushAndPull } from './push-and-pull.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
@@ -25,6 +28,9 @@ const benches: Record<string, Bench> = {
   create: createShare,
   finish: finishShare,
   list: listShares,
+  counters: hotCounters,
+  thresholds: manyThresholds,
+  alerts: alertDelivery,
   start: startServer,
   balance: balanceHttp,
   pool: updatePool,

@@ -28,14 +28,32 @@ CREATE TABLE "quota_counters" (
 	"kind" text NOT NULL,
 	"usage" bigint DEFAULT 0 NOT NULL,
 	"limit_override" bigint,
+	"alerted_at" timestamp (6) with time zone,
 	CONSTRAINT "quota_counters_client_id_region_id_kind_pk" PRIMARY KEY("client_id","region_id","kind"),
 	CONSTRAINT "quota_counters_usage_is_not_negative" CHECK ("quota_counters"."usage" >= 0)
+);
+
+CREATE TABLE "quota_crossings" (
+	"client_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"kind" text NOT NULL,
+	"usage" bigint NOT NULL,
+	"limit" bigint NOT NULL,
+	CONSTRAINT "quota_crossings_client_id_region_id_kind_pk" PRIMARY KEY("client_id","region_id","kind")
+);
+
+CREATE TABLE "quota_thresholds" (
+	"client_id" integer PRIMARY KEY NOT NULL,
+	"threshold" integer,
+	"last_message" json,
+	"last_sending" timestamp (6) with time zone
 );
 
 CREATE TABLE "clients" (
 	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "clients_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
 	"name" text NOT NULL,
 	"operator" boolean NOT NULL,
+	"emails" text[] DEFAULT '{}' NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "clients_name_unique" UNIQUE("name")
 );
@@ -204,6 +222,31 @@ CREATE TABLE "networks" (
 	"updated_at" timestamp with time zone NOT NULL
 );
 
+CREATE TABLE "notification_deliveries" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"notification_id" uuid NOT NULL,
+	"channel" text NOT NULL,
+	"target" text NOT NULL,
+	"webhook_id" uuid,
+	"state" text NOT NULL,
+	"attempts" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"attempt_count" integer DEFAULT 0 NOT NULL,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"next_attempt_at" timestamp (6) with time zone,
+	"give_up_at" timestamp (6) with time zone NOT NULL,
+	"ended_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "notifications" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"type" text NOT NULL,
+	"subject" text NOT NULL,
+	"body" json NOT NULL,
+	"data" json NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL
+);
+
 CREATE TABLE "projects" (
 	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "projects_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
 	"client_id" integer NOT NULL,
@@ -365,6 +408,14 @@ CREATE TABLE "tokens" (
 	CONSTRAINT "tokens_key_id_unique" UNIQUE("key_id")
 );
 
+CREATE TABLE "webhooks" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"url" text NOT NULL,
+	"secret" "bytea" NOT NULL,
+	"created_at" timestamp with time zone NOT NULL
+);
+
 CREATE TABLE "tasks" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"client_id" integer NOT NULL,
@@ -409,6 +460,8 @@ ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_subnet_id_subnet
 ALTER TABLE "lb_listener_counters" ADD CONSTRAINT "lb_listener_counters_listener_id_lb_listeners_id_fk" FOREIGN KEY ("listener_id") REFERENCES "public"."lb_listeners"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "load_balancer_traffic" ADD CONSTRAINT "load_balancer_traffic_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_notification_id_notifications_id_fk" FOREIGN KEY ("notification_id") REFERENCES "public"."notifications"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_webhook_id_webhooks_id_fk" FOREIGN KEY ("webhook_id") REFERENCES "public"."webhooks"("id") ON DELETE set null ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "registry_artifacts" ADD CONSTRAINT "registry_artifacts_repository_id_registry_repositories_id_fk" FOREIGN KEY ("repository_id") REFERENCES "public"."registry_repositories"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_blobs" ADD CONSTRAINT "registry_blobs_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
@@ -421,6 +474,7 @@ ALTER TABLE "registry_users" ADD CONSTRAINT "registry_users_registry_id_registri
 ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
 CREATE UNIQUE INDEX "file_share_access_rules_network" ON "file_share_access_rules" USING btree ("file_share_id","network");
 CREATE INDEX "file_shares_project" ON "file_shares" USING btree ("project_id","region_id","created_at","id");
@@ -442,6 +496,10 @@ CREATE INDEX "load_balancers_unconverged" ON "load_balancers" USING btree ("regi
 CREATE INDEX "load_balancer_traffic_minute" ON "load_balancer_traffic" USING btree ("minute");
 CREATE INDEX "networks_project" ON "networks" USING btree ("project_id","region_id","created_at","id");
 CREATE UNIQUE INDEX "networks_default" ON "networks" USING btree ("project_id","region_id") WHERE "networks"."is_default";
+CREATE INDEX "notification_deliveries_notification" ON "notification_deliveries" USING btree ("notification_id");
+CREATE INDEX "notification_deliveries_webhook" ON "notification_deliveries" USING btree ("webhook_id");
+CREATE INDEX "notification_deliveries_pending" ON "notification_deliveries" USING btree ("next_attempt_at") WHERE "notification_deliveries"."state" = 'pending';
+CREATE INDEX "notifications_client" ON "notifications" USING btree ("client_id","created_at","id");
 CREATE UNIQUE INDEX "projects_name" ON "projects" USING btree ("client_id","name") WHERE "projects"."deleted_at" is null;
 CREATE UNIQUE INDEX "projects_default" ON "projects" USING btree ("client_id") WHERE "projects"."is_default" and "projects"."deleted_at" is null;
 CREATE UNIQUE INDEX "registry_artifacts_digest" ON "registry_artifacts" USING btree ("repository_id","digest");
@@ -458,5 +516,6 @@ CREATE INDEX "registry_users_login" ON "registry_users" USING btree ("name","sec
 CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");
+CREATE INDEX "webhooks_client" ON "webhooks" USING btree ("client_id","created_at","id");
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

@@ -11,6 +11,7 @@ import { createApp } from '../src/http/app.ts';
 import type { AppOptions, Routes } from '../src/http/app.ts';
 import { systemRoutes } from '../src/http/system.ts';
 import { openApiDocument } from '../src/main/openapi-document.ts';
+import { transaction } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { resourceRoutes } from '../src/resources/list.ts';
 import { useCloudyard } from './harness.ts';
@@ -109,6 +110,7 @@ beforeAll(async () => {
   );
   await balancerOfVictim();
   await registryOfVictim();
+  await notificationOfVictim();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
@@ -140,6 +142,16 @@ async function registryOfVictim(): Promise<void> {
   await cloud.db.$client.query(`select setval('registries_id_seq', 7654321), setval('registry_users_id_seq', 8765432)`);
   const { id } = (await cloud.post(path, { name: 'victim' }, { token })).body;
   await cloud.post(`${path}/${id}/users`, { name: 'victim', duration: 1 }, { token });
+}
+
+/** With a webhook that it goes to. */
+async function notificationOfVictim(): Promise<void> {
+  const { clientId, token } = victim;
+  const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
+  await cloud.post(`/cloudyard/v1/clients/${clientId}/webhooks`, hook, { token });
+  const subject = 'secret of the victim';
+  const message = { clientId, type: 'test', subject, body: { paragraphs: [] }, data: {} };
+  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
 }
 
 /** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */

@@ -12,9 +12,11 @@ import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-sh
 import type { RegistryDriver } from '../src/drivers/registry.ts';
 import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
 import { createSimulatedRegistryDriver } from '../src/drivers/simulated/registry.ts';
+import { createSimulatedDeliveryDriver } from '../src/drivers/simulated/delivery.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { allDrivers } from '../src/main/drivers.ts';
+import { createJobs } from '../src/main/notifier.ts';
 import { createDuties, createReconcilers } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
@@ -23,6 +25,8 @@ import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
+import { createDeliveries } from '../src/resources/notifications/reconcile.ts';
+import type { DeliveryDrivers } from '../src/resources/notifications/reconcile.ts';
 import { startWorker } from '../src/tasks/worker.ts';
 import type { Worker } from '../src/tasks/worker.ts';
 import { inDatabase, templateDatabase } from './postgres.ts';
@@ -34,9 +38,16 @@ export interface CloudyardOptions {
   loadBalancerDriver?: LoadBalancerDriver;
   /** Default: a simulated driver. */
   registryDriver?: RegistryDriver;
+  /** Default: simulated ones. */
+  deliveryDrivers?: Partial<DeliveryDrivers>;
+  /** Default: 0, so that nobody waits. */
+  notificationWindowSeconds?: number;
+  webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
   log?: Logger;
   rateLimit?: number;
+  /** False where the test writes rows or counters by itself; otherwise they are held against each other at the end. */
+  audit?: boolean;
 }
 
 export interface Answer {
@@ -109,7 +120,9 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
-  const services = await createServices({ db, clock, log, configuration, keyring });
+  const { notificationWindowSeconds = 0, webhookAllowPrivate } = options;
+  const given = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate };
+  const services = await createServices({ db, clock, log, ...given });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
@@ -136,6 +149,9 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     ) {
       const registry = options.registryDriver ?? createSimulatedRegistryDriver();
       const drivers = { fileShare, loadBalancer, registry };
+      const { secretOf } = services.webhooks;
+      const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
+      const deliveries = createDeliveries({ db, clock, log, drivers: deliveryDrivers, secretOf });
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
@@ -146,6 +162,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         concurrency: 4,
         sweepSeconds: 1,
         reconcilers: createReconcilers(services, drivers),
+        jobs: createJobs(services, deliveries),
         driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
         onDriverError: services.metrics.countDriverError,
         duties: createDuties(services, drivers, { regionIds, sweepSeconds: 1, registryPatienceSeconds: 1 }),
@@ -161,12 +178,19 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       for (const worker of workers) await worker.stop();
       services.taskViews.releaseWaiting();
       await app.close();
+      const drifts = options.audit === false ? [] : await services.quotaAudit.find();
       services.caches.stop();
       await db.$client.end();
       await drop();
+      if (drifts.length > 0) throw new Error(`counters differ from the rows: ${JSON.stringify(drifts)}`);
     },
   };
 }
+
+const simulatedDeliveries: DeliveryDrivers = {
+  email: createSimulatedDeliveryDriver('e-mail', 'in tests', 'none'),
+  webhook: createSimulatedDeliveryDriver('webhooks', 'in tests', 'none'),
+};
 
 function requests(app: App, admin: string) {
   const request: Cloudyard['request'] = async (method, path, body, options = {}) => {

@@ -17,6 +17,7 @@ const parts = {
   openssl: ['openssl'],
   'docker-registry': ['docker-registry'],
   skopeo: ['skopeo'],
+  'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
 } as const satisfies Record<string, string[]>;
 

@@ -122,6 +122,8 @@ const formats: Record<string, string> = {
   uuid: 'a UUID',
   'date-time': 'a date and time such as 2026-11-20T09:52:52Z',
   'iso-date-time': 'a date and time such as 2026-11-20T09:52:52Z',
+  email: 'an e-mail address such as name@example.com',
+  uri: 'a URL such as https://example.com/hook',
   'ip-address': 'an IPv4 or IPv6 address',
   'ip-network': 'an IPv4 or IPv6 address, or a network such as 10.0.0.0/24 without host bits',
 };

@@ -56,7 +56,27 @@ export async function clientCommand(settings: Settings, [action, ...args]: strin
 }
 
 export async function quotaCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
-  if (action !== 'set') throw new UsageError('quota set?');
+  if (action === 'set') return setQuota(settings, args);
+  if (action === 'audit') return auditQuota(settings, args);
+  throw new UsageError('quota set or quota audit?');
+}
+
+/** Exit code 1 when a counter differs from the rows and was not set right. */
+async function auditQuota(settings: Settings, args: string[]): Promise<void> {
+  const { repair } = parseArgs({ args, options: { repair: { type: 'boolean', default: false } } }).values;
+  await withServices(settings, async ({ quotaAudit }) => {
+    const drifts = await (repair ? quotaAudit.repair() : quotaAudit.find());
+    if (drifts.length > 0) print(['client', 'region', 'kind', 'counted', 'in rows'].join('\t'));
+    for (const { clientId, regionId, kind, counted, inRows } of drifts) {
+      print([clientId, regionId === globalRegion ? 'global' : regionId, kind, counted, inRows].join('\t'));
+    }
+    if (drifts.length === 0) print('Every counter is what the rows say.');
+    else if (repair) print('Repaired.');
+    else throw new Error('counters differ from the rows; to set them right: cloudyard quota audit --repair');
+  });
+}
+
+async function setQuota(settings: Settings, args: string[]): Promise<void> {
   const options = { client: { type: 'string', default: '1' }, region: { type: 'string', default: '1' } } as const;
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   const clientId = wholeNumber('--client', values.client);

@@ -47,7 +47,7 @@ const silenceSeconds = 10;
 /** What the drivers of the living workers last said. */
 async function driverStatus(db: Db): Promise<DriverOfWorker[]> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
-    `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by id`,
+    `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by cardinality(region_ids) = 0, id`,
     [silenceSeconds],
   );
   return rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));

@@ -21,6 +21,7 @@ const help = `Usage: cloudyard <command>
   client create NAME        a client with its first project
   client list
   quota set KIND=LIMIT ... [--client N] [--region N]   LIMIT may be "default"; global kinds take no --region
+  quota audit [--repair]    compare the counters with the rows, and set them right; exits 1 where they differ
   doctor                    what is installed, what is missing, and the line that installs it
 
 Settings are environment variables (docs/operating.md):

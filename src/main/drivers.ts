@@ -10,14 +10,19 @@ import { findGanesha } from '../drivers/ganesha/detect.ts';
 import { findHaproxy } from '../drivers/haproxy/detect.ts';
 import { createHaproxyDriver } from '../drivers/haproxy/driver.ts';
 import { idsIn, layoutOf } from '../drivers/haproxy/layout.ts';
+import { createSmtpDriver } from '../drivers/smtp/driver.ts';
+import { createWebhookDriver } from '../drivers/webhook/driver.ts';
 import type { FileShareDriver } from '../drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../drivers/load-balancer.ts';
 import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
+import { createSimulatedDeliveryDriver } from '../drivers/simulated/delivery.ts';
 import { createSimulatedFileShareDriver } from '../drivers/simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from '../drivers/simulated/load-balancer.ts';
 import { createSimulatedRegistryDriver } from '../drivers/simulated/registry.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
+import type { DeliveryDrivers } from '../resources/notifications/reconcile.ts';
 
 export interface Drivers {
   fileShare: FileShareDriver;
@@ -139,4 +144,23 @@ async function startRegistryDriver(
     log.warn({ detail }, 'distribution cannot be started; registries are simulated');
     return pretend(detail, 'CLOUDYARD_REGISTRY_PORT=<a free port> npm start');
   }
+}
+
+/** What carries notifications. They are of no host: every process has them. */
+export function createDeliveryDrivers(
+  settings: Pick<Settings, 'smtpUrl' | 'smtpFrom' | 'webhookDriver' | 'webhookAllowPrivate'>,
+  { now }: Clock,
+): DeliveryDrivers {
+  const { smtpUrl, smtpFrom, webhookDriver, webhookAllowPrivate: allowPrivate } = settings;
+  const smtpLine = 'CLOUDYARD_SMTP_URL=smtp://host:port CLOUDYARD_SMTP_FROM=alerts@example.com';
+  return {
+    email:
+      smtpUrl && smtpFrom
+        ? createSmtpDriver({ url: smtpUrl, from: smtpFrom })
+        : createSimulatedDeliveryDriver('e-mail', 'there is no CLOUDYARD_SMTP_URL', smtpLine),
+    webhook:
+      webhookDriver === 'webhook'
+        ? createWebhookDriver({ allowPrivate, now })
+        : createSimulatedDeliveryDriver('webhooks', 'by CLOUDYARD_WEBHOOK_DRIVER', 'CLOUDYARD_WEBHOOK_DRIVER=webhook'),
+  };
 }

@@ -15,6 +15,7 @@ import { migrate, openDatabase } from './database.ts';
 import { listen } from './listen.ts';
 import { configurationFiles, createServices, readConfiguration } from './services.ts';
 import type { Services } from './services.ts';
+import { startNotifier } from './notifier.ts';
 import { printStart } from './start-table.ts';
 import { startWork } from './work.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
@@ -69,25 +70,25 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
-  const services = await createServices({
-    ...{ db, clock: systemClock, log, configuration, keyring },
-    publicUrl: settings.publicUrl,
-  });
+  const { publicUrl, notificationWindowSeconds, webhookAllowPrivate } = settings;
+  const given = { configuration, keyring, publicUrl, notificationWindowSeconds, webhookAllowPrivate };
+  const services = await createServices({ db, clock: systemClock, log, ...given });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();
 
   // Drivers are told where the server listens: it may have taken another port than the one that was asked for.
   const opening = openApi(services, settings, roles.serve, log);
-  const [{ api, url }, work] = await Promise.all([
+  const [{ api, url }, work, deliveries] = await Promise.all([
     opening,
     regionIds.length > 0
       ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart, announced: opening })
       : null,
+    startNotifier({ settings, database, services, log, closing }),
   ]);
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
-  printStart({ settings, serves: roles.serve, url, token, database: database.description, work });
+  printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
 }
 
 /** Listens, where this process is to, and tells the workers where. */

@@ -1,5 +1,6 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
+import { faultOfUrl, refusalOfTarget } from '../drivers/webhook/target.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
@@ -10,32 +11,51 @@ import { createReferenceCaches } from '../platform/reference-cache.ts';
 import type { Settings } from '../platform/settings.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
+import { createQuotaAudit } from '../quota/audit.ts';
+import type { UsageOfRows } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
-import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
+import {
+  usageOfRows as usageOfFileShares,
+  usesOfProject as fileSharesOfProject,
+} from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/lb-pools/service.ts';
 import { createListeners } from '../resources/listeners/service.ts';
 import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
-import { usesOfProject as loadBalancersOfProject, usesOfSecret } from '../resources/load-balancers/store.ts';
+import {
+  usageOfRows as usageOfLoadBalancers,
+  usesOfProject as loadBalancersOfProject,
+  usesOfSecret,
+} from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
+import { usageOfRows as usageOfNetworks } from '../resources/networks/store.ts';
+import { createNotifications } from '../resources/notifications/service.ts';
 import { PriceBook } from '../resources/pricing/schema.ts';
 import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
 import type { BookOfRegion } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
+import { usageOfRows as usageOfProjects } from '../resources/projects/store.ts';
 import { QuotasFile } from '../resources/quotas/schema.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
 import { createRegistries } from '../resources/registries/service.ts';
-import { usesOfProject as registriesOfProject } from '../resources/registries/store.ts';
+import {
+  usageOfRows as usageOfRegistries,
+  usesOfProject as registriesOfProject,
+} from '../resources/registries/store.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
+import { usageOfRows as usageOfSecrets } from '../resources/secrets/store.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
+import { usageOfRows as usageOfSubnets } from '../resources/subnets/store.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
+import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -84,6 +104,17 @@ export function readConfiguration(files: { regions: string; quotas: string }, lo
   };
 }
 
+/** What the rows of each resource use of the quota, for the audit: one line a resource. */
+const usages: UsageOfRows[] = [
+  usageOfProjects,
+  usageOfNetworks,
+  usageOfSubnets,
+  usageOfSecrets,
+  usageOfFileShares,
+  usageOfLoadBalancers,
+  usageOfRegistries,
+];
+
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 export interface ServicesDeps {
@@ -95,6 +126,10 @@ export interface ServicesDeps {
   keyring: Keyring;
   /** Where clients reach the API; absent: where its servers say that they listen. */
   publicUrl?: string | undefined;
+  /** How long a notification waits for others that belong to it; 5 where not given. */
+  notificationWindowSeconds?: number;
+  /** Whether webhooks may go to addresses that are not on the public internet; false where not given. */
+  webhookAllowPrivate?: boolean;
 }
 
 export async function createServices(deps: ServicesDeps) {
@@ -102,7 +137,7 @@ export async function createServices(deps: ServicesDeps) {
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
   const idempotency = createIdempotency(clock, keyring);
-  const quota = createQuota(configuration.defaultLimits);
+  const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
   const tasks = createTasks(clock, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const shared = { db, clock, tasks, quota, idempotency, regions, caches };
@@ -122,6 +157,8 @@ export async function createServices(deps: ServicesDeps) {
   });
   const clients = createClients({ ...shared, projects, networks });
   const tokens = createTokens(shared);
+  const notifications = createNotifications({ ...shared, clients });
+  const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
   const taskViews = createTaskViews(shared);
@@ -134,6 +171,7 @@ export async function createServices(deps: ServicesDeps) {
     caches,
     idempotency,
     quota,
+    quotaAudit: createQuotaAudit(db, quota, usages),
     tasks,
     regions,
     networks,
@@ -155,6 +193,14 @@ export async function createServices(deps: ServicesDeps) {
     registries: createRegistries({ ...shared, keyring, tokens, publicUrl: deps.publicUrl }),
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
+    thresholds: createThresholds({ ...shared, clients, notifications }),
+    notifications,
+    webhooks,
     taskViews,
   };
+}
+
+/** What keeps a webhook from having a URL, in words; null when nothing does. */
+function refuseUrl(allowPrivate = false) {
+  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfTarget(url));
 }

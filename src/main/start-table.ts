@@ -10,8 +10,10 @@ export function printStart(facts: {
   token: string | null;
   database: string;
   work: Work | null;
+  /** What every process does. */
+  deliveries: Record<string, DriverStatus>;
 }): void {
-  const { serves, url, work } = facts;
+  const { serves, url, work, deliveries } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
     lines.push(`  API        ${url}`, `  Reference  ${url}/docs`);
@@ -20,9 +22,10 @@ export function printStart(facts: {
     );
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);
   lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');
-  if (!work) lines.push('  Drivers run in the workers: see /healthz/drivers', '');
+  if (!work) lines.push('  Other drivers run in the workers: see /healthz/drivers', '');
   else if (work.standingBy) lines.push(`  Standing by: ${work.because}`, '');
-  else lines.push(...driverTable(work.drivers), '');
+  else lines.push(...driverTable(work.drivers));
+  lines.push(...driverTable(deliveries), '');
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 

@@ -91,6 +91,21 @@ describe('settings', () => {
     expect(read({}).logFormat).toBe('json');
   });
 
+  it('of the mail server belong together, and no message shows the password', () => {
+    const url = 'smtp://user:hunter2@mail.example.com:587';
+    expect(read({ CLOUDYARD_SMTP_URL: url, CLOUDYARD_SMTP_FROM: 'Cloudyard <a@example.com>' }).smtpUrl).toBe(url);
+    expect(faultsOf({ CLOUDYARD_SMTP_URL: url })).toEqual(['CLOUDYARD_SMTP_FROM is needed beside CLOUDYARD_SMTP_URL']);
+    const from = { CLOUDYARD_SMTP_FROM: 'a@example.com' };
+    for (const bad of ['mail.example.com', 'http://user:hunter2@example.com', 'smtp://', 'smtp:hunter2']) {
+      const faults = faultsOf({ ...from, CLOUDYARD_SMTP_URL: bad });
+      expect([bad, faults]).toEqual([bad, [expect.stringMatching(/^CLOUDYARD_SMTP_URL must be such as/)]]);
+      expect(faults.join()).not.toContain('hunter2');
+    }
+    for (const bad of ['nobody', 'a@b\r\nBcc: c@d', 'a@example.com, b@example.com', 'A <a@example.com']) {
+      expect([bad, faultsOf({ CLOUDYARD_SMTP_FROM: bad }).length]).toEqual([bad, 1]);
+    }
+  });
+
   it('one that is misspelled is noticed', () => {
     expect(unknownSettings({ CLOUDYARD_PROT: '1', CLOUDYARD_PORT: '1', HOME: '/root' })).toEqual(['CLOUDYARD_PROT']);
   });

@@ -46,6 +46,14 @@ export interface Settings {
   registryTls: { certificate: string; key: string } | null;
   /** How long garbage collection keeps what a push may still need, seconds. */
   registryPatienceSeconds: number;
+  /** `smtp[s]://[user:password@]host[:port]`; absent: e-mail is simulated. */
+  smtpUrl: string | undefined;
+  smtpFrom: string | undefined;
+  webhookDriver: 'webhook' | 'simulated';
+  /** Whether webhooks may go to loopback, private and link-local addresses. */
+  webhookAllowPrivate: boolean;
+  /** How long a notification waits for others that belong to it. */
+  notificationWindowSeconds: number;
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
   /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
@@ -80,6 +88,11 @@ export const settingNames = [
   'CLOUDYARD_REGISTRY_TLS_CERTIFICATE',
   'CLOUDYARD_REGISTRY_TLS_KEY',
   'CLOUDYARD_REGISTRY_PATIENCE_SECONDS',
+  'CLOUDYARD_SMTP_URL',
+  'CLOUDYARD_SMTP_FROM',
+  'CLOUDYARD_WEBHOOK_DRIVER',
+  'CLOUDYARD_WEBHOOK_ALLOW_PRIVATE',
+  'CLOUDYARD_NOTIFICATION_WINDOW_SECONDS',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
@@ -118,6 +131,8 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken))
     faults.push('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
+  const [smtpUrl, smtpFrom] = [text('CLOUDYARD_SMTP_URL'), text('CLOUDYARD_SMTP_FROM')];
+  faults.push(...smtpFaults(smtpUrl, smtpFrom));
   const settings: Settings = {
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
@@ -144,6 +159,11 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     registryPort: whole('CLOUDYARD_REGISTRY_PORT', 5000, 1, 65535),
     registryTls: tlsIn(root, text('CLOUDYARD_REGISTRY_TLS_CERTIFICATE'), text('CLOUDYARD_REGISTRY_TLS_KEY'), faults),
     registryPatienceSeconds: whole('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 600, 1, 86_400),
+    smtpUrl,
+    smtpFrom,
+    webhookDriver: choice('CLOUDYARD_WEBHOOK_DRIVER', ['webhook', 'simulated'], 'webhook'),
+    webhookAllowPrivate: whole('CLOUDYARD_WEBHOOK_ALLOW_PRIVATE', 0, 0, 1) === 1,
+    notificationWindowSeconds: whole('CLOUDYARD_NOTIFICATION_WINDOW_SECONDS', 5, 0, 3600),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
@@ -170,6 +190,21 @@ function tlsIn(root: string, certificate: string | undefined, key: string | unde
     faults.push('CLOUDYARD_REGISTRY_TLS_CERTIFICATE and CLOUDYARD_REGISTRY_TLS_KEY are given together or not at all');
   }
   return null;
+}
+
+const sender = /^([^\s<>@,;"]+@[\w.-]+|[^<>\r\n]*<[^\s<>@,;"]+@[\w.-]+>)$/;
+
+/** Neither value is repeated: the URL has a password in it. */
+function smtpFaults(url: string | undefined, from: string | undefined): string[] {
+  const faults: string[] = [];
+  if (url !== undefined && !(URL.canParse(url) && /^smtps?:\/\/[^/?#]/.test(url))) {
+    faults.push('CLOUDYARD_SMTP_URL must be such as smtp://user:password@mail.example.com:587, or smtps://…');
+  }
+  if (url !== undefined && from === undefined) faults.push('CLOUDYARD_SMTP_FROM is needed beside CLOUDYARD_SMTP_URL');
+  if (from !== undefined && !sender.test(from)) {
+    faults.push('CLOUDYARD_SMTP_FROM must be an address such as alerts@example.com, or Cloudyard <alerts@example.com>');
+  }
+  return faults;
 }
 
 function isWildcard(host: string): boolean {

@@ -8,7 +8,7 @@ import { transaction } from '../platform/db.ts';
 import type { Tx } from '../platform/db.ts';
 import type { QuotaScope } from './quota.ts';
 
-const cloud = useCloudyard({ driver: null });
+const cloud = useCloudyard({ driver: null, audit: false });
 const region = 1;
 let nextClient = 1000;
 

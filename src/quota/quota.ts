@@ -4,11 +4,14 @@
  * Invariant: a counter changes in the transaction of the row it counts, so counters equal rows, whatever dies; and the
  * condition `usage + n <= limit` stands in the statement that adds, so no concurrency passes a limit. Every call locks
  * its counters in the order of their names, so two never deadlock. The counter is the hottest row of a create: reserve
- * last, right before the commit. Shrinking is always allowed, also above a limit that was lowered.
+ * last, right before the commit. Shrinking is always allowed, also above a limit that was lowered. The statements also
+ * tell whether the client's threshold was reached (crossings.ts).
  */
 import { ClientError } from '../errors/catalogue.ts';
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { alertedAt, createCrossings, crossedNow } from './crossings.ts';
+import type { Crossed, Crossings } from './crossings.ts';
 import { meaningOfKind } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
@@ -39,20 +42,30 @@ export interface Quota {
   figures(db: Db | Tx, scope: QuotaScope, kinds: Kind[]): Promise<Omit<QuotaFigure, 'requested'>[]>;
   /** Sets what a client may have; null goes back to the default. */
   setLimits(tx: Tx, scope: QuotaScope, limits: Partial<Record<Kind, number | null>>): Promise<void>;
+  /** Sets counters to what the rows say. For the audit (audit.ts), which holds their locks. */
+  correct(tx: Tx, scope: QuotaScope, usages: Partial<Record<Kind, number>>): Promise<void>;
+  /** Thresholds, and what reached them. */
+  crossings: Crossings;
 }
 
-const add = prepared<{ kind: Kind }>(
+/** SQL: the limit of the counter `c`; the defaults of the kinds in `$3` are the fifth parameter. */
+const limit = `coalesce(c.limit_override, ($5::bigint[])[array_position($3::text[], c.kind)])`;
+
+const add = prepared<Crossed>(
   'quota_add',
-  `insert into quota_counters as c (client_id, region_id, kind, usage)
-   select $1, $2, a.kind, a.amount
-   from unnest($3::text[], $4::bigint[], $5::bigint[]) as a (kind, amount, default_limit)
-   where a.amount <= coalesce(
-     (select limit_override from quota_counters o where o.client_id = $1 and o.region_id = $2 and o.kind = a.kind),
-     a.default_limit)
+  `insert into quota_counters as c (client_id, region_id, kind, usage, alerted_at)
+   select $1, $2, a.kind, a.amount, ${alertedAt('null::timestamptz', 'a.amount', 'a.allowed')}
+   from (
+     select kind, amount, coalesce(
+       (select limit_override from quota_counters o where o.client_id = $1 and o.region_id = $2 and o.kind = u.kind),
+       default_limit) as allowed
+     from unnest($3::text[], $4::bigint[], $5::bigint[]) as u (kind, amount, default_limit)) as a
+   where a.amount <= a.allowed
    order by a.kind
-   on conflict (client_id, region_id, kind) do update set usage = c.usage + excluded.usage
-   where c.usage + excluded.usage <= coalesce(c.limit_override, ($5::bigint[])[array_position($3::text[], c.kind)])
-   returning c.kind`,
+   on conflict (client_id, region_id, kind) do update set usage = c.usage + excluded.usage,
+     alerted_at = ${alertedAt('c.alerted_at', '(c.usage + excluded.usage)', limit)}
+   where c.usage + excluded.usage <= ${limit}
+   returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 
 const subtract = prepared(
@@ -62,7 +75,8 @@ const subtract = prepared(
      from quota_counters c join unnest($3::text[], $4::bigint[]) as a (kind, amount) on a.kind = c.kind
      where c.client_id = $1 and c.region_id = $2
      order by c.kind for update of c)
-   update quota_counters c set usage = c.usage - l.amount
+   update quota_counters c set usage = c.usage - l.amount,
+     alerted_at = case when c.alerted_at is not null then ${alertedAt('c.alerted_at', '(c.usage - l.amount)', limit)} end
    from locked l where c.client_id = $1 and c.region_id = $2 and c.kind = l.kind`,
 );
 
@@ -72,14 +86,33 @@ const read = prepared<{ kind: Kind; limit_override: number | null; usage: number
    where client_id = $1 and region_id = $2 and kind = any($3::text[])`,
 );
 
-const override = prepared(
+const override = prepared<Crossed>(
   'quota_override',
-  `insert into quota_counters (client_id, region_id, kind, limit_override)
+  `insert into quota_counters as c (client_id, region_id, kind, limit_override)
    select $1, $2, a.kind, a.value from unnest($3::text[], $4::bigint[]) as a (kind, value) order by a.kind
-   on conflict (client_id, region_id, kind) do update set limit_override = excluded.limit_override`,
+   on conflict (client_id, region_id, kind) do update set limit_override = excluded.limit_override,
+     alerted_at = ${alertedAt('c.alerted_at', 'c.usage', limit.replace('c.', 'excluded.'))}
+   returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 
-export function createQuota(defaults: DefaultLimits): Quota {
+const correct = prepared<Crossed>(
+  'quota_correct',
+  `update quota_counters c set usage = a.amount, alerted_at = ${alertedAt('c.alerted_at', 'a.amount', limit)}
+   from unnest($3::text[], $4::bigint[]) as a (kind, amount)
+   where c.client_id = $1 and c.region_id = $2 and c.kind = a.kind
+   returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
+);
+
+/** `windowSeconds`: how long a crossing of the threshold waits for others, to be told of together. */
+export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quota {
+  const crossings = createCrossings(defaults, windowSeconds);
+  const parameters = (scope: QuotaScope, given: [Kind, number | null][]) => [
+    scope.clientId,
+    scope.regionId,
+    given.map(([kind]) => kind),
+    given.map(([, value]) => value),
+    given.map(([kind]) => defaults[kind]),
+  ];
   const figures: Quota['figures'] = async (db, scope, kinds) => {
     const rows = await read(db, scope.clientId, scope.regionId, kinds);
     const byKind = new Map(rows.map((row) => [row.kind, row]));
@@ -102,36 +135,25 @@ export function createQuota(defaults: DefaultLimits): Quota {
   return {
     figures,
     exceeded,
+    crossings,
 
     async reserve(tx, scope, amounts) {
       const wanted = entries(amounts).filter(([, amount]) => amount > 0);
-      const kinds = wanted.map(([kind]) => kind);
-      const values = wanted.map(([, amount]) => amount);
-      const limits = kinds.map((kind) => defaults[kind]);
-      const reserved = await add(tx, scope.clientId, scope.regionId, kinds, values, limits);
-      if (reserved.length < kinds.length) throw quotaExceeded(await exceeded(tx, scope, without(amounts, reserved)));
+      const reserved = await add(tx, ...parameters(scope, wanted));
+      if (reserved.length < wanted.length) throw quotaExceeded(await exceeded(tx, scope, without(amounts, reserved)));
+      await crossings.note(tx, scope, reserved);
     },
 
     async release(tx, scope, amounts) {
-      const given = entries(amounts);
-      await subtract(
-        tx,
-        scope.clientId,
-        scope.regionId,
-        given.map(([kind]) => kind),
-        given.map(([, amount]) => amount),
-      );
+      await subtract(tx, ...parameters(scope, entries(amounts)));
     },
 
     async setLimits(tx, scope, limits) {
-      const given = entries(limits);
-      await override(
-        tx,
-        scope.clientId,
-        scope.regionId,
-        given.map(([kind]) => kind),
-        given.map(([, limit]) => limit),
-      );
+      await crossings.note(tx, scope, await override(tx, ...parameters(scope, entries(limits))));
+    },
+
+    async correct(tx, scope, usages) {
+      await crossings.note(tx, scope, await correct(tx, ...parameters(scope, entries(usages))));
     },
   };
 }

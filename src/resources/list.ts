@@ -1,5 +1,7 @@
 /** Every resource that clients can reach: one line each. */
 import type { Routes } from '../http/app.ts';
+import { clientRoutes } from './clients/routes.ts';
+import type { Clients } from './clients/service.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
 import { lbPoolMemberRoutes } from './lb-pools/member-routes.ts';
@@ -11,6 +13,8 @@ import { loadBalancerRoutes } from './load-balancers/routes.ts';
 import type { LoadBalancers } from './load-balancers/service.ts';
 import { networkRoutes } from './networks/routes.ts';
 import type { Networks } from './networks/service.ts';
+import { notificationRoutes } from './notifications/routes.ts';
+import type { Notifications } from './notifications/service.ts';
 import { pricingRoutes } from './pricing/routes.ts';
 import type { Pricing } from './pricing/service.ts';
 import { projectRoutes } from './projects/routes.ts';
@@ -27,6 +31,10 @@ import { subnetRoutes } from './subnets/routes.ts';
 import type { Subnets } from './subnets/service.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import type { TaskViews } from './tasks/service.ts';
+import { thresholdRoutes } from './thresholds/routes.ts';
+import type { Thresholds } from './thresholds/service.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
+import type { Webhooks } from './webhooks/service.ts';
 
 export interface ResourceServices {
   taskViews: TaskViews;
@@ -42,6 +50,10 @@ export interface ResourceServices {
   registries: Registries;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
+  thresholds: Thresholds;
+  clients: Clients;
+  notifications: Notifications;
+  webhooks: Webhooks;
 }
 
 export const resourceRoutes = (services: ResourceServices): Routes[] => [
@@ -59,4 +71,8 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   registryRoutes(services.registries),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
+  thresholdRoutes(services.thresholds),
+  clientRoutes(services.clients),
+  notificationRoutes(services.notifications),
+  webhookRoutes(services.webhooks),
 ];

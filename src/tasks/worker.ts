@@ -5,6 +5,7 @@
  * free for `grace` belongs to a dead worker and is freed (graphile-worker itself would wait four hours). The grace lets
  * the living take their locks again after PostgreSQL was restarted.
  */
+import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,10 +37,15 @@ export interface WorkerOptions extends ReconcileDeps {
   concurrency: number;
   sweepSeconds: number;
   reconcilers: Reconciler[];
+  /** What else it runs from the queue, in whatever region it works: by the name of the job. */
+  jobs?: Record<string, Job>;
   driverStatus(): DriverStatus[];
   /** What else is to be done from time to time, by every worker. */
   duties?: { seconds: number; work(signal: AbortSignal): Promise<unknown> }[];
 }
+
+/** Runs one job. Its payload is input like any other. @throws when it should be tried again, after the queue's backoff */
+export type Job = (payload: Record<string, unknown>, shutdown: AbortSignal) => Promise<void>;
 
 export interface Worker {
   /** Stops taking jobs and waits for those that run. */
@@ -49,7 +55,7 @@ export interface Worker {
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { db, log } = options;
   const shutdown = new AbortController();
-  const id = `${hostname()}-${process.pid}-${Date.now().toString(36)}`;
+  const id = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   const utils = await makeWorkerUtils({ pgPool: db.$client, logger: quiet(log) });
   const pools = await startPools(options, shutdown.signal);
   await beat(options, id);
@@ -161,7 +167,14 @@ function taskList(options: WorkerOptions, shutdown: AbortSignal) {
     if (!reconciler) throw new Error(`no reconciler for ${resource}`);
     await runReconcile(options, reconciler, { resource, id, regionId }, helpers.job.attempts, shutdown);
   };
-  return Object.fromEntries(options.regionIds.map((regionId) => [`reconcile:${regionId}`, handler(regionId)]));
+  const jobs = Object.entries(options.jobs ?? {}).map(([name, job]) => [
+    name,
+    (payload: unknown) => job((payload ?? {}) as Record<string, unknown>, shutdown),
+  ]);
+  return Object.fromEntries([
+    ...options.regionIds.map((regionId) => [`reconcile:${regionId}`, handler(regionId)]),
+    ...jobs,
+  ]);
 }
 
 /** Stored payloads may be of an older version: they are input like any other. */

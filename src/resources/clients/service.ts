@@ -1,15 +1,21 @@
 /** Clients: who owns projects, tokens and quotas. The operator makes them; the first start makes the operator's. */
+import type { RequestContext } from '../../authz/actor.ts';
+import { invalidInput, notFound } from '../../errors/catalogue.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
+import type { Client, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
 
 export interface ClientsDeps {
   db: Db;
   clock: Clock;
+  idempotency: Idempotency;
   projects: Projects;
   networks: Networks;
   regions: Regions;
@@ -33,7 +39,31 @@ export function createClients(deps: ClientsDeps) {
     return { clientId, projectId };
   };
 
+  const get = async (id: number): Promise<Client> => {
+    const client = await store.find(db, id);
+    if (!client) throw notFound('client', id);
+    return { id, name: client.name, emails: client.emails, created_at: withZone(client.createdAt) };
+  };
+
   return {
+    get,
+
+    async update(context: RequestContext, id: number, body: UpdateClient): Promise<Client> {
+      await get(id);
+      const { emails } = body;
+      if (emails) {
+        const faults = repeated(emails).map((at) => ({ path: `emails.${at}`, message: 'is there twice' }));
+        if (faults.length > 0) throw invalidInput(faults);
+        await deps.idempotency.mutate(db, context, (tx) => store.setEmails(tx, id, emails));
+      }
+      return get(id);
+    },
+
+    /** @throws ClientError 404 */
+    async require(id: number): Promise<void> {
+      if (!(await store.find(db, id))) throw notFound('client', id);
+    },
+
     async create(name: string): Promise<{ clientId: number; projectId: number }> {
       return transaction(db, (tx) => insertClient(tx, name, false));
     },
@@ -57,4 +87,10 @@ export function createClients(deps: ClientsDeps) {
       });
     },
   };
+}
+
+/** Places of the addresses that stood further up already; upper and lower case are the same mailbox nearly everywhere. */
+function repeated(emails: string[]): number[] {
+  const lower = emails.map((email) => email.toLowerCase());
+  return lower.flatMap((email, at) => (lower.indexOf(email) < at ? [at] : []));
 }

@@ -18,6 +18,10 @@ export async function find(db: Db | Tx, id: number): Promise<ClientRow | null> {
   return row ?? null;
 }
 
+export async function setEmails(tx: Tx, id: number, emails: string[]): Promise<void> {
+  await tx.update(clients).set({ emails }).where(eq(clients.id, id));
+}
+
 export async function operator(db: Db | Tx): Promise<ClientRow | null> {
   const [row] = await db.select().from(clients).where(eq(clients.operator, true)).orderBy(asc(clients.id)).limit(1);
   return row ?? null;

@@ -5,5 +5,7 @@ export const clients = pgTable('clients', {
   id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull().unique(),
   operator: boolean('operator').notNull(),
+  /** Where notifications go. */
+  emails: text('emails').array().notNull().default([]),
   createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
 });

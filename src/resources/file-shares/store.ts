@@ -237,3 +237,8 @@ const readUsesOfProject = prepared<Uses>(
 export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
   return readUsesOfProject(tx, projectId);
 }
+
+/** What the rows use of the quota (quota/audit.ts). */
+export const usageOfRows = `
+  select client_id, region_id, 'sfs_count', count(*) from file_shares group by 1, 2
+  union all select client_id, region_id, 'sfs_size', sum(size) from file_shares group by 1, 2`;

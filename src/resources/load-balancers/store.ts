@@ -363,3 +363,7 @@ export async function takenAddresses(tx: Tx, regionId: number): Promise<Set<stri
     .where(eq(loadBalancers.regionId, regionId));
   return new Set(rows.map((row) => row.address));
 }
+
+/** What the rows use of the quota (quota/audit.ts). */
+export const usageOfRows = `
+  select client_id, region_id, 'loadbalancer_count', count(*) from load_balancers group by 1, 2`;

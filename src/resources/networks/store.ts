@@ -171,3 +171,8 @@ const readUsesOfProject = prepared<Uses>(
 export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
   return readUsesOfProject(tx, projectId);
 }
+
+/** What the rows use of the quota (quota/audit.ts). */
+export const usageOfRows = `
+  select p.client_id, n.region_id, 'network_count', count(*)
+  from networks n join projects p on p.id = n.project_id group by 1, 2`;

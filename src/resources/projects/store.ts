@@ -2,6 +2,7 @@
 import { and, asc, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { globalRegion } from '../../quota/kinds.ts';
 import type { ListProjects } from './schema.ts';
 import { projects } from './table.ts';
 
@@ -74,3 +75,7 @@ export async function list(
   ]);
   return { count, rows };
 }
+
+/** What the rows use of the quota (quota/audit.ts). */
+export const usageOfRows = `
+  select client_id, ${globalRegion}, 'project_count', count(*) from projects where deleted_at is null group by 1`;

@@ -11,7 +11,7 @@ import { createSecrets } from './service.ts';
 import type { WantedSecret } from './service.ts';
 import { aCertificate, aRevocationList } from './test-certificates.ts';
 
-const cloud = useCloudyard({ driver: null });
+const cloud = useCloudyard({ driver: null, audit: false });
 const unknownId = '11111111-1111-4111-8111-111111111111';
 
 const root = aCertificate({ name: 'root' });

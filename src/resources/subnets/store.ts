@@ -149,3 +149,8 @@ const readUsesOfProject = prepared<Uses>(
 export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
   return readUsesOfProject(tx, projectId);
 }
+
+/** What the rows use of the quota (quota/audit.ts). */
+export const usageOfRows = `
+  select p.client_id, s.region_id, 'subnet_count', count(*)
+  from subnets s join projects p on p.id = s.project_id group by 1, 2`;

@@ -1,0 +1,188 @@
+/** What every driver that carries messages promises (delivery.ts), held against each of them. */
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../test/requires.ts';
+import { headersOf, startSmtpServer } from '../../test/smtp-server.ts';
+import { startWebhookReceiver } from '../../test/webhook-receiver.ts';
+import type { DeliveryDriver, Email, WebhookCall } from './delivery.ts';
+import { createSimulatedDeliveryDriver } from './simulated/delivery.ts';
+import { createSmtpDriver } from './smtp/driver.ts';
+import { createWebhookDriver } from './webhook/driver.ts';
+
+interface Subject<Message> {
+  driver: DeliveryDriver<Message>;
+  message(): Message;
+  /** The ids of the messages that arrived, with repetitions; null where nothing can. */
+  arrived(): string[] | null;
+  /** The other side is not there any more. */
+  vanish(): Promise<void>;
+  cleanUp(): Promise<void>;
+}
+
+const email = (): Email => ({
+  id: randomUUID(),
+  to: 'somebody@example.com',
+  subject: 'about quotas',
+  text: 'plain',
+  html: '<p>rich</p>',
+});
+const call = (url: string) => (): WebhookCall => ({ id: randomUUID(), url, secret: 'of the test', body: '{"a": "ü"}' });
+const from = 'Cloudyard <alerts@example.com>';
+const nothing = async () => undefined;
+
+const simulated = <Message>(message: () => Message) => {
+  return async (): Promise<Subject<Message>> => ({
+    driver: createSimulatedDeliveryDriver<Message>('messages', 'it is a test', 'none'),
+    message,
+    arrived: () => null,
+    vanish: nothing,
+    cleanUp: nothing,
+  });
+};
+
+async function smtp(): Promise<Subject<Email>> {
+  const server = await startSmtpServer();
+  return {
+    driver: createSmtpDriver({ url: server.url, from }),
+    message: email,
+    arrived: () => server.messages().map((message) => headersOf(message)['cloudyard-id']!),
+    vanish: server.stop,
+    cleanUp: nothing,
+  };
+}
+
+async function webhook(): Promise<Subject<WebhookCall>> {
+  const receiver = await startWebhookReceiver();
+  return {
+    driver: createWebhookDriver({ allowPrivate: true, now: () => new Date() }),
+    message: call(receiver.url),
+    arrived: () => receiver.calls.map(({ headers }) => String(headers['cloudyard-id'])),
+    vanish: receiver.stop,
+    cleanUp: nothing,
+  };
+}
+
+contract('simulated, for e-mail', simulated(email));
+contract('simulated, for webhooks', simulated(call('https://example.com/')));
+contract('webhook', webhook);
+const runsSmtp = requires('python3-aiosmtpd');
+describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'with a mail server', () => {
+  contract('smtp', smtp);
+});
+
+function contract<Message extends { id: string }>(name: string, make: () => Promise<Subject<Message>>): void {
+  describe(`delivery driver ${name}`, () => {
+    const signal = new AbortController().signal;
+    let subject: Subject<Message>;
+    beforeAll(async () => {
+      subject = await make();
+    });
+    afterAll(() => subject.cleanUp());
+
+    it('is healthy, and says what it does', () => {
+      const { driver } = subject;
+      expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
+      expect(driver.status().detail).not.toBe('');
+      if (!driver.real) expect(driver.status().remedy).toBeTruthy();
+    });
+
+    it('hands a message over, and says what the other side answered', async () => {
+      const message = subject.message();
+      expect((await subject.driver.send(message, signal)).answer).toMatch(subject.driver.real ? /\w+/ : /^not sent: /);
+      const arrived = subject.arrived();
+      if (arrived) expect(arrived.filter((id) => id === message.id)).toHaveLength(1);
+    });
+
+    it('sends a repetition under the same id', async () => {
+      const message = subject.message();
+      await subject.driver.send(message, signal);
+      await subject.driver.send(message, signal);
+      const arrived = subject.arrived();
+      if (arrived) expect(arrived.filter((id) => id === message.id)).toHaveLength(2);
+    });
+
+    it('takes many at a time', async () => {
+      const messages = Array.from({ length: 12 }, subject.message);
+      await Promise.all(messages.map((message) => subject.driver.send(message, signal)));
+      const arrived = subject.arrived();
+      if (arrived) expect(arrived).toEqual(expect.arrayContaining(messages.map(({ id }) => id)));
+    });
+
+    it('does nothing for one who has given up', async () => {
+      const message = subject.message();
+      await expect(subject.driver.send(message, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
+      expect(subject.arrived() ?? []).not.toContain(message.id);
+    });
+
+    it('asks for another try when nobody is there, and says so in words', async () => {
+      await subject.vanish();
+      if (!subject.driver.real) return;
+      const failure = await subject.driver.send(subject.message(), signal).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ name: 'DriverError', retryable: true });
+      expect((failure as { customerMessage: string }).customerMessage).toMatch(/\w+/);
+    });
+  });
+}
+
+describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', () => {
+  it('sends a text and an HTML part, and lets nothing of a message into the headers', async () => {
+    const server = await startSmtpServer();
+    const driver = createSmtpDriver({ url: server.url, from });
+    const id = randomUUID();
+    const subject = 'x\r\nBcc: evil@example.com\r\n\r\nbody ü';
+    await driver.send({ ...email(), id, subject, text: 'the text part', html: '<b>the HTML part</b>' }, neverAborted);
+    const [message = ''] = server.messages();
+    const headers = headersOf(message);
+    expect(headers).toMatchObject({
+      'message-id': `<${id}@example.com>`,
+      from,
+      to: 'somebody@example.com',
+      'auto-submitted': 'auto-generated',
+    });
+    expect(headers['bcc']).toBeUndefined();
+    expect(headers['x-rcptto'] ?? '').not.toContain('evil');
+    expect(message).toContain('the text part');
+    expect(message).toContain('<b>the HTML part</b>');
+    expect(headers['content-type']).toContain('multipart/alternative');
+    await server.stop();
+  });
+
+  it.each([
+    ['550 no such user', false],
+    ['451 come back later', true],
+  ])('after "%s" another try is worth it: %s', async (answer, retryable) => {
+    const server = await refusingSmtpServer(answer);
+    const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
+    await expect(driver.send(email(), neverAborted)).rejects.toMatchObject({
+      retryable,
+      customerMessage: expect.stringContaining(answer),
+    });
+    expect(driver.status().healthy).toBe(true);
+    server.close();
+  });
+
+  it('is unhealthy while its server is away, and its status shows no password', async () => {
+    const driver = createSmtpDriver({ url: 'smtp://user:hunter2@127.0.0.1:1', from });
+    await driver.send(email(), neverAborted).catch(() => undefined);
+    expect(driver.status()).toMatchObject({ real: true, healthy: false });
+    expect(JSON.stringify(driver.status())).not.toContain('hunter2');
+  });
+});
+
+const neverAborted = new AbortController().signal;
+
+/** Says this to whoever names a recipient. */
+function refusingSmtpServer(answer: string): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.write('220 test\r\n');
+    socket.on('data', (data) => {
+      const command = data.toString().slice(0, 4).toUpperCase();
+      if (command === 'QUIT') socket.end('221 bye\r\n');
+      else socket.write(command === 'RCPT' ? `${answer}\r\n` : '250 ok\r\n');
+    });
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}

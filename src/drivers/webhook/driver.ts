@@ -1,0 +1,119 @@
+/**
+ * Webhooks: one POST a message, signed, to an address that is allowed (target.ts). Redirects are not followed, because
+ * they would lead elsewhere than what was checked, and any answer but 2xx is a failure.
+ */
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import { refuseAborted } from '../command.ts';
+import { presentable } from '../delivery.ts';
+import type { Receipt, WebhookCall, WebhookDriver } from '../delivery.ts';
+import { DriverError } from '../driver.ts';
+import { signatureOf } from './signature.ts';
+import { allowedLookup, hostOf, refusalOfAddress, refused } from './target.ts';
+
+const timeoutMs = 10_000;
+/** What is read of an answer. */
+const answerBytes = 2048;
+/** The one answer that says "never again". */
+const gone = 410;
+
+// Of our own: the global ones may go through a proxy, which would look names up by itself.
+const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
+
+export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boolean; now: () => Date }): WebhookDriver {
+  const where = allowPrivate ? 'any address' : 'addresses of the public internet only';
+  return {
+    name: 'webhook',
+    real: true,
+    status: () => ({ driver: 'webhook', real: true, healthy: true, detail: `webhooks are sent to ${where}` }),
+    async send(call, signal) {
+      refuseAborted(signal);
+      const url = new URL(call.url);
+      if (!allowPrivate && isIP(hostOf(url))) {
+        const refusal = refusalOfAddress(hostOf(url));
+        if (refusal) throw refused(refusal);
+      }
+      const timestamp = String(Math.floor(now().getTime() / 1000));
+      return judge(await post(url, headersOf(call, timestamp), call.body, allowPrivate, signal));
+    },
+  };
+}
+
+function headersOf(call: WebhookCall, timestamp: string): Record<string, string | number> {
+  return {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(call.body),
+    'user-agent': 'Cloudyard',
+    'cloudyard-id': call.id,
+    'cloudyard-timestamp': timestamp,
+    'cloudyard-signature': signatureOf(call.secret, timestamp, call.body),
+  };
+}
+
+interface Answer {
+  status: number;
+  text: string;
+}
+
+async function post(
+  url: URL,
+  headers: Record<string, string | number>,
+  body: string,
+  allowPrivate: boolean,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  try {
+    return await new Promise<Answer>((resolve, reject) => {
+      const request = send(url, {
+        method: 'POST',
+        headers,
+        agent: agents[url.protocol as keyof typeof agents],
+        signal: AbortSignal.any([signal, timeout]),
+        ...(!allowPrivate && { lookup: allowedLookup }),
+      });
+      request.on('error', reject);
+      request.on('response', (response) => beginningOf(response).then(resolve, reject));
+      request.end(body);
+    });
+  } catch (error) {
+    throw timeout.aborted ? unreachable(`no answer within ${timeoutMs / 1000} s`, error) : asDriverError(error);
+  }
+}
+
+/** Reads so much of the answer, and hangs up. */
+async function beginningOf(response: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= answerBytes) break;
+    }
+  } catch {
+    // The status is the answer; who breaks off in the middle of a text has given it.
+  }
+  const text = Buffer.concat(chunks).subarray(0, answerBytes).toString();
+  return { status: response.statusCode ?? 0, text };
+}
+
+function judge({ status, text }: Answer): Receipt {
+  const redirect = status >= 300 && status < 400 ? ' (redirects are not followed)' : '';
+  const answer = presentable(`answered ${status}${redirect}${text.trim() === '' ? '' : `: ${text}`}`);
+  if (status >= 200 && status < 300) return { answer };
+  throw new DriverError(answer, { customerMessage: answer, retryable: status !== gone });
+}
+
+function asDriverError(error: unknown): DriverError {
+  if (error instanceof DriverError) return error;
+  const { code, message } = error as { code?: string; message?: string };
+  return unreachable(presentable(message || code || 'the connection failed'), error);
+}
+
+function unreachable(message: string, cause: unknown): DriverError {
+  return new DriverError(message, { customerMessage: message, retryable: true, cause });
+}

@@ -1,0 +1,187 @@
+/** Where webhooks may go, what they carry, and what becomes of every answer. */
+import { createHmac, randomUUID } from 'node:crypto';
+import type { LookupAddress } from 'node:dns';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
+import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import type { WebhookCall } from '../delivery.ts';
+import { createWebhookDriver } from './driver.ts';
+import { faultOfUrl, refusalOfAddress, refusalOfTarget } from './target.ts';
+
+/** What names resolve to, in turn; the last answer stays. */
+const names = vi.hoisted(() => new Map<string, string[]>());
+const next = vi.hoisted(() => (host: string): LookupAddress[] => {
+  const answers = names.get(host) ?? [];
+  const address = answers.length > 1 ? answers.shift()! : answers[0];
+  return address === undefined ? [] : [{ address, family: address.includes(':') ? 6 : 4 }];
+});
+vi.mock('node:dns', async (original) => ({
+  ...(await original<typeof import('node:dns')>()),
+  lookup: (host: string, _options: unknown, callback: (error: Error | null, found: LookupAddress[]) => void) => {
+    const found = next(host);
+    callback(
+      found.length > 0 ? null : Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' }),
+      found,
+    );
+  },
+}));
+vi.mock('node:dns/promises', async (original) => ({
+  ...(await original<typeof import('node:dns/promises')>()),
+  lookup: async (host: string) => next(host),
+}));
+
+const signal = new AbortController().signal;
+const now = () => new Date('2026-11-20T10:00:00.500Z');
+const free = createWebhookDriver({ allowPrivate: true, now });
+const careful = createWebhookDriver({ allowPrivate: false, now });
+const call = (url: string, changes: Partial<WebhookCall> = {}): WebhookCall => ({
+  id: randomUUID(),
+  url,
+  secret: 'a secret of ours',
+  body: '{"text":"grüße"}',
+  ...changes,
+});
+
+let receiver: WebhookReceiver;
+beforeAll(async () => {
+  receiver = await startWebhookReceiver();
+});
+afterAll(() => receiver.stop());
+beforeEach(() => {
+  receiver.answer();
+  receiver.calls.length = 0;
+});
+
+describe('an address', () => {
+  it.each([
+    '0.0.0.0 127.0.0.1 127.9.9.9 10.1.2.3 172.16.0.1 192.168.0.1 169.254.169.254 100.64.0.1 192.0.0.1 198.18.0.1',
+    '224.0.0.1 240.0.0.1 255.255.255.255 :: ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 ::ffff:0:8.8.8.8',
+    '64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1:: 2001::1 2001:db8::1 fe80::1 fe80::1%eth0 fec0::1 fc00::1 fd00::1 ff02::1 100::1',
+    'nonsense',
+  ])('of %s is refused', (addresses) => {
+    for (const address of addresses.split(' '))
+      expect([address, refusalOfAddress(address)]).not.toEqual([address, null]);
+  });
+
+  it('of the public internet is allowed', () => {
+    for (const address of ['8.8.8.8', '93.184.216.34', '2606:4700::1111']) expect(refusalOfAddress(address)).toBeNull();
+  });
+});
+
+describe('a URL', () => {
+  it.each([
+    'ftp://example.com/',
+    'file:///etc/passwd',
+    'javascript:alert(1)',
+    'example.com/hook',
+    'https://',
+    'https://user:password@example.com/',
+    'https://example.com/#fragment',
+    'https://exa mple.com/',
+  ])('such as %s has a fault', (url) => expect(faultOfUrl(url)).toMatch(/^must/));
+
+  it.each([
+    '127.0.0.1',
+    '2130706433',
+    '0x7f.1',
+    '0177.0.0.1',
+    '127.1',
+    '[::1]',
+    '[::ffff:7f00:1]',
+    '0',
+    '169.254.169.254',
+  ])('whose host is %s is refused, however it is spelled', async (host) => {
+    expect(await refusalOfTarget(`http://${host}/`)).toContain('not on the public internet');
+    await expect(careful.send(call(`http://${host}:${receiver.port}/`), signal)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: expect.stringContaining('not on the public internet'),
+    });
+    expect(receiver.calls).toEqual([]);
+  });
+
+  it('whose name leads to a private address is refused; one that leads nowhere is not', async () => {
+    names.set('inside.test', ['10.0.0.1']);
+    expect(await refusalOfTarget('https://inside.test/')).toBe(
+      'inside.test leads to 10.0.0.1, which is not on the public internet (private)',
+    );
+    expect(await refusalOfTarget('https://nowhere.test/')).toBeNull();
+  });
+
+  it('whose name has changed its mind is refused when it is connected to', async () => {
+    names.set('rebinding.test', ['8.8.8.8', '127.0.0.1']);
+    expect(await refusalOfTarget('http://rebinding.test/')).toBeNull();
+    await expect(careful.send(call(`http://rebinding.test:${receiver.port}/`), signal)).rejects.toMatchObject({
+      customerMessage: expect.stringContaining('127.0.0.1, which is not on the public internet'),
+    });
+    expect(receiver.calls).toEqual([]);
+  });
+
+  it('of a private address is called where the operator allows it', async () => {
+    names.set('inside.test', ['127.0.0.1']);
+    await free.send(call(`http://127.0.0.1:${receiver.port}/a?b=c`), signal);
+    expect(receiver.calls.map(({ path }) => path)).toEqual(['/a?b=c']);
+  });
+});
+
+describe('a call', () => {
+  it('carries its id, the time, and a signature over the time and the body', async () => {
+    const sent = call(receiver.url);
+    await free.send(sent, signal);
+    const { headers, body } = receiver.calls[0]!;
+    expect(body).toBe(sent.body);
+    expect(headers).toMatchObject({
+      'content-type': 'application/json',
+      'cloudyard-id': sent.id,
+      'cloudyard-timestamp': String(Date.parse('2026-11-20T10:00:00Z') / 1000),
+    });
+    const expected = createHmac('sha256', sent.secret)
+      .update(`${headers['cloudyard-timestamp']}.${body}`)
+      .digest('hex');
+    expect(headers['cloudyard-signature']).toBe(`v1=${expected}`);
+  });
+
+  it.each([
+    [201, true, null],
+    [204, true, null],
+    [301, false, true],
+    [307, false, true],
+    [400, false, true],
+    [404, false, true],
+    [410, false, false],
+    [500, false, true],
+  ])('that is answered %i is taken: %s, and tried again: %s', async (status, taken, retryable) => {
+    receiver.answer((response) => response.writeHead(status, { location: receiver.url }).end());
+    const sending = free.send(call(receiver.url), signal);
+    if (taken) expect((await sending).answer).toBe(`answered ${status}`);
+    else
+      await expect(sending).rejects.toMatchObject({ retryable, customerMessage: expect.stringContaining(`${status}`) });
+    expect(receiver.calls).toHaveLength(1);
+  });
+
+  it('keeps only the beginning of an answer, and only what can be stored', async () => {
+    receiver.answer((response) => response.writeHead(200).end(`\0a\r\nb${'x'.repeat(1_000_000)}`));
+    const { answer } = await free.send(call(receiver.url), signal);
+    expect(answer).toMatch(/^answered 200: a bx+$/);
+    expect(answer.length).toBeLessThanOrEqual(500);
+  });
+
+  it('that nobody answers is given up, and so is one that the process has no more time for', async () => {
+    receiver.answer(() => undefined);
+    const over = new AbortController();
+    setTimeout(() => over.abort(), 100);
+    await expect(free.send(call(receiver.url), over.signal)).rejects.toMatchObject({ retryable: true });
+    const began = performance.now();
+    await expect(free.send(call(receiver.url), signal)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: 'no answer within 10 s',
+    });
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+
+  it('to a name that does not resolve is tried again', async () => {
+    await expect(careful.send(call('http://nowhere.test/'), signal)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: expect.stringContaining('nowhere.test'),
+    });
+  });
+});

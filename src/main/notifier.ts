@@ -1,0 +1,67 @@
+/**
+ * The part of every process that tells clients of things: servers, workers and stand-bys alike, whichever is there. It
+ * has job slots of its own, so that a webhook which hangs keeps no share waiting.
+ */
+import type { DriverStatus } from '../platform/driver-status.ts';
+import type { Logger } from '../platform/log.ts';
+import type { Settings } from '../platform/settings.ts';
+import { alertJob } from '../quota/crossings.ts';
+import { createDeliveries } from '../resources/notifications/reconcile.ts';
+import type { Deliveries, DeliveryDrivers } from '../resources/notifications/reconcile.ts';
+import { deliverJob } from '../resources/notifications/store.ts';
+import { startWorker } from '../tasks/worker.ts';
+import type { Job } from '../tasks/worker.ts';
+import type { Database } from './database.ts';
+import { createDeliveryDrivers } from './drivers.ts';
+import type { Closing } from './run.ts';
+import type { Services } from './services.ts';
+
+/** Messages that a process sends at once. */
+const concurrency = 8;
+
+/** Starts to send, and returns what the drivers say. */
+export async function startNotifier(deps: {
+  settings: Settings;
+  database: Database;
+  services: Services;
+  log: Logger;
+  closing: Closing;
+}): Promise<Record<string, DriverStatus>> {
+  const { settings, database, services, log, closing } = deps;
+  const { clock, tasks, metrics } = services;
+  const db = database.connect('cloudyard notifier', concurrency + 3);
+  metrics.watchDatabase('notifier', db);
+  const drivers = createDeliveryDrivers(settings, clock);
+  const deliveries = createDeliveries({ db, clock, log, drivers, secretOf: services.webhooks.secretOf });
+  const notifier = await startWorker({
+    db,
+    clock,
+    tasks,
+    log,
+    regionIds: [],
+    concurrency,
+    sweepSeconds: settings.sweepSeconds,
+    reconcilers: [],
+    jobs: createJobs(services, deliveries),
+    driverStatus: () => [drivers.email.status(), drivers.webhook.status()],
+    onDriverError: metrics.countDriverError,
+    duties: [
+      { seconds: 300, work: deliveries.requeueLost },
+      { seconds: 3600, work: services.webhooks.reencrypt },
+    ],
+  });
+  closing.push(notifier.stop);
+  return statusByChannel(drivers);
+}
+
+/** Every job that is not about a region: one line each. */
+export function createJobs({ thresholds }: Pick<Services, 'thresholds'>, deliveries: Deliveries): Record<string, Job> {
+  return {
+    [alertJob]: ({ client_id }) => thresholds.tell(Number(client_id)),
+    [deliverJob]: ({ id }, shutdown) => deliveries.deliver(String(id), shutdown),
+  };
+}
+
+function statusByChannel({ email, webhook }: DeliveryDrivers): Record<string, DriverStatus> {
+  return { 'e-mail': email.status(), webhooks: webhook.status() };
+}

@@ -1,0 +1,85 @@
+/**
+ * The audit: are the counters what the rows say?
+ *
+ * Each resource says in SQL what its rows use (`UsageOfRows`, one line a resource in main/services.ts). Comparing is one
+ * statement, so it sees one instant, also while servers work. Repairing locks the counters that differ and then counts
+ * anew: whoever changes rows of a counter changes the counter in the same transaction, so it has either committed by then,
+ * and is counted, or it waits for the counter, and adds to what was repaired.
+ */
+import { transaction } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+import type { Kind } from './kinds.ts';
+import type { Quota } from './quota.ts';
+
+/** SQL: rows of (client_id, region_id, kind, amount), what the rows of one resource use; a kind may come in many rows. */
+export type UsageOfRows = string;
+
+/** A counter that is not what the rows say. */
+export interface Drift {
+  clientId: number;
+  regionId: number;
+  kind: Kind;
+  counted: number;
+  inRows: number;
+}
+
+export type QuotaAudit = ReturnType<typeof createQuotaAudit>;
+
+export function createQuotaAudit(db: Db, quota: Quota, resources: UsageOfRows[]) {
+  const used = `select client_id, region_id, kind, sum(amount)::bigint as amount
+    from (${resources.join('\nunion all\n')}) as rows (client_id, region_id, kind, amount)
+    group by client_id, region_id, kind`;
+
+  const find = async (on: Db | Tx): Promise<Drift[]> => {
+    const { rows } = await on.$client.query<Drift>(
+      `select client_id as "clientId", region_id as "regionId", kind,
+              coalesce(c.usage, 0) as counted, coalesce(u.amount, 0) as "inRows"
+       from quota_counters c full join (${used}) u using (client_id, region_id, kind)
+       where coalesce(c.usage, 0) <> coalesce(u.amount, 0)
+       order by client_id, region_id, kind collate "C"`,
+    );
+    return rows;
+  };
+
+  return {
+    /** The counters that differ from the rows, as of one instant. */
+    find: () => find(db),
+
+    /** Sets those counters right, whatever goes on meanwhile, and returns them as they were. */
+    async repair(): Promise<Drift[]> {
+      const suspects = await find(db);
+      if (suspects.length === 0) return [];
+      return transaction(db, async (tx) => {
+        await lock(tx, suspects);
+        const isLocked = new Set(suspects.map(keyOf));
+        const drifted = (await find(tx)).filter((drift) => isLocked.has(keyOf(drift)));
+        for (const drift of drifted) await quota.correct(tx, drift, { [drift.kind]: drift.inRows });
+        return drifted;
+      });
+    },
+  };
+}
+
+/** Locks the counters in the order in which everybody does; one that is not there is made, or nothing would be locked. */
+async function lock(tx: Tx, counters: Drift[]): Promise<void> {
+  const values = [
+    counters.map(({ clientId }) => clientId),
+    counters.map(({ regionId }) => regionId),
+    counters.map(({ kind }) => kind),
+  ];
+  const given = 'unnest($1::int[], $2::int[], $3::text[]) as g (client_id, region_id, kind)';
+  await tx.$client.query(
+    `insert into quota_counters (client_id, region_id, kind) select * from ${given}
+     order by 1, 2, 3 on conflict do nothing`,
+    values,
+  );
+  await tx.$client.query(
+    `select from quota_counters join ${given} using (client_id, region_id, kind)
+     order by client_id, region_id, kind for update of quota_counters`,
+    values,
+  );
+}
+
+function keyOf({ clientId, regionId, kind }: Drift): string {
+  return `${clientId} ${regionId} ${kind}`;
+}

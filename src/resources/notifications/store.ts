@@ -1,0 +1,120 @@
+/** SQL of notifications and their deliveries, and of the jobs that send them. */
+import { and, asc, desc, eq, inArray } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { clients } from '../clients/table.ts';
+import { webhooks } from '../webhooks/table.ts';
+import type { ListNotifications } from './schema.ts';
+import { notificationDeliveries as deliveries, notifications } from './table.ts';
+
+export type NotificationRow = typeof notifications.$inferSelect;
+export type DeliveryRow = typeof deliveries.$inferSelect;
+export type NewDelivery = typeof deliveries.$inferInsert;
+
+/** The job that makes an attempt; it carries the delivery's id. */
+export const deliverJob = 'deliver';
+
+export async function insert(tx: Tx, notification: NotificationRow): Promise<void> {
+  await tx.insert(notifications).values(notification);
+}
+
+export async function insertDeliveries(tx: Tx, rows: NewDelivery[]): Promise<void> {
+  if (rows.length > 0) await tx.insert(deliveries).values(rows);
+}
+
+/** Where the messages of a client go. Its webhooks cannot be deleted before this transaction ends. */
+export async function receivers(
+  tx: Tx,
+  clientId: number,
+): Promise<{ emails: string[]; webhooks: { id: string; url: string }[] }> {
+  const [client] = await tx.select({ emails: clients.emails }).from(clients).where(eq(clients.id, clientId));
+  const found = await tx
+    .select({ id: webhooks.id, url: webhooks.url })
+    .from(webhooks)
+    .where(eq(webhooks.clientId, clientId))
+    .orderBy(asc(webhooks.createdAt), asc(webhooks.id))
+    .for('key share');
+  return { emails: client?.emails ?? [], webhooks: found };
+}
+
+const addJob = prepared(
+  'delivery_enqueue',
+  `select 1 from unnest($1::text[]) as d (id), graphile_worker.add_job('${deliverJob}', json_build_object('id', d.id),
+     queue_name => '${deliverJob}:' || d.id, job_key => '${deliverJob}:' || d.id,
+     run_at => now() + $2::float8 * interval '1 second')`,
+);
+
+/** Asks for an attempt, now or after some seconds; instead of the one that was asked for before. */
+export async function requestAttempts(on: Db | Tx, ids: string[], afterSeconds = 0): Promise<void> {
+  if (ids.length > 0) await addJob(on, ids, afterSeconds);
+}
+
+const lost = prepared<{ id: string }>(
+  'delivery_lost',
+  `select id from notification_deliveries d where state = 'pending' and next_attempt_at < $1
+     and not exists (select from graphile_worker.jobs j where j.key = '${deliverJob}:' || d.id
+                     and (j.attempts < j.max_attempts or j.locked_at is not null))`,
+);
+
+/** Deliveries that were due before `before` and that no job is there for. */
+export async function withoutJob(db: Db, before: Date): Promise<string[]> {
+  return (await lost(db, before)).map(({ id }) => id);
+}
+
+export async function list(
+  db: Db,
+  clientId: number,
+  filter: ListNotifications,
+): Promise<{ count: number; rows: NotificationRow[] }> {
+  const mine = eq(notifications.clientId, clientId);
+  const [rows, count] = await Promise.all([
+    db
+      .select()
+      .from(notifications)
+      .where(mine)
+      .orderBy(desc(notifications.createdAt), desc(notifications.id))
+      .limit(filter.limit ?? 100)
+      .offset(filter.offset ?? 0),
+    db.$count(notifications, mine),
+  ]);
+  return { count, rows };
+}
+
+export async function find(db: Db | Tx, clientId: number, id: string): Promise<NotificationRow | null> {
+  const [row] = await db
+    .select()
+    .from(notifications)
+    .where(and(eq(notifications.id, id), eq(notifications.clientId, clientId)));
+  return row ?? null;
+}
+
+export async function deliveriesOf(db: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {
+  if (notificationIds.length === 0) return [];
+  return db
+    .select()
+    .from(deliveries)
+    .where(inArray(deliveries.notificationId, notificationIds))
+    .orderBy(asc(deliveries.channel), asc(deliveries.target), asc(deliveries.id));
+}
+
+/** A delivery with its message. */
+export async function load(
+  db: Db,
+  id: string,
+): Promise<{ delivery: DeliveryRow; notification: NotificationRow } | null> {
+  const [row] = await db
+    .select({ delivery: deliveries, notification: notifications })
+    .from(deliveries)
+    .innerJoin(notifications, eq(notifications.id, deliveries.notificationId))
+    .where(eq(deliveries.id, id));
+  return row ?? null;
+}
+
+export async function lock(tx: Tx, id: string): Promise<DeliveryRow | null> {
+  const [row] = await tx.select().from(deliveries).where(eq(deliveries.id, id)).for('update');
+  return row ?? null;
+}
+
+export async function update(tx: Tx, id: string, changes: Partial<DeliveryRow>): Promise<void> {
+  await tx.update(deliveries).set(changes).where(eq(deliveries.id, id));
+}

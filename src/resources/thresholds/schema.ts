@@ -1,0 +1,63 @@
+/** The notification threshold: interface.md 2.2 and 4.12, contract/quotas.md. */
+import { Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { IntegerId, Nullable } from '../../http/shapes.ts';
+import { defaultThreshold } from '../../quota/crossings.ts';
+import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
+import type { Kind } from '../../quota/kinds.ts';
+
+export const ClientPath = Type.Object({ client_id: IntegerId });
+
+/** The contract's bound of a limit. JSON cannot tell it from its neighbours; what counters hold is far below. */
+const maxLimit = 9_223_372_036_854_776_000;
+
+const Figure = Type.Object(
+  { limit: Type.Integer({ minimum: 0, maximum: maxLimit }), usage: Type.Integer({ minimum: 0 }) },
+  { additionalProperties: false },
+);
+export type Figure = Static<typeof Figure>;
+
+const figures = (kinds: Kind[]) =>
+  Object.fromEntries(
+    kinds.flatMap((kind) => [
+      [`${kind}_limit`, Type.Optional(Figure)],
+      [`${kind}_usage`, Type.Optional(Figure)],
+    ]),
+  );
+
+const GlobalFigures = Type.Object(figures(globalKinds), { additionalProperties: false });
+const RegionalFigures = Type.Object(
+  { region_id: IntegerId, region_name: Type.String(), ...(figures(regionalKinds) as Record<string, TSchema>) },
+  { additionalProperties: false },
+);
+
+/** What a message tells: the kinds that reached the threshold. */
+export const QuotasMessage = Type.Object(
+  { global_quotas: GlobalFigures, regional_quotas: Type.Array(RegionalFigures, { maxItems: 1000 }) },
+  { additionalProperties: false },
+);
+export interface QuotasMessage {
+  global_quotas: Record<string, Figure>;
+  regional_quotas: Record<string, Figure | number | string>[];
+}
+
+const Percent = Type.Integer({ minimum: 1, maximum: 100, default: defaultThreshold });
+
+/** `last_message` and `last_sending` are checked and not obeyed: they are what was really sent, and when. */
+export const SetThreshold = Type.Object(
+  {
+    threshold: Type.Optional(Percent),
+    last_message: Type.Optional(Nullable(QuotasMessage)),
+    last_sending: Type.Optional(Nullable(Type.String({ format: 'date-time' }))),
+  },
+  { additionalProperties: false },
+);
+export type SetThreshold = { threshold?: number };
+
+export const Threshold = Type.Object({
+  client_id: Type.Integer(),
+  threshold: Type.Integer(),
+  last_message: Nullable(Type.Unsafe<QuotasMessage>(QuotasMessage)),
+  last_sending: Nullable(Type.String({ format: 'date-time' })),
+});
+export type Threshold = Static<typeof Threshold>;

@@ -1,0 +1,77 @@
+/**
+ * The threshold of a client, and the message that tells of what reached it. What reaches it is noticed by the counters
+ * themselves (src/quota/crossings.ts); `tell` runs when the grouping window of the first crossing has ended.
+ */
+import type { RequestContext } from '../../authz/actor.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { withZone } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Db } from '../../platform/db.ts';
+import { defaultThreshold } from '../../quota/crossings.ts';
+import type { Quota } from '../../quota/quota.ts';
+import type { Clients } from '../clients/service.ts';
+import type { Notifications } from '../notifications/service.ts';
+import type { Regions } from '../regions/service.ts';
+import { quotasMessage, thresholdMessage } from './desired.ts';
+import type { QuotasMessage, SetThreshold, Threshold } from './schema.ts';
+
+export interface ThresholdsDeps {
+  db: Db;
+  clock: Clock;
+  quota: Quota;
+  idempotency: Idempotency;
+  clients: Clients;
+  regions: Regions;
+  notifications: Notifications;
+}
+
+export type Thresholds = ReturnType<typeof createThresholds>;
+
+export function createThresholds(deps: ThresholdsDeps) {
+  const { db, clock } = deps;
+  const { crossings } = deps.quota;
+  const nameOf = (regionId: number) => deps.regions.get(regionId)?.name ?? `region ${regionId}`;
+
+  const get = async (clientId: number): Promise<Threshold> => {
+    await deps.clients.require(clientId);
+    const row = await crossings.threshold(db, clientId);
+    return {
+      client_id: clientId,
+      threshold: row?.threshold ?? defaultThreshold,
+      last_message: (row?.lastMessage ?? null) as QuotasMessage | null,
+      last_sending: withZone(row?.lastSending ?? null),
+    };
+  };
+
+  return {
+    /** What is in force: the default where nothing was set. */
+    get,
+
+    async set(context: RequestContext, clientId: number, body: SetThreshold): Promise<Threshold> {
+      await deps.clients.require(clientId);
+      const { threshold = defaultThreshold } = body;
+      await deps.idempotency.mutate(db, context, (tx) => crossings.setThreshold(tx, clientId, threshold));
+      return get(clientId);
+    },
+
+    /** Back to the default; what was last sent is forgotten here, and stays among the notifications. */
+    async delete(context: RequestContext, clientId: number): Promise<void> {
+      await deps.clients.require(clientId);
+      await deps.idempotency.mutate(db, context, (tx) => crossings.setThreshold(tx, clientId, null));
+    },
+
+    /** Tells a client of all that crossed since it was last told; nothing when that is nothing. */
+    async tell(clientId: number): Promise<void> {
+      const { name } = await deps.clients.get(clientId);
+      await transaction(db, async (tx) => {
+        const found = await crossings.take(tx, clientId);
+        if (found.length === 0) return;
+        const threshold = (await crossings.threshold(tx, clientId))?.threshold ?? defaultThreshold;
+        const message = thresholdMessage({ id: clientId, name, threshold }, found, nameOf);
+        await deps.notifications.issue(tx, message);
+        await crossings.noteMessage(tx, clientId, quotasMessage(found, nameOf), clock.now());
+      });
+    },
+  };
+}

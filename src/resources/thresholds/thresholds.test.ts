@@ -1,0 +1,301 @@
+/** The threshold through the API, and what reaches it: every crossing is told once, with those of its window. */
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Configuration } from '../../main/services.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Kind } from '../../quota/kinds.ts';
+
+const twoRegions = (shipped: Configuration): Configuration => {
+  const [first] = shipped.regions;
+  return { ...shipped, regions: [first!, { ...first!, id: 2, display_name: 'far', vip_range: '127.65.0.0/16' }] };
+};
+const cloud = useCloudyard({ configuration: twoRegions, notificationWindowSeconds: 1, audit: false });
+const { stringify } = JSON;
+
+type Client = Awaited<ReturnType<typeof cloud.newClient>>;
+const path = (client: Client) => `/cloud/v2/client_quotas/${client.clientId}/notification_threshold`;
+const put = (client: Client, body?: unknown) => cloud.request('PUT', path(client), body, client);
+const limit = (client: Client, limits: object) =>
+  cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, ...limits });
+
+type Amounts = Partial<Record<Kind, number>>;
+const reserve = (client: Client, amounts: Amounts, regionId = 1) =>
+  transaction(cloud.db, (tx) => cloud.services.quota.reserve(tx, { clientId: client.clientId, regionId }, amounts));
+const release = (client: Client, amounts: Amounts) =>
+  transaction(cloud.db, (tx) => cloud.services.quota.release(tx, { clientId: client.clientId, regionId: 1 }, amounts));
+
+async function feed(client: Client) {
+  return (await cloud.get(`/cloudyard/v1/clients/${client.clientId}/notifications`, client)).body.results;
+}
+
+/** Until no message is on its way. */
+async function settled(client: Client): Promise<void> {
+  const waiting = `select from graphile_worker.jobs where key = $1`;
+  await expect
+    .poll(async () => (await cloud.db.$client.query(waiting, [`quota_alert:${client.clientId}`])).rowCount, {
+      timeout: 15_000,
+    })
+    .toBe(0);
+}
+
+async function told(client: Client): Promise<string[][]> {
+  await settled(client);
+  const kinds = (data: Record<string, object> & { regional_quotas: object[] }) => [
+    ...Object.keys(data['global_quotas']!),
+    ...data.regional_quotas.flatMap((region) => Object.keys(region)),
+  ];
+  return (await feed(client))
+    .map(({ data }: { data: never }) => kinds(data).filter((key) => key.endsWith('_usage')))
+    .reverse();
+}
+
+async function limited(limits: object = { volume_count_limit: 10 }): Promise<Client> {
+  const client = await cloud.newClient();
+  await limit(client, limits);
+  return client;
+}
+
+describe('the threshold', () => {
+  it('is 80 where nothing was set, and nothing was sent', async () => {
+    const client = await cloud.newClient();
+    const { clientId } = client;
+    const fallback = { client_id: clientId, threshold: 80, last_message: null, last_sending: null };
+    expect(await cloud.get(path(client), client)).toMatchObject({ status: 200, body: fallback });
+    expect(await put(client, { threshold: 100 })).toMatchObject({ status: 200, body: { ...fallback, threshold: 100 } });
+    expect((await cloud.get(path(client), client)).body).toEqual({ ...fallback, threshold: 100 });
+    expect(await put(client, { threshold: 1, last_sending: null, last_message: null })).toMatchObject({
+      status: 200,
+      body: { threshold: 1 },
+    });
+    expect(await put(client, {})).toMatchObject({ status: 200, body: fallback });
+    await put(client, { threshold: 50 });
+    expect((await cloud.delete(path(client), client)).status).toBe(204);
+    expect((await cloud.delete(path(client), client)).status).toBe(204);
+    expect((await cloud.get(path(client), client)).body).toEqual(fallback);
+  });
+
+  it('takes what was sent before, in its shape, and does not obey it', async () => {
+    const client = await cloud.newClient();
+    const last_message = {
+      global_quotas: { project_count_limit: { limit: 5, usage: 4 }, keypair_count_usage: { limit: 0, usage: 0 } },
+      regional_quotas: [
+        { region_id: 1, region_name: 'local', sfs_count_limit: { limit: 9_223_372_036_854_776_000, usage: 4 } },
+      ],
+    };
+    const answer = await put(client, { threshold: 70, last_message, last_sending: '2026-11-20T10:00:00Z' });
+    expect(answer).toMatchObject({ status: 200, body: { threshold: 70, last_message: null, last_sending: null } });
+  });
+
+  it.each([
+    [{ threshold: 0 }, 'threshold'],
+    [{ threshold: 101 }, 'threshold'],
+    [{ threshold: -1 }, 'threshold'],
+    [{ threshold: '80' }, 'threshold'],
+    [{ threshold: null }, 'threshold'],
+    [{ threshold: 80.5 }, 'threshold'],
+    [{ threshold: true }, 'threshold'],
+    [{ treshold: 80 }, 'treshold'],
+    [{ last_sending: 'yesterday' }, 'last_sending'],
+    [{ last_sending: 5 }, 'last_sending'],
+    [{ last_message: 'hello' }, 'last_message'],
+    [{ last_message: { global_quotas: {} } }, 'last_message.regional_quotas'],
+    [{ last_message: { global_quotas: [], regional_quotas: [] } }, 'last_message.global_quotas'],
+    [{ last_message: { global_quotas: {}, regional_quotas: {} } }, 'last_message.regional_quotas'],
+    [
+      { last_message: { global_quotas: {}, regional_quotas: [{ region_id: 1 }] } },
+      'last_message.regional_quotas.0.region_name',
+    ],
+    [
+      { last_message: { global_quotas: { sfs_count_usage: { limit: 1, usage: 1 } }, regional_quotas: [] } },
+      'last_message.global_quotas.sfs_count_usage',
+    ],
+    [
+      { last_message: { global_quotas: { project_count_usage: 5 }, regional_quotas: [] } },
+      'last_message.global_quotas.project_count_usage',
+    ],
+    [
+      { last_message: { global_quotas: { project_count_usage: { limit: -1, usage: 1 } }, regional_quotas: [] } },
+      'last_message.global_quotas.project_count_usage.limit',
+    ],
+    [
+      { last_message: { global_quotas: { project_count_usage: { limit: 1 } }, regional_quotas: [] } },
+      'last_message.global_quotas.project_count_usage.usage',
+    ],
+  ])('refuses %j, naming %s', async (body, field) => {
+    const client = await cloud.newClient();
+    const answer = await put(client, body);
+    expect([answer.status, answer.body.errors?.map(({ path }: { path: string }) => path)]).toEqual([400, [field]]);
+    expect((await cloud.get(path(client), client)).body.threshold).toBe(80);
+  });
+
+  it('refuses no body, names every fault, and knows no other client', async () => {
+    const client = await cloud.newClient();
+    expect((await put(client)).status).toBe(400);
+    expect((await put(client, [])).status).toBe(400);
+    const both = await put(client, { threshold: 0, last_sending: 1 });
+    expect(both.body.errors.map(({ path }: { path: string }) => path)).toEqual(['threshold', 'last_sending']);
+    const other = await cloud.newClient();
+    expect((await cloud.get(path(client), other)).status).toBe(404);
+    expect((await cloud.request('PUT', path(client), { threshold: 5 }, other)).status).toBe(404);
+    expect((await cloud.request('PUT', path(client), { threshold: 55 })).body.threshold).toBe(55);
+    expect((await cloud.get('/cloud/v2/client_quotas/987654/notification_threshold')).status).toBe(404);
+    expect((await cloud.get('/cloud/v2/client_quotas/x/notification_threshold')).status).toBe(400);
+    const reader = await cloud.newToken(client.clientId, 'reader');
+    expect((await cloud.request('PUT', path(client), {}, { token: reader })).status).toBe(403);
+  });
+});
+
+describe('a crossing', () => {
+  it('is told when the usage reaches the threshold from below, and again only after it fell below', async () => {
+    const client = await limited();
+    await reserve(client, { volume_count: 7 });
+    expect(await told(client)).toEqual([]);
+    await reserve(client, { volume_count: 1 });
+    expect(await told(client)).toEqual([['volume_count_usage']]);
+    await reserve(client, { volume_count: 1 });
+    await release(client, { volume_count: 1 });
+    await reserve(client, { volume_count: 2 });
+    expect(await told(client)).toHaveLength(1);
+    await release(client, { volume_count: 3 });
+    await reserve(client, { volume_count: 3 });
+    expect(await told(client)).toHaveLength(2);
+  });
+
+  it('shows in the threshold, with both keys of each kind, and in the feed although nobody can be reached', async () => {
+    const client = await limited();
+    await reserve(client, { volume_count: 9 });
+    await settled(client);
+    const figure = { limit: 10, usage: 9 };
+    const message = {
+      global_quotas: {},
+      regional_quotas: [{ region_id: 1, region_name: 'local', volume_count_limit: figure, volume_count_usage: figure }],
+    };
+    const { body } = await cloud.get(path(client), client);
+    expect(body).toEqual({
+      client_id: client.clientId,
+      threshold: 80,
+      last_message: message,
+      last_sending: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    });
+    expect(await feed(client)).toEqual([
+      {
+        id: expect.any(String),
+        type: 'quota_threshold',
+        client_id: client.clientId,
+        created_at: body.last_sending,
+        subject: expect.stringContaining('has reached 80 % of volumes'),
+        data: { threshold: 80, ...message },
+        deliveries: [],
+      },
+    ]);
+    // What it answered may be sent back.
+    expect((await put(client, { ...body, client_id: undefined })).status).toBe(200);
+  });
+
+  it('is one message with the others of its window, of all regions and global ones', async () => {
+    const client = await limited({ volume_count_limit: 10, volume_size_limit: 100 });
+    const far = { region_id: 2, image_count_limit: 2 };
+    await limit(client, far);
+    await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { keypair_count_limit: 1 });
+    await reserve(client, { volume_count: 8, volume_size: 80 });
+    await reserve(client, { image_count: 2 }, 2);
+    await reserve(client, { keypair_count: 1 }, 0);
+    expect(await told(client)).toEqual([
+      ['keypair_count_usage', 'volume_count_usage', 'volume_size_usage', 'image_count_usage'],
+    ]);
+    const [{ data, subject }] = await feed(client);
+    expect(data.regional_quotas.map(({ region_name }: { region_name: string }) => region_name)).toEqual([
+      'local',
+      'far',
+    ]);
+    expect(subject).toContain('4 quotas');
+  });
+
+  it('is also that of a limit that is lowered, and of a threshold', async () => {
+    const client = await limited();
+    await reserve(client, { volume_count: 5 });
+    await limit(client, { volume_count_limit: 6 });
+    expect(await told(client)).toHaveLength(1);
+    await limit(client, { volume_count_limit: 2 });
+    expect(await told(client)).toHaveLength(1);
+    await limit(client, { volume_count_limit: 100 });
+    await limit(client, { volume_count_limit: 0 });
+    expect(await told(client)).toHaveLength(2);
+    await limit(client, { volume_count_limit: 10 });
+    await put(client, { threshold: 51 });
+    expect(await told(client)).toHaveLength(2);
+    await put(client, { threshold: 50 });
+    expect(await told(client)).toHaveLength(3);
+    await put(client, { threshold: 40 });
+    expect(await told(client)).toHaveLength(3);
+    await cloud.delete(path(client), client);
+    await put(client, { threshold: 50 });
+    expect(await told(client)).toHaveLength(4);
+  });
+
+  it('is not that of nothing: a limit of zero is reached by what is in use', async () => {
+    const client = await limited({ volume_count_limit: 0 });
+    await put(client, { threshold: 2 });
+    await limit(client, { image_count_limit: 0 });
+    expect(await told(client)).toEqual([]);
+  });
+
+  it('of 2 % and of 100 % are exact', async () => {
+    const client = await limited({ volume_size_limit: 1000 });
+    await put(client, { threshold: 100 });
+    await reserve(client, { volume_size: 999 });
+    expect(await told(client)).toEqual([]);
+    await reserve(client, { volume_size: 1 });
+    expect(await told(client)).toHaveLength(1);
+    const other = await limited({ volume_size_limit: 1000 });
+    await put(other, { threshold: 2 });
+    await reserve(other, { volume_size: 19 });
+    expect(await told(other)).toEqual([]);
+    await reserve(other, { volume_size: 1 });
+    expect(await told(other)).toHaveLength(1);
+  });
+
+  it('that is rolled back is not told', async () => {
+    const client = await limited();
+    await transaction(cloud.db, async (tx) => {
+      await cloud.services.quota.reserve(tx, { clientId: client.clientId, regionId: 1 }, { volume_count: 9 });
+      throw new Error('a crash');
+    }).catch(() => undefined);
+    expect(await told(client)).toEqual([]);
+    await expect(reserve(client, { volume_count: 11 })).rejects.toMatchObject({ code: 'QuotaExceeded' });
+    expect(await told(client)).toEqual([]);
+  });
+
+  it('of fifty at once is told once, with the figures of the end', async () => {
+    const client = await limited({ volume_count_limit: 50 });
+    await Promise.all(Array.from({ length: 50 }, () => reserve(client, { volume_count: 1 })));
+    expect(await told(client)).toEqual([['volume_count_usage']]);
+    const [{ data }] = await feed(client);
+    expect(data.regional_quotas[0].volume_count_usage).toEqual({ limit: 50, usage: 50 });
+  });
+
+  it('that fell below before its window ended is told with the figures that it had', async () => {
+    const client = await limited();
+    await reserve(client, { volume_count: 8 });
+    await release(client, { volume_count: 8 });
+    expect(await told(client)).toHaveLength(1);
+    const [{ data }] = await feed(client);
+    expect(data.regional_quotas[0].volume_count_usage).toEqual({ limit: 10, usage: 8 });
+  });
+
+  it('is seen by whoever reserves while the threshold is lowered', async () => {
+    for (let round = 0; round < 8; round++) {
+      const client = await limited();
+      await reserve(client, { volume_count: 4 });
+      await Promise.all([put(client, { threshold: 50 }), reserve(client, { volume_count: 1 })]);
+      expect([round, await told(client)]).toEqual([round, [['volume_count_usage']]]);
+    }
+  }, 60_000);
+
+  it('of a real resource is told, too', async () => {
+    const client = await limited({ subnet_count_limit: 2, network_count_limit: 2 });
+    await cloud.post(`/cloud/v1/networks/${client.projectId}/1`, { name: 'another' }, client);
+    expect(await told(client)).toEqual([['network_count_usage']]);
+    expect(stringify(await feed(client))).toContain('"network_count_limit":{"limit":2,"usage":2}');
+  });
+});

@@ -1,0 +1,66 @@
+/** SQL of webhooks. Secrets are ciphertext here. */
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import type { Db, Tx } from '../../platform/db.ts';
+import { clients } from '../clients/table.ts';
+import { webhooks } from './table.ts';
+
+export type WebhookRow = Omit<typeof webhooks.$inferSelect, 'secret'>;
+export type NewWebhookRow = typeof webhooks.$inferInsert;
+
+const { id, clientId, url, createdAt } = webhooks;
+const shown = { id, clientId, url, createdAt };
+
+/** Whoever adds one to a client waits here, so that the count holds. */
+export async function countUnderLock(tx: Tx, client: number): Promise<number> {
+  await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, client)).for('no key update');
+  return tx.$count(webhooks, eq(webhooks.clientId, client));
+}
+
+export async function insert(tx: Tx, webhook: NewWebhookRow): Promise<void> {
+  await tx.insert(webhooks).values(webhook);
+}
+
+export async function list(db: Db, client: number): Promise<WebhookRow[]> {
+  return db.select(shown).from(webhooks).where(eq(clientId, client)).orderBy(asc(createdAt), asc(id));
+}
+
+const one = (client: number, webhookId: string) => and(eq(id, webhookId), eq(clientId, client));
+
+export async function find(db: Db, client: number, webhookId: string): Promise<WebhookRow | null> {
+  const [row] = await db.select(shown).from(webhooks).where(one(client, webhookId));
+  return row ?? null;
+}
+
+/** False when there is none. */
+export async function remove(tx: Tx, client: number, webhookId: string): Promise<boolean> {
+  const removed = await tx.delete(webhooks).where(one(client, webhookId)).returning({ id });
+  return removed.length > 0;
+}
+
+export interface Secret {
+  id: string;
+  secret: Buffer;
+}
+
+const secret = { id, secret: webhooks.secret };
+
+export async function secretOf(db: Db, webhookId: string): Promise<Buffer | null> {
+  const [row] = await db.select(secret).from(webhooks).where(eq(id, webhookId));
+  return row?.secret ?? null;
+}
+
+const pageSize = 100;
+
+/** The next ones of all clients, in the order of their ids. */
+export async function secretsAfter(db: Db, after: string | null): Promise<Secret[]> {
+  return db
+    .select(secret)
+    .from(webhooks)
+    .where(after === null ? sql`true` : gt(id, after))
+    .orderBy(asc(id))
+    .limit(pageSize);
+}
+
+export async function replaceSecret(db: Db, webhookId: string, ciphertext: Buffer): Promise<void> {
+  await db.update(webhooks).set({ secret: ciphertext }).where(eq(id, webhookId));
+}

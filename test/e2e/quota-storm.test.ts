@@ -1,0 +1,188 @@
+/**
+ * Random operations of many clients at once, with small limits, on processes that are killed again and again: at every
+ * instant counters equal rows, and no limit is passed. TEST_STORM_OPERATIONS sets how many operations.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { configurationFiles, createServices, readConfiguration } from '../../src/main/services.ts';
+import type { Services } from '../../src/main/services.ts';
+import { root } from '../../src/main/root.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { connect, isUnavailable, transaction } from '../../src/platform/db.ts';
+import { createKeyring } from '../../src/platform/encryption.ts';
+import { silentLogger } from '../../src/platform/log.ts';
+import { readSettings } from '../../src/platform/settings.ts';
+import type { HttpAnswer } from '../http-client.ts';
+import { openYard, until } from '../processes.ts';
+import type { Running, Yard } from '../processes.ts';
+
+const operations = Number(process.env['TEST_STORM_OPERATIONS'] ?? 400);
+const clients = 64;
+const betweenKillsMs = 2500;
+const limits = { sfs_count: 3, sfs_size: 7, network_count: 3, subnet_count: 3, secret_count: 2, loadbalancer_count: 1 };
+
+let yard: Yard;
+afterEach(() => yard?.cleanUp());
+
+interface Tenant {
+  token: string;
+  projectId: number;
+  networkId: string;
+}
+
+async function openServices() {
+  const db = connect({ connectionString: yard.databaseUrl(), name: 'storm', poolSize: 3, log: silentLogger });
+  const configuration = readConfiguration(configurationFiles(readSettings({}, root, false)), silentLogger);
+  const keyring = createKeyring([{ id: 'storm', key: randomBytes(32) }]);
+  const services = await createServices({ db, clock: systemClock, log: silentLogger, configuration, keyring });
+  return { services, close: async () => (services.caches.stop(), db.$client.end()) };
+}
+
+async function createTenant({ db, clients, tokens, quota }: Services, name: string): Promise<Tenant> {
+  const { clientId, projectId } = await clients.create(name);
+  const given = { clientId, name, role: 'admin', projectIds: null, expiresAt: null } as const;
+  const { text: token } = await tokens.create(given);
+  await transaction(db, async (tx) => {
+    await quota.setLimits(tx, { clientId, regionId: 1 }, limits);
+    await quota.setLimits(tx, { clientId, regionId: 0 }, { project_count: 2 });
+  });
+  const { rows } = await db.$client.query<{ id: string }>('select id from networks where project_id = $1', [projectId]);
+  return { token, projectId, networkId: rows[0]!.id };
+}
+
+const any = <T>(of: readonly T[]): T | undefined => of[Math.floor(Math.random() * of.length)];
+const size = (upTo: number) => 1 + Math.floor(Math.random() * upTo);
+const opaque = {
+  secret_type: 'opaque',
+  payload: 'AAAA',
+  payload_content_type: 'text/plain',
+  payload_content_encoding: 'base64',
+};
+
+/** One request of a client, whatever comes of it. Null where there was nothing to do it to. */
+async function operate({ token, projectId, networkId }: Tenant): Promise<HttpAnswer | null> {
+  const options = { token };
+  const path = (kind: string) => `/cloud/v1/${kind}/${projectId}/1`;
+  const one = async (kind: string) => {
+    const { body } = await yard.get(path(kind), options);
+    const found = any((body.results ?? []) as { id: string; is_default?: boolean; default?: boolean }[]);
+    return found && !found.default && !found.is_default ? `${path(kind)}/${found.id}` : null;
+  };
+  const remove = async (kind: string) => {
+    const url = await one(kind);
+    return url === null ? null : yard.delete(url, options);
+  };
+  const share = { name: 'share', protocol: 'NFS', size: size(4), network: { network_id: networkId } };
+  const extend = async () => {
+    const url = await one('file_shares');
+    return url === null ? null : yard.post(`${url}/extend`, { size: size(6) }, options);
+  };
+  const removeProject = async () => {
+    const { body } = await yard.get('/cloud/v1/projects', options);
+    const other = any((body.results ?? []).filter(({ id }: { id: number }) => id !== projectId) as { id: number }[]);
+    return other ? yard.delete(`/cloud/v1/projects/${other.id}`, options) : null;
+  };
+  const choices: (() => Promise<HttpAnswer | null>)[] = [
+    () => yard.post(path('file_shares'), share, options),
+    () => yard.post(path('file_shares'), share, options),
+    extend,
+    () => remove('file_shares'),
+    () => yard.post(path('networks'), { name: 'network' }, options),
+    () => remove('networks'),
+    () => yard.post(path('secrets'), { name: 'secret', ...opaque }, options),
+    () => remove('secrets'),
+    () => yard.post(path('loadbalancers'), { name: 'balancer' }, options),
+    () => remove('loadbalancers'),
+    () => yard.post('/cloud/v1/projects', { name: `project ${Math.random()}` }, options),
+    removeProject,
+  ];
+  return any(choices)!();
+}
+
+/** Kills one after the other, and starts it again, until told to stop. */
+async function killing(start: Record<'server' | 'worker', () => Promise<Running>>, over: () => boolean) {
+  const running = { server: await start.server(), worker: await start.worker() };
+  const kills = { server: 0, worker: 0, postgres: 0 };
+  const loop = async () => {
+    while (!over()) {
+      await sleep(betweenKillsMs);
+      const victim = any(['server', 'worker', 'worker', 'postgres'] as const)!;
+      kills[victim] += 1;
+      if (victim === 'postgres') {
+        const { postgres } = yard.pids();
+        if (postgres) process.kill(postgres, 'SIGKILL');
+      } else {
+        await running[victim].kill();
+        running[victim] = await start[victim]();
+      }
+    }
+    return kills;
+  };
+  return loop();
+}
+
+it(`${operations} operations of ${clients} clients neither pass a limit nor leave a counter that differs from its rows`, {
+  timeout: 120_000 + operations * 400,
+}, async () => {
+  const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_NOTIFICATION_WINDOW_SECONDS: '1' };
+  yard = await openYard(settings);
+  const start = { server: () => yard.start(['serve']), worker: () => yard.start(['worker', '--region', '1']) };
+  const first = await start.server();
+  const { services, close } = await openServices();
+  const tenants = await Promise.all(Array.from({ length: clients }, (_, i) => createTenant(services, `client ${i}`)));
+  await first.stop();
+
+  let [left, over] = [operations, false];
+  const kills = killing(start, () => over);
+  const statuses = new Map<number, number>();
+  const work = async (tenant: Tenant) => {
+    while (left > 0) {
+      // A process that dies in the middle answers nothing; that may have been done, or not, and does not count.
+      const answer = await operate(tenant).catch(() => null);
+      if (!answer || answer.status === 503) {
+        await sleep(50);
+        continue;
+      }
+      left -= 1;
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      expect(answer.status).not.toBe(500);
+    }
+  };
+  let looks = 0;
+  const watch = async () => {
+    while (!over) {
+      await expectSound(services).then(
+        () => (looks += 1),
+        (error: unknown) => {
+          if (!isUnavailable(error)) throw error;
+        },
+      );
+      await sleep(100);
+    }
+  };
+  const watching = watch();
+  await Promise.all(tenants.map(work)).finally(() => (over = true));
+  await watching;
+  const killed = await kills;
+  await until(async () => (await unfinished(services).catch(() => 1)) === 0, 120, 'an end of all tasks');
+  await expectSound(services);
+  expect(looks).toBeGreaterThan(0);
+  console.info(JSON.stringify({ operations, clients, looks, killed, statuses: Object.fromEntries(statuses) }));
+  await close();
+  expect((await yard.run(['quota', 'audit'])).code).toBe(0);
+});
+
+/** Each question is one statement, so it is of one instant. */
+async function expectSound({ db, quotaAudit }: Services): Promise<void> {
+  expect(await quotaAudit.find()).toEqual([]);
+  const { rows } = await db.$client.query('select * from quota_counters where usage > limit_override');
+  expect(rows).toEqual([]);
+}
+
+async function unfinished({ db }: Services): Promise<number> {
+  const { rows } = await db.$client.query<{ n: number }>(
+    `select count(*) as n from tasks where state in ('NEW', 'RUNNING')`,
+  );
+  return rows[0]!.n;
+}

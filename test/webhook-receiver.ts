@@ -1,0 +1,51 @@
+/** A receiver of webhooks on loopback that keeps what came, and answers as it is told. */
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Call {
+  at: number;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+export interface WebhookReceiver {
+  url: string;
+  port: number;
+  readonly calls: Call[];
+  /** How it answers from now on; without an argument, with 200. */
+  answer(how?: (response: ServerResponse, call: Call) => void): void;
+  stop(): Promise<void>;
+}
+
+const ok = (response: ServerResponse) => void response.writeHead(200).end('thanks');
+
+export async function startWebhookReceiver(port = 0): Promise<WebhookReceiver> {
+  const calls: Call[] = [];
+  let how: (response: ServerResponse, call: Call) => void = ok;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      const call = { at: performance.now(), path: request.url ?? '', headers: request.headers, body };
+      calls.push(call);
+      how(response, call);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const at = (server.address() as AddressInfo).port;
+  return {
+    url: `http://127.0.0.1:${at}/hook`,
+    port: at,
+    calls,
+    answer(next = ok) {
+      how = next;
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
