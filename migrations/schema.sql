@@ -273,7 +273,8 @@ CREATE TABLE "registries" (
 	"storage_used" bigint DEFAULT 0 NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL,
 	"updated_at" timestamp (6) with time zone NOT NULL,
-	"deleted_at" timestamp (6) with time zone
+	"deleted_at" timestamp (6) with time zone,
+	"removed_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "registry_authority" (

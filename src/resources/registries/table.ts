@@ -33,6 +33,8 @@ export const registries = pgTable(
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
     deletedAt: instant('deleted_at'),
+    /** When something of what it holds was last removed: a look at the storage from before still shows it. */
+    removedAt: instant('removed_at'),
   },
   (t) => [
     uniqueIndex('registries_name').on(t.projectId, t.regionId, t.name).where(sql`${t.deletedAt} is null`),
