@@ -58,7 +58,8 @@ CREATE TABLE "registries" (
 CREATE TABLE "registry_authority" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"keys" "bytea" NOT NULL,
-	"api_url" text
+	"api_url" text,
+	"api_seen_at" timestamp (6) with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "registry_hosts" (

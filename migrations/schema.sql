@@ -280,7 +280,8 @@ CREATE TABLE "registries" (
 CREATE TABLE "registry_authority" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"keys" "bytea" NOT NULL,
-	"api_url" text
+	"api_url" text,
+	"api_seen_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "registry_hosts" (
