@@ -316,13 +316,15 @@ CREATE TABLE "registries" (
 	"storage_used" bigint DEFAULT 0 NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL,
 	"updated_at" timestamp (6) with time zone NOT NULL,
-	"deleted_at" timestamp (6) with time zone
+	"deleted_at" timestamp (6) with time zone,
+	"removed_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "registry_authority" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"keys" "bytea" NOT NULL,
-	"api_url" text
+	"api_url" text,
+	"api_seen_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "registry_hosts" (

@@ -78,7 +78,7 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   await services.clients.bootstrap();
 
   // Drivers are told where the server listens: it may have taken another port than the one that was asked for.
-  const opening = openApi(services, settings, roles.serve, log);
+  const opening = openApi({ services, settings, serves: roles.serve, isStart, log, closing });
   const [{ api, url }, work, deliveries] = await Promise.all([
     opening,
     regionIds.length > 0
@@ -91,20 +91,28 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
 }
 
+const announceSeconds = 3;
+
 /** Listens, where this process is to, and tells the workers where. */
-async function openApi(
-  services: Services,
-  settings: Settings,
-  serves: boolean,
-  log: Logger,
-): Promise<{ api: App | null; url: string | null }> {
+async function openApi(given: {
+  services: Services;
+  settings: Settings;
+  serves: boolean;
+  isStart: boolean;
+  log: Logger;
+  closing: Closing;
+}): Promise<{ api: App | null; url: string | null }> {
+  const { services, settings, serves, isStart, log, closing } = given;
   if (!serves && settings.workerPort === 0) return { api: null, url: null };
   const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves });
   const url = await listen(api, settings, serves);
   if (serves) {
     // A key file that is not there keeps nothing else from its work.
     const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
-    await services.registries.announce(url).catch(failed);
+    await services.registries.announce(url, isStart).catch(failed);
+    const again = () => void services.registries.announce(url, false).catch(() => {});
+    const timer = setInterval(again, announceSeconds * 1000);
+    closing.push(async () => clearInterval(timer));
   }
   return { api, url };
 }

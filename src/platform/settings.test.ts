@@ -45,6 +45,10 @@ describe('settings', () => {
       CLOUDYARD_NFS_PORT: '0',
       CLOUDYARD_NFS_MOUNT_PORT: '65536',
       CLOUDYARD_LOAD_BALANCER_DRIVER: 'nginx',
+      CLOUDYARD_PUBLIC_URL: 'cloud.example.org',
+      CLOUDYARD_REGISTRY_DRIVER: 'harbor',
+      CLOUDYARD_REGISTRY_PORT: '0',
+      CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '0',
       CLOUDYARD_WORKER_CONCURRENCY: '1.5',
       CLOUDYARD_WORKER_PORT: '1e9',
       CLOUDYARD_SWEEP_SECONDS: '5 minutes',
@@ -53,6 +57,18 @@ describe('settings', () => {
     expect(faults.map((line) => line.split(' is ')[0]).sort()).toEqual(Object.keys(bad).sort());
     expect(faults).toContain('CLOUDYARD_PORT is "http"; it must be a whole number from 0 to 65535');
     expect(faults).toContain('CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated');
+  });
+
+  it('the certificate of registries and its key come together, relative to the checkout', () => {
+    const given = { CLOUDYARD_REGISTRY_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_REGISTRY_TLS_KEY: '/etc/tls.key' };
+    expect(read(given).registryTls).toEqual({ certificate: '/checkout/tls.crt', key: '/etc/tls.key' });
+    expect(faultsOf({ CLOUDYARD_REGISTRY_TLS_KEY: 'tls.key' })).toHaveLength(1);
+  });
+
+  it('the public URL has no slash at its end', () => {
+    expect(read({ CLOUDYARD_PUBLIC_URL: 'https://cloud.example.org/api/' }).publicUrl).toBe(
+      'https://cloud.example.org/api',
+    );
   });
 
   it('an empty one is not set', () => {

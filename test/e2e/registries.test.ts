@@ -255,6 +255,26 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     );
   });
 
+  it('sends its clients to another server when one is gone', async () => {
+    await server.stop();
+    const realm = async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/v2/`).catch(() => null);
+      return /realm="(http:\/\/[^/]+)/.exec(answer?.headers.get('www-authenticate') ?? '')?.[1];
+    };
+    const first = await yard.start(['serve']);
+    const worker = await yard.start(['worker', '--region', '1']);
+    await until(async () => (await realm()) === yard.url, 20, 'the first server');
+    const otherPort = await freePort();
+    const second = await yard.start(['serve'], { CLOUDYARD_PORT: String(otherPort) });
+    await sleep(5000);
+    expect(await realm()).toBe(yard.url);
+    await first.kill();
+    await until(async () => (await realm()) === `http://127.0.0.1:${otherPort}`, 40, 'the second server');
+    await worker.stop();
+    await second.stop();
+    server = await yard.start(['start']);
+  });
+
   it('sends its clients to the port that the server took', async () => {
     await server.stop();
     const squatter = createServer().listen(yard.port, '127.0.0.1');

@@ -18,6 +18,7 @@ import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../
 import { hostError } from '../command.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { type Layout, namesIn, writeDurably } from './layout.ts';
+import { repair } from './repair.ts';
 
 export interface DistributionOptions {
   layout: Layout;
@@ -55,6 +56,7 @@ export async function startDistribution(options: DistributionOptions, hosting: R
       startTimeout: 20,
       logFile: join(layout.distribution, 'distribution.log'),
       stopSignal: 'SIGTERM',
+      beforeStart: () => repair(layout, log),
       log,
     });
   } catch (error) {

@@ -116,7 +116,8 @@ async function look({ db, driver, patience }: RegistryDutiesDeps, signal: AbortS
     const id = known.get(each.prefix);
     if (id === undefined) continue;
     await transaction(db, async (tx) => {
-      if (await store.lock(tx, id)) await contents.putSeen(tx, id, each, began);
+      const registry = await store.lock(tx, id);
+      if (registry) await contents.putSeen(tx, registry, each, began);
     });
   }
 }

@@ -40,6 +40,8 @@ export interface RegistriesDeps {
 export type Registries = ReturnType<typeof createRegistries>;
 
 const defaultLimit = 5;
+/** An API server that said nothing for so long is not there. */
+const silenceSeconds = 10;
 
 export function createRegistries(deps: RegistriesDeps) {
   const { db, clock, tasks, quota, idempotency, keyring } = deps;
@@ -121,10 +123,13 @@ export function createRegistries(deps: RegistriesDeps) {
       );
     },
 
-    /** Tells the workers where this API server listens. */
-    async announce(url: string): Promise<void> {
+    /**
+     * Tells the workers where this API server listens: at its start, and again every few seconds. One that is silent is
+     * replaced by whichever speaks next; `first` does not wait for that.
+     */
+    async announce(url: string, first = true): Promise<void> {
       await authority();
-      await announceApi(db, url);
+      await announceApi(db, url, first, silenceSeconds);
     },
 
     /** What the host of these regions must know; null as long as no API server was ever there. */

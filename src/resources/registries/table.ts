@@ -33,6 +33,8 @@ export const registries = pgTable(
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
     deletedAt: instant('deleted_at'),
+    /** When something of what it holds was last removed: a look at the storage from before still shows it. */
+    removedAt: instant('removed_at'),
   },
   (t) => [
     uniqueIndex('registries_name').on(t.projectId, t.regionId, t.name).where(sql`${t.deletedAt} is null`),
@@ -98,9 +100,11 @@ export const registryHosts = pgTable('registry_hosts', {
   address: text('address').notNull(),
 });
 
-/** One row: the keys of the token server, encrypted, and where an API server last said that it can be reached. */
+/** One row: the keys of the token server, encrypted, and the API server that clients are sent to. */
 export const registryAuthority = pgTable('registry_authority', {
   id: integer('id').primaryKey(),
   keys: bytes('keys').notNull(),
   apiUrl: text('api_url'),
+  /** When that server last said so. */
+  apiSeenAt: instant('api_seen_at'),
 });

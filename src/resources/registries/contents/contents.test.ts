@@ -147,8 +147,7 @@ describe('events', () => {
 describe('a look at the storage', () => {
   const look = async (seen: Parameters<typeof store.putSeen>[2], began: Date) =>
     transaction(cloud.db, async (tx) => {
-      await lock(tx, made.id);
-      await store.putSeen(tx, made.id, seen, began);
+      await store.putSeen(tx, (await lock(tx, made.id))!, seen, began);
     });
   const pushedAt = new Date('2026-11-20T09:00:00Z');
   const whole = {
@@ -188,6 +187,17 @@ describe('a look at the storage', () => {
     expect(await bytes()).toBe(1110);
     await look({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
     expect([await repositories(), await bytes()]).toEqual([[], 0]);
+  });
+
+  it('does not bring back what was removed since it began', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1', references })]);
+    const began = await store.now(cloud.db);
+    await send([event('delete', { mediaType: undefined })]);
+    await look(whole, began);
+    expect(await artifacts()).toEqual([]);
+    await look(whole, await store.now(cloud.db));
+    expect(await artifacts()).toHaveLength(1);
   });
 
   it('keeps what only events know: pulls, and when something was pushed', async () => {

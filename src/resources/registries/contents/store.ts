@@ -2,6 +2,7 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import { registries } from '../table.ts';
 import { registryArtifacts, registryRepositories, registryTags } from './table.ts';
 
 export type RepositoryRow = typeof registryRepositories.$inferSelect;
@@ -67,6 +68,7 @@ export async function forget(
   digest: string | null,
   tagName: string | null,
 ): Promise<void> {
+  await tx.update(registries).set({ removedAt: sql`now()` }).where(eq(registries.id, registryId));
   const found = await repository(tx, registryId, name);
   if (!found) return;
   const { id } = found;
@@ -177,10 +179,13 @@ export async function now(db: Db): Promise<Date> {
   return rows[0]!.now;
 }
 
-/** Makes the rows of a registry equal to what was seen of it in a look that began at `began`. Lock its row first. */
+/**
+ * Makes the rows of a registry equal to what was seen of it in a look that began at `began`. Lock its row first. When
+ * something was removed since, the look may have seen that: then it brings nothing, and the next one does.
+ */
 export async function putSeen(
   tx: Tx,
-  registryId: number,
+  { id: registryId, removedAt }: Pick<typeof registries.$inferSelect, 'id' | 'removedAt'>,
   seen: { repositories: SeenRepository[]; blobs: Map<string, number> },
   began: Date,
 ): Promise<void> {
@@ -190,8 +195,9 @@ export async function putSeen(
     'delete from registry_repositories where registry_id = $1 and name <> all($2) and seen_at < $3',
     [registryId, names, began],
   );
-  for (const each of seen.repositories)
-    if (each.manifests.length > 0) await putSeenRepository(tx, registryId, each, began);
+  const isTrue = removedAt === null || removedAt < began;
+  const told = seen.repositories.filter(({ manifests }) => isTrue && manifests.length > 0);
+  for (const each of told) await putSeenRepository(tx, registryId, each, began);
   const rows = await tx
     .select()
     .from(registryRepositories)

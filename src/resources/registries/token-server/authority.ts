@@ -18,6 +18,7 @@ import {
 } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { eq } from 'drizzle-orm';
+import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Keyring } from '../../../platform/encryption.ts';
 import { registryAuthority } from '../table.ts';
@@ -70,8 +71,15 @@ export async function reencryptAuthority(db: Db, keyring: Keyring): Promise<void
   await db.update(registryAuthority).set({ keys }).where(eq(registryAuthority.keys, row.keys));
 }
 
-export async function announceApi(db: Db, apiUrl: string): Promise<void> {
-  await db.update(registryAuthority).set({ apiUrl }).where(eq(registryAuthority.id, onlyRow));
+const announce = prepared(
+  'registry_api_announce',
+  `update registry_authority set api_url = $1, api_seen_at = now()
+   where id = ${onlyRow} and ($2 or api_url is null or api_url = $1 or api_seen_at < now() - $3 * interval '1 second')`,
+);
+
+/** Notes that an API server is there; it is the one that clients are sent to when `first`, or when the other is silent. */
+export async function announceApi(db: Db, url: string, first: boolean, silenceSeconds: number): Promise<void> {
+  await announce(db, url, first, silenceSeconds);
 }
 
 export async function announcedApi(db: Db): Promise<string | null> {

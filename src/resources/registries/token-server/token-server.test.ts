@@ -2,7 +2,9 @@
 import { X509Certificate } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { useCloudyard } from '../../../../test/harness.ts';
+import { holdPushes, letPush } from '../store.ts';
 
 const cloud = useCloudyard();
 const all = '/cloud/v1/registries/1/1';
@@ -111,6 +113,7 @@ describe('the token server', () => {
   });
 
   it('lets nobody in for longer than the user is there', async () => {
+    cloud.clock.set(new Date());
     const { body } = await ask('day:pw', [`repository:${one}/a:pull`]);
     expect(body.expires_in).toBe(300);
     expect((await ask('day:pw', [`repository:${one}/a:pull,push`])).body.expires_in).toBe(120);
@@ -149,6 +152,20 @@ describe('the token server', () => {
     expect((await ask('day:pw', [], 'cloudyard:2')).status).toBe(401);
     expect((await cloud.get(`${path}?scope=${'x'.repeat(5000)}`, { token: null })).status).toBe(400);
     expect((await cloud.get(path, { token: null, headers: { authorization: 'Basic %%%' } })).status).toBe(401);
+  });
+
+  it('lets nobody in to push while garbage collection takes links away, and it waits for who was let in', async () => {
+    const id = Number(one.split('-').at(-1));
+    expect(await holdPushes(cloud.db, id, 'held', 60, 30)).toBe(true);
+    const asked = granted('day:pw', `repository:${one}/held:pull,push`);
+    expect(await granted('day:pw', `repository:${one}/held:pull`)).toEqual({ [`${one}/held`]: 'pull' });
+    expect(await Promise.race([asked, sleep(150, 'waits')])).toBe('waits');
+    await letPush(cloud.db, id, 'held');
+    expect(await asked).toEqual({ [`${one}/held`]: 'pull,push' });
+    expect(await holdPushes(cloud.db, id, 'held', 60, 30)).toBe(false);
+    expect(await holdPushes(cloud.db, id, 'held', 0, 0.05)).toBe(true);
+    // One that died with it keeps nobody out for long.
+    expect(await granted('day:pw', `repository:${one}/held:push`)).toEqual({ [`${one}/held`]: 'push' });
   });
 
   it('refuses pushes to what is full, with the figures', async () => {

@@ -1,0 +1,70 @@
+/** What a distribution leaves that was killed while it wrote. */
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger } from '../../platform/log.ts';
+import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
+import { repair } from './repair.ts';
+import { testStorage, type TestStorage } from './test-storage.ts';
+
+let folder: string;
+let layout: Layout;
+let storage: TestStorage;
+const repository = () => join(layout.repositories, 'app-1/a');
+const layerLink = (digest: string) => join(repository(), '_layers/sha256', hexOf(digest), 'link');
+const current = (tag: string) => join(repository(), '_manifests/tags', tag, 'current/link');
+const indexed = async (tag: string, digest: string, at: Date) => {
+  const link = join(repository(), '_manifests/tags', tag, 'index/sha256', hexOf(digest), 'link');
+  await mkdir(dirname(link), { recursive: true });
+  await writeFile(link, digest);
+  await utimes(link, at, at);
+};
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cloudyard-repair-'));
+  layout = layoutOf(folder);
+  await makeFolders(layout);
+  storage = testStorage(layout);
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+it('leaves what is whole', async () => {
+  const layer = await storage.layer('app-1/a', 'layer');
+  const manifest = await storage.image('app-1/a', 'v1', [layer]);
+  await repair(layout, silentLogger);
+  expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
+  expect(await readFile(current('v1'), 'utf8')).toBe(manifest);
+  for (const digest of [layer, manifest]) expect(existsSync(join(layout.blob(digest), 'data'))).toBe(true);
+});
+
+it('takes an empty link away, so that a push can write it anew', async () => {
+  const layer = await storage.layer('app-1/a', 'layer');
+  await writeFile(layerLink(layer), '');
+  await repair(layout, silentLogger);
+  expect(existsSync(layerLink(layer))).toBe(false);
+});
+
+it('takes a manifest away that is cut off', async () => {
+  const manifest = await storage.image('app-1/a', 'v1', []);
+  await writeFile(join(layout.blob(manifest), 'data'), '{"sche');
+  await repair(layout, silentLogger);
+  expect(existsSync(layout.blob(manifest))).toBe(false);
+});
+
+it('gives a tag back what it was about to stand for', async () => {
+  const [before, after] = [await storage.image('app-1/a', 'v1', []), await storage.blob('the next manifest')];
+  await indexed('v1', before, new Date(Date.now() - 5000));
+  await indexed('v1', after, new Date());
+  await writeFile(current('v1'), '');
+  await repair(layout, silentLogger);
+  expect(await readFile(current('v1'), 'utf8')).toBe(after);
+});
+
+it('takes a tag away of which nothing is known', async () => {
+  await storage.image('app-1/a', 'v1', []);
+  await writeFile(current('v1'), 'sha256:');
+  await repair(layout, silentLogger);
+  expect(existsSync(dirname(dirname(current('v1'))))).toBe(false);
+});

@@ -1,0 +1,36 @@
+/** The keys of the token server: one set for all servers, readable with the key file only. */
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { createKeyring, EncryptionError } from '../../../platform/encryption.ts';
+import { openAuthority, reencryptAuthority } from './authority.ts';
+
+const cloud = useCloudyard({ driver: null });
+const [old, next] = ['old', 'next'].map((id) => ({ id, key: randomBytes(32) }));
+const stored = async () =>
+  (await cloud.db.$client.query<{ keys: Buffer }>('select keys from registry_authority')).rows[0]!.keys;
+
+describe('the keys of the token server', () => {
+  it('are the same for servers that start together, and for those that come later', async () => {
+    const keyring = createKeyring([old!]);
+    const many = await Promise.all(Array.from({ length: 8 }, () => openAuthority(cloud.db, keyring)));
+    const [one] = many;
+    for (const each of [...many, await openAuthority(cloud.db, keyring)]) {
+      expect(each.certificate).toBe(one!.certificate);
+      expect(each.password('events')).toBe(one!.password('events'));
+      expect(each.secretMac('a', 'b')).toEqual(one!.secretMac('a', 'b'));
+    }
+    expect(one!.secretMac('a', 'b')).not.toEqual(one!.secretMac('ab', ''));
+    expect(one!.password('events')).not.toBe(one!.password('uploads'));
+  });
+
+  it('are nothing without the key file, and follow a new key in it', async () => {
+    const before = await openAuthority(cloud.db, createKeyring([old!]));
+    await expect(openAuthority(cloud.db, createKeyring([next!]))).rejects.toThrow(EncryptionError);
+    expect((await stored()).toString('latin1')).not.toContain('signing');
+    await reencryptAuthority(cloud.db, createKeyring([next!, old!]));
+    await reencryptAuthority(cloud.db, createKeyring([next!, old!]));
+    const after = await openAuthority(cloud.db, createKeyring([next!]));
+    expect(after.certificate).toBe(before.certificate);
+  });
+});
