@@ -49,6 +49,7 @@ export async function startNotifier(deps: {
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 300, work: deliveries.requeueLost },
+      { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
       { seconds: 3600, work: services.webhooks.reencrypt },
     ],
   });
