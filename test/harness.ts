@@ -151,7 +151,14 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const drivers = { fileShare, loadBalancer, registry };
       const { secretOf } = services.webhooks;
       const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
-      const deliveries = createDeliveries({ db, clock, log, drivers: deliveryDrivers, secretOf });
+      const deliveries = createDeliveries({
+        db,
+        clock,
+        log,
+        drivers: deliveryDrivers,
+        secretOf,
+        onAttempt: services.metrics.countDelivery,
+      });
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,

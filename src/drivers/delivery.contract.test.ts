@@ -163,6 +163,16 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     server.close();
   });
 
+  it('keeps nobody waiting who stops while the server says nothing', async () => {
+    const server = createServer((socket) => void socket.on('error', () => undefined));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
+    const began = performance.now();
+    await expect(driver.send(email(), AbortSignal.timeout(100))).rejects.toMatchObject({ retryable: true });
+    expect(performance.now() - began).toBeLessThan(5000);
+    server.close();
+  });
+
   it('is unhealthy while its server is away, and its status shows no password', async () => {
     const driver = createSmtpDriver({ url: 'smtp://user:hunter2@127.0.0.1:1', from });
     await driver.send(email(), neverAborted).catch(() => undefined);

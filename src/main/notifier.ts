@@ -32,7 +32,8 @@ export async function startNotifier(deps: {
   const db = database.connect('cloudyard notifier', concurrency + 3);
   metrics.watchDatabase('notifier', db);
   const drivers = createDeliveryDrivers(settings, clock);
-  const deliveries = createDeliveries({ db, clock, log, drivers, secretOf: services.webhooks.secretOf });
+  const { secretOf } = services.webhooks;
+  const deliveries = createDeliveries({ db, clock, log, drivers, secretOf, onAttempt: metrics.countDelivery });
   const notifier = await startWorker({
     db,
     clock,
@@ -40,6 +41,7 @@ export async function startNotifier(deps: {
     log,
     regionIds: [],
     concurrency,
+    pollMs: 2000,
     sweepSeconds: settings.sweepSeconds,
     reconcilers: [],
     jobs: createJobs(services, deliveries),
@@ -47,6 +49,7 @@ export async function startNotifier(deps: {
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 300, work: deliveries.requeueLost },
+      { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
       { seconds: 3600, work: services.webhooks.reencrypt },
     ],
   });

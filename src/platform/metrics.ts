@@ -28,6 +28,12 @@ export function createMetrics() {
     labelNames: ['resource'],
     registers: [registry],
   });
+  const deliveries = new Counter({
+    name: 'cloudyard_delivery_attempts_total',
+    help: 'Attempts to deliver a notification, by channel and what became of them',
+    labelNames: ['channel', 'outcome'],
+    registers: [registry],
+  });
   return {
     observeRequest(operation: string, status: number, seconds: number) {
       requests.labels(operation, String(status)).observe(seconds);
@@ -37,6 +43,9 @@ export function createMetrics() {
     },
     countDriverError(resource: string) {
       driverErrors.inc({ resource });
+    },
+    countDelivery(channel: string, outcome: string) {
+      deliveries.inc({ channel, outcome });
     },
     /** Adds a pool to the gauges of connections; the first one is asked for the queue too, which is asked only when somebody looks. */
     watchDatabase(name: string, db: Db) {

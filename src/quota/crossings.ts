@@ -40,6 +40,10 @@ const threshold = `coalesce((select t.threshold from quota_thresholds t where t.
 /** SQL: whether the client `$1` is to be told. A limit of zero is reached by what is in use, not by nothing. */
 const reached = (usage: string, limit: string) => `(${usage} > 0 and ${usage} * 100 >= ${threshold} * ${limit})`;
 
+/** SQL: the limit that an override leaves, where the parameters `kinds` and `defaults` are the defaults of the kinds. */
+export const limitOf = (override: string, kinds: string, defaults: string) =>
+  `coalesce(${override}, (${defaults}::bigint[])[array_position(${kinds}::text[], c.kind)])`;
+
 /** SQL: `alerted_at` of a counter that will have this usage and limit. */
 export const alertedAt = (before: string, usage: string, limit: string) =>
   `case when ${reached(usage, limit)} then coalesce(${before}, now()) end`;
@@ -47,25 +51,31 @@ export const alertedAt = (before: string, usage: string, limit: string) =>
 /** SQL: whether this transaction made the counter cross. `now()` is the begin of the transaction. */
 export const crossedNow = 'c.alerted_at is not distinct from now() as crossed';
 
+/** SQL: asks for the job of a client after so many seconds, unless it is asked for sooner already. */
+const askFor = (clientId: string, seconds: string) =>
+  `graphile_worker.add_job('${alertJob}', json_build_object('client_id', ${clientId}::int),
+     job_key => '${alertJob}:' || ${clientId}::int, job_key_mode => 'preserve_run_at',
+     run_at => now() + ${seconds}::int * interval '1 second')`;
+
 const note = prepared(
   'quota_note_crossings',
   `with noted as (
      insert into quota_crossings (client_id, region_id, kind, usage, "limit")
      select $1, * from unnest($2::int[], $3::text[], $4::bigint[], $5::bigint[])
      on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit")
-   select 1 from graphile_worker.add_job('${alertJob}', json_build_object('client_id', $1::int),
-     job_key => '${alertJob}:' || $1::int, job_key_mode => 'preserve_run_at',
-     run_at => now() + $6::int * interval '1 second')`,
+   select 1 from ${askFor('$1', '$6')}`,
 );
 
-const askAgain = prepared(
-  'quota_ask_again',
-  `select 1 from graphile_worker.add_job('${alertJob}', json_build_object('client_id', $1::int),
-     job_key => '${alertJob}:' || $1::int, job_key_mode => 'preserve_run_at',
-     run_at => now() + $2::int * interval '1 second')`,
+const askAgain = prepared('quota_ask_again', `select 1 from ${askFor('$1', '$2')}`);
+
+const askForLost = prepared(
+  'quota_ask_for_lost',
+  `select 1 from (select distinct client_id from quota_crossings) c, ${askFor('c.client_id', '0')}
+   where not exists (select from graphile_worker.jobs j where j.key = '${alertJob}:' || c.client_id
+                     and (j.attempts < j.max_attempts or j.locked_at is not null))`,
 );
 
-const limit = `coalesce(c.limit_override, ($3::bigint[])[array_position($2::text[], c.kind)])`;
+const limit = limitOf('c.limit_override', '$2', '$3');
 
 const judge = prepared<Crossed & { region_id: number }>(
   'quota_judge',
@@ -163,6 +173,11 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
       await judgeAll(tx, clientId);
       const rows = await take(tx, clientId, kinds, limits);
       return rows.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest }));
+    },
+
+    /** Asks anew for jobs that are not there: only a broken database can have lost one. */
+    async requeueLost(db: Db): Promise<void> {
+      await askForLost(db);
     },
 
     /** Keeps what was told, and when, beside the threshold. */

@@ -10,7 +10,7 @@
 import { ClientError } from '../errors/catalogue.ts';
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import { alertedAt, createCrossings, crossedNow } from './crossings.ts';
+import { alertedAt, createCrossings, crossedNow, limitOf } from './crossings.ts';
 import type { Crossed, Crossings } from './crossings.ts';
 import { meaningOfKind } from './kinds.ts';
 import type { Kind } from './kinds.ts';
@@ -48,8 +48,8 @@ export interface Quota {
   crossings: Crossings;
 }
 
-/** SQL: the limit of the counter `c`; the defaults of the kinds in `$3` are the fifth parameter. */
-const limit = `coalesce(c.limit_override, ($5::bigint[])[array_position($3::text[], c.kind)])`;
+/** SQL: the limit of the counter `c`. All statements that need it have the kinds as `$3` and their defaults as `$5`. */
+const limit = limitOf('c.limit_override', '$3', '$5');
 
 const add = prepared<Crossed>(
   'quota_add',
@@ -91,7 +91,7 @@ const override = prepared<Crossed>(
   `insert into quota_counters as c (client_id, region_id, kind, limit_override)
    select $1, $2, a.kind, a.value from unnest($3::text[], $4::bigint[]) as a (kind, value) order by a.kind
    on conflict (client_id, region_id, kind) do update set limit_override = excluded.limit_override,
-     alerted_at = ${alertedAt('c.alerted_at', 'c.usage', limit.replace('c.', 'excluded.'))}
+     alerted_at = ${alertedAt('c.alerted_at', 'c.usage', limitOf('excluded.limit_override', '$3', '$5'))}
    returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 

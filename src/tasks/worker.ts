@@ -35,6 +35,8 @@ export interface WorkerOptions extends ReconcileDeps {
   clock: Clock;
   regionIds: number[];
   concurrency: number;
+  /** Between two looks for jobs whose time has come; new ones are announced. Default: a second. */
+  pollMs?: number;
   sweepSeconds: number;
   reconcilers: Reconciler[];
   /** What else it runs from the queue, in whatever region it works: by the name of the job. */
@@ -114,7 +116,7 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       concurrency: options.concurrency,
       taskList: taskList(options, shutdown),
       noHandleSignals: true,
-      pollInterval: 1000,
+      pollInterval: options.pollMs ?? 1000,
       events,
       logger: quiet(log),
     }));

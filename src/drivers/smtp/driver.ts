@@ -39,7 +39,7 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
     async send(email, signal) {
       refuseAborted(signal);
       try {
-        const sent = await transport.sendMail(messageOf(email, from));
+        const sent = await unlessAborted(transport.sendMail(messageOf(email, from)), signal);
         trouble = null;
         return { answer: presentable(sent.response) };
       } catch (error) {
@@ -49,6 +49,18 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
       }
     },
   };
+}
+
+/** nodemailer knows no signal: what is under way is left to itself. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 function messageOf({ id, to, subject, text, html }: Email, from: string) {

@@ -12,6 +12,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { isUnavailable, transaction } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import { emailParts, waitMs, webhookBody } from './desired.ts';
+import type { Channel } from './schema.ts';
 import * as store from './store.ts';
 import type { DeliveryRow, NotificationRow } from './store.ts';
 
@@ -27,6 +28,8 @@ export interface DeliveriesDeps {
   drivers: DeliveryDrivers;
   /** What the calls of a webhook are signed with; null when it is gone. */
   secretOf(webhookId: string): Promise<string | null>;
+  /** Hears of every attempt, for metrics. */
+  onAttempt(channel: Channel, outcome: Outcome['state']): void;
 }
 
 interface Outcome {
@@ -100,7 +103,9 @@ export function createDeliveries(deps: DeliveriesDeps) {
     async deliver(id: string, signal: AbortSignal): Promise<void> {
       const found = await store.load(db, id);
       if (found?.delivery.state !== 'pending') return;
-      await record(id, await attempt(found.delivery, found.notification, signal));
+      const outcome = await attempt(found.delivery, found.notification, signal);
+      deps.onAttempt(found.delivery.channel, outcome.state);
+      await record(id, outcome);
     },
 
     /** Asks anew for attempts whose job is not there: only a broken database can have lost one. */

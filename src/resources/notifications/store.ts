@@ -37,11 +37,14 @@ export async function receivers(
   return { emails: client?.emails ?? [], webhooks: found };
 }
 
+/** What a client is sent on one channel goes one by one, so that a receiver which hangs takes one slot and no more. */
 const addJob = prepared(
   'delivery_enqueue',
-  `select 1 from unnest($1::text[]) as d (id), graphile_worker.add_job('${deliverJob}', json_build_object('id', d.id),
-     queue_name => '${deliverJob}:' || d.id, job_key => '${deliverJob}:' || d.id,
-     run_at => now() + $2::float8 * interval '1 second')`,
+  `select 1 from notification_deliveries d join notifications n on n.id = d.notification_id,
+     graphile_worker.add_job('${deliverJob}', json_build_object('id', d.id),
+       queue_name => '${deliverJob}:' || d.channel || ':' || n.client_id, job_key => '${deliverJob}:' || d.id,
+       run_at => now() + $2::float8 * interval '1 second')
+   where d.id = any($1::uuid[])`,
 );
 
 /** Asks for an attempt, now or after some seconds; instead of the one that was asked for before. */

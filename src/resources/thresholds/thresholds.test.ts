@@ -292,6 +292,16 @@ describe('a crossing', () => {
     }
   }, 60_000);
 
+  it('whose job was lost is told all the same', async () => {
+    const client = await limited();
+    await reserve(client, { volume_count: 9 });
+    const key = `quota_alert:${client.clientId}`;
+    await cloud.db.$client.query('delete from graphile_worker._private_jobs where key = $1', [key]);
+    expect(await feed(client)).toEqual([]);
+    await cloud.services.quota.crossings.requeueLost(cloud.db);
+    expect(await told(client)).toEqual([['volume_count_usage']]);
+  });
+
   it('of a real resource is told, too', async () => {
     const client = await limited({ subnet_count_limit: 2, network_count_limit: 2 });
     await cloud.post(`/cloud/v1/networks/${client.projectId}/1`, { name: 'another' }, client);
