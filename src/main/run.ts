@@ -84,7 +84,8 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
     regionIds.length > 0
       ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart, announced: opening })
       : null,
-    startNotifier({ settings, database, services, log, closing }),
+    // Building the API keeps this thread busy, for seconds on a slow machine: connections begun before would time out.
+    opening.then(() => startNotifier({ settings, database, services, log, closing })),
   ]);
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
