@@ -79,14 +79,15 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
 
   // Drivers are told where the server listens: it may have taken another port than the one that was asked for.
   const opening = openApi({ services, settings, serves: roles.serve, isStart, log, closing });
-  const [{ api, url }, work, deliveries] = await Promise.all([
-    opening,
+  const working =
     regionIds.length > 0
       ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart, announced: opening })
-      : null,
-    // Building the API keeps this thread busy, for seconds on a slow machine: connections begun before would time out.
-    opening.then(() => startNotifier({ settings, database, services, log, closing })),
-  ]);
+      : null;
+  // Building the API keeps this thread busy, for seconds on a slow machine: connections begun before would time out.
+  const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
+  // All of them, also where one fails: whoever closes then finds what each of them opened.
+  await Promise.allSettled([opening, working, notifying]);
+  const [{ api, url }, work, deliveries] = await Promise.all([opening, working, notifying]);
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
   printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
