@@ -16,7 +16,6 @@ import {
   randomUUID,
   sign,
 } from 'node:crypto';
-import { SignJWT } from 'jose';
 import { eq } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
@@ -95,8 +94,10 @@ function authorityOf({ signing, certificate, mac }: Keys): Authority {
     certificate,
     secretMac: (name, secret) => hmac(`user\0${name}\0${secret}`),
     password: (purpose) => hmac(`password\0${purpose}`).toString('base64url'),
-    sign: ({ service, subject, access, from, until }) =>
-      new SignJWT({ access })
+    async sign({ service, subject, access, from, until }) {
+      // Loaded by the first token: who has no registries does without.
+      const { SignJWT } = await import('jose');
+      return new SignJWT({ access })
         .setProtectedHeader({ alg: 'ES256', kid, typ: 'JWT' })
         .setIssuer(issuer)
         .setAudience(service)
@@ -105,7 +106,8 @@ function authorityOf({ signing, certificate, mac }: Keys): Authority {
         .setNotBefore(from)
         .setExpirationTime(until)
         .setJti(randomUUID())
-        .sign(key),
+        .sign(key);
+    },
   };
 }
 
