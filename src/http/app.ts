@@ -59,6 +59,8 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
   metrics: HttpMetrics;
   /** Requests a minute and token; 0: no limit. */
   rateLimit: number;
+  /** Requests that come before this is settled wait for it. */
+  holdUntil?: Promise<unknown> | undefined;
   routes: Routes[];
 }
 
@@ -86,6 +88,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const operation = route.schema?.operationId;
     if (!operation || !(operation in policy)) throw new Error(`${route.method} ${route.url} has no line in the policy`);
   });
+  if (options.holdUntil) holdRequests(app, options.holdUntil);
   errorHandling(app, { repeatAnswer: repeatAnswer(options) });
   requestTelemetry(app, options.metrics);
   authorization(app, options);
@@ -95,6 +98,19 @@ export async function createApp(options: AppOptions): Promise<App> {
     for (const routes of options.routes) routes(scoped as unknown as App);
   });
   return app;
+}
+
+/** With a callback, because every request passes here: see telemetry.ts. */
+function holdRequests(app: App, until: Promise<unknown>): void {
+  let held = true;
+  const over = until.then(
+    () => (held = false),
+    () => (held = false),
+  );
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (held) void over.then(() => done());
+    else done();
+  });
 }
 
 /** JSON only; an empty body is no body (clients send the content type with a DELETE, too). */

@@ -12,6 +12,7 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { EncryptionError } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
@@ -107,11 +108,18 @@ function seal(keyring: Keyring, context: RequestContext, text: string): string {
   return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), contextOf(context)).toString('base64') });
 }
 
-/** @throws EncryptionError when the key that sealed it is gone from the key file */
+/** @throws ClientError 409 when the key that sealed it is gone from the key file */
 function unseal(keyring: Keyring, context: RequestContext, kept: unknown): unknown {
   const sealed = (kept as Record<string, unknown> | null)?.[sealMark];
   if (typeof sealed !== 'string') return kept;
-  return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+  try {
+    return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+  } catch (error) {
+    if (!(error instanceof EncryptionError)) throw error;
+    const message =
+      'the request was done, but its answer cannot be read any more (the key is gone); use a new Idempotency-Key';
+    throw new ClientError('IdempotencyKeyReused', message, { cause: error });
+  }
 }
 
 /** Hex SHA-256 over what makes a request the same request. Bodies are compared by value, not by spelling. */

@@ -15,6 +15,8 @@ export interface ApiOptions {
   rateLimit: number;
   /** False: only health, metrics and the document, as a process that is only a worker shows them. */
   resources?: boolean;
+  /** Requests that come before this is settled wait for it. */
+  holdUntil?: Promise<unknown>;
 }
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
@@ -22,6 +24,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   return createApp({
     log: options.log,
     rateLimit: options.rateLimit,
+    holdUntil: options.holdUntil,
     metrics,
     authenticate: services.tokens.authenticate,
     clientOfProject: services.projects.clientOf,

@@ -77,8 +77,10 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();
 
-  // Drivers are told where the server listens: it may have taken another port than the one that was asked for.
-  const opening = openApi({ services, settings, serves: roles.serve, isStart, log, closing });
+  // Drivers are told where the server listens, since it may have taken another port than the one that was asked for; but
+  // nobody is answered before they are up, and the token is there.
+  const { promise: holdUntil, resolve: letIn } = Promise.withResolvers<void>();
+  const opening = openApi({ services, settings, serves: roles.serve, isStart, log, closing, holdUntil });
   const working =
     regionIds.length > 0
       ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart, announced: opening })
@@ -90,6 +92,7 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   const [{ api, url }, work, deliveries] = await Promise.all([opening, working, notifying]);
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
+  letIn();
   printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
 }
 
@@ -103,10 +106,11 @@ async function openApi(given: {
   isStart: boolean;
   log: Logger;
   closing: Closing;
+  holdUntil: Promise<void>;
 }): Promise<{ api: App | null; url: string | null }> {
-  const { services, settings, serves, isStart, log, closing } = given;
+  const { services, settings, serves, isStart, log, closing, holdUntil } = given;
   if (!serves && settings.workerPort === 0) return { api: null, url: null };
-  const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves });
+  const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves, holdUntil });
   const url = await listen(api, settings, serves);
   if (serves) {
     // A key file that is not there keeps nothing else from its work.

@@ -37,7 +37,7 @@ async function mendLinks(folder: string): Promise<number> {
   for (const hex of await namesIn(folder)) {
     const link = await stat(join(folder, hex, 'link')).catch(() => null);
     if (!link || link.size === linkBytes) continue;
-    await rm(join(folder, hex), { recursive: true });
+    await rm(join(folder, hex), { recursive: true, force: true });
     count += 1;
   }
   return count;
@@ -52,7 +52,7 @@ async function mendTags(repository: Repository): Promise<number> {
     if (isDigest(await readFile(current, 'utf8').catch(() => ''))) continue;
     const newest = await newestLink(join(folder, 'index/sha256'));
     if (newest && (await wasThere(current))) await writeDurably(current, newest);
-    else await rm(folder, { recursive: true });
+    else await rm(folder, { recursive: true, force: true });
     count += 1;
   }
   return count;
@@ -86,9 +86,9 @@ async function removeCutOff(layout: Layout): Promise<number> {
   let count = 0;
   for (const { digest, at } of small) {
     if (at < last - doubtMs) continue;
-    const bytes = await readFile(join(layout.blob(digest), 'data'));
-    if (`sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest) continue;
-    await rm(layout.blob(digest), { recursive: true });
+    const bytes = await readFile(join(layout.blob(digest), 'data')).catch(() => null);
+    if (!bytes || `sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest) continue;
+    await rm(layout.blob(digest), { recursive: true, force: true });
     count += 1;
   }
   return count;

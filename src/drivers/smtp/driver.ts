@@ -30,7 +30,10 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
     async send(email, signal) {
       refuseAborted(signal);
       try {
-        const sent = await unlessAborted((await (opened ??= openTransport(url))).sendMail(messageOf(email, from)), signal);
+        const sent = await unlessAborted(
+          (await (opened ??= openTransport(url))).sendMail(messageOf(email, from)),
+          signal,
+        );
         trouble = null;
         return { answer: presentable(sent.response) };
       } catch (error) {
