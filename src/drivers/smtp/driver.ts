@@ -3,7 +3,6 @@
  * mailboxes which look at it show a repetition once. Nothing of a message reaches a header but through nodemailer's
  * structured fields, and line breaks are taken out before that.
  */
-import { createTransport } from 'nodemailer';
 import { refuseAborted } from '../command.ts';
 import { presentable } from '../delivery.ts';
 import type { Email, EmailDriver } from '../delivery.ts';
@@ -15,15 +14,7 @@ const silenceMs = 20_000;
 /** `url` is `smtp[s]://[user:password@]host[:port]`, `from` an address, with a name if wanted. */
 export function createSmtpDriver({ url, from }: { url: string; from: string }): EmailDriver {
   const { host } = new URL(url);
-  const transport = createTransport({
-    url,
-    connectionTimeout: connectMs,
-    greetingTimeout: connectMs,
-    dnsTimeout: connectMs,
-    socketTimeout: silenceMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+  let opened: ReturnType<typeof openTransport> | undefined;
   /** What is wrong with the server, not with a message; null when the last message was judged by it. */
   let trouble: string | null = null;
   return {
@@ -39,7 +30,9 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
     async send(email, signal) {
       refuseAborted(signal);
       try {
-        const sent = await unlessAborted(transport.sendMail(messageOf(email, from)), signal);
+        opened ??= openTransport(url);
+        const sending = opened.then((transport) => transport.sendMail(messageOf(email, from)));
+        const sent = await unlessAborted(sending, signal);
         trouble = null;
         return { answer: presentable(sent.response) };
       } catch (error) {
@@ -49,6 +42,20 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
       }
     },
   };
+}
+
+/** Loaded by the first message: a server that sends none starts the sooner. */
+async function openTransport(url: string) {
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
+    url,
+    connectionTimeout: connectMs,
+    greetingTimeout: connectMs,
+    dnsTimeout: connectMs,
+    socketTimeout: silenceMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
 }
 
 /** nodemailer knows no signal: what is under way is left to itself. */
