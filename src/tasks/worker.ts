@@ -23,6 +23,7 @@ import type { Placed } from './tasks.ts';
 
 const beatSeconds = 2;
 const graceSeconds = 4;
+const restartMs = 1000;
 const unconvergedSeconds = 10;
 const queueGarbageSeconds = 3600;
 /** A job that was replaced while it ran, and whose worker then died, stays as one that has failed for good. */
@@ -100,7 +101,10 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
       retired = true;
       log.warn('the job queue lost the database; starting another one');
       void runner?.stop().catch(() => {});
-      starting = retry(shutdown, start);
+      // Not at once: a database that dies takes its time, and each pool that sees it holds connections until its end.
+      starting = sleep(restartMs, undefined, { signal: shutdown })
+        .catch(() => {})
+        .then(() => retry(shutdown, start));
     };
     const events: WorkerEvents = new EventEmitter();
     events.on('pool:create', ({ workerPool }) => void keepLock(db, workerPool.id, over.signal, retire));
