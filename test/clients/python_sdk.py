@@ -9,6 +9,7 @@ server is validated strictly against the SDK's own model of it: the SDK itself b
 import asyncio
 import json
 import os
+import time
 import unittest
 import uuid
 from datetime import datetime, timezone
@@ -272,6 +273,27 @@ class Places(Story):
 
 
 class Errors(Story):
+
+    def test_a_threshold_is_set_crossed_and_deleted(self):
+        client_id = self.cloud.projects.list().results[0].client_id
+        threshold = self.cloud.quotas.notification_threshold
+        self.assertEqual((threshold.get(client_id).threshold, threshold.get(client_id).last_sending), (80, None))
+        # One project of a hundred, say, is one percent.
+        changed = threshold.update(client_id=client_id, threshold=1, last_message=None, last_sending=None)
+        self.assertEqual((changed.client_id, changed.threshold), (client_id, 1))
+        deadline = time.monotonic() + 20
+        while threshold.get(client_id).last_sending is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        told = threshold.get(client_id)
+        figure = told.last_message.global_quotas.project_count_usage
+        self.assertGreaterEqual(figure.usage * 100, figure.limit)
+        self.assertEqual(told.last_message.global_quotas.project_count_limit.to_dict(), figure.to_dict())
+        self.assertEqual([region.region_id for region in told.last_message.regional_quotas], [1])
+        # What was read may be sent back.
+        threshold.update(client_id=client_id, threshold=2, last_message=told.last_message.to_dict(), last_sending=told.last_sending)
+        threshold.delete(client_id)
+        self.assertEqual((threshold.get(client_id).threshold, threshold.get(client_id).last_message), (80, None))
+
     def asked(self):
         """A client, and the statuses that it was answered, retries and all."""
         statuses = []

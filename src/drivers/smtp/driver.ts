@@ -30,10 +30,9 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
     async send(email, signal) {
       refuseAborted(signal);
       try {
-        const sent = await unlessAborted(
-          (await (opened ??= openTransport(url))).sendMail(messageOf(email, from)),
-          signal,
-        );
+        opened ??= openTransport(url);
+        const sending = opened.then((transport) => transport.sendMail(messageOf(email, from)));
+        const sent = await unlessAborted(sending, signal);
         trouble = null;
         return { answer: presentable(sent.response) };
       } catch (error) {
@@ -45,7 +44,7 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
   };
 }
 
-/** nodemailer is loaded by the first message: it takes 10 MB. */
+/** Loaded by the first message: a server that sends none starts the sooner. */
 async function openTransport(url: string) {
   const { createTransport } = await import('nodemailer');
   return createTransport({

@@ -37,6 +37,7 @@ interface Outcome {
   answer: string;
 }
 
+const realDrivers: Record<Channel, string> = { email: 'smtp', webhook: 'webhook' };
 const keptAttempts = 50;
 /** How late an attempt may be before its job is taken for lost. */
 const lateMs = 120_000;
@@ -103,8 +104,13 @@ export function createDeliveries(deps: DeliveriesDeps) {
     async deliver(id: string, signal: AbortSignal): Promise<void> {
       const found = await store.load(db, id);
       if (found?.delivery.state !== 'pending') return;
+      const { channel } = found.delivery;
+      // A process that was not told of the mail server must not take a message from those that were.
+      if (!drivers[channel].real && (await store.isRealElsewhere(db, realDrivers[channel]))) {
+        throw new Error(`another process sends by ${realDrivers[channel]}`);
+      }
       const outcome = await attempt(found.delivery, found.notification, signal);
-      deps.onAttempt(found.delivery.channel, outcome.state);
+      deps.onAttempt(channel, outcome.state);
       await record(id, outcome);
     },
 

@@ -64,6 +64,17 @@ export async function withoutJob(db: Db, before: Date): Promise<string[]> {
   return (await lost(db, before)).map(({ id }) => id);
 }
 
+const realElsewhere = prepared(
+  'delivery_real_elsewhere',
+  `select from workers w, jsonb_array_elements(w.drivers) d
+   where w.seen_at > now() - interval '10 seconds' and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
+);
+
+/** Whether a living process has the real driver of this name. */
+export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> {
+  return (await realElsewhere(db, driver)).length > 0;
+}
+
 export async function list(
   db: Db,
   clientId: number,

@@ -4,7 +4,6 @@ import type { Static, TSchema } from 'typebox';
 import { IntegerId, Nullable } from '../../http/shapes.ts';
 import { defaultThreshold } from '../../quota/crossings.ts';
 import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
-import type { Kind } from '../../quota/kinds.ts';
 
 export const ClientPath = Type.Object({ client_id: IntegerId });
 
@@ -17,7 +16,11 @@ const Figure = Type.Object(
 );
 export type Figure = Static<typeof Figure>;
 
-const figures = (kinds: Kind[]) =>
+/** Kinds that real clients know beside those of the interface: a message of theirs may name them. */
+const alsoGlobal = ['inference_public_model_api_key_count'];
+const alsoRegional = ['slurm_cluster_count'];
+
+const figures = (kinds: string[]) =>
   Object.fromEntries(
     kinds.flatMap((kind) => [
       [`${kind}_limit`, Type.Optional(Figure)],
@@ -25,9 +28,13 @@ const figures = (kinds: Kind[]) =>
     ]),
   );
 
-const GlobalFigures = Type.Object(figures(globalKinds), { additionalProperties: false });
+const GlobalFigures = Type.Object(figures([...globalKinds, ...alsoGlobal]), { additionalProperties: false });
 const RegionalFigures = Type.Object(
-  { region_id: IntegerId, region_name: Type.String(), ...(figures(regionalKinds) as Record<string, TSchema>) },
+  {
+    region_id: IntegerId,
+    region_name: Type.String(),
+    ...(figures([...regionalKinds, ...alsoRegional]) as Record<string, TSchema>),
+  },
   { additionalProperties: false },
 );
 

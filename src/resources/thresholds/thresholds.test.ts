@@ -302,6 +302,26 @@ describe('a crossing', () => {
     expect(await told(client)).toEqual([['volume_count_usage']]);
   });
 
+  it('waits for the process that has the mail server, where this one has none', async () => {
+    const client = await limited();
+    await cloud.patch(`/cloudyard/v1/clients/${client.clientId}`, { emails: ['a@example.com'] }, client);
+    await cloud.db.$client.query(
+      `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at)
+       values ('another', 'another', 1, '{}', '[{"driver": "smtp", "real": true}]', now(), now() + interval '1 hour')`,
+    );
+    await reserve(client, { volume_count: 9 });
+    await settled(client);
+    const tried = async () =>
+      (await cloud.db.$client.query(`select from graphile_worker.jobs where key like 'deliver:%' and attempts > 0`))
+        .rowCount;
+    await expect.poll(tried, { timeout: 10_000 }).toBe(1);
+    expect((await feed(client))[0].deliveries).toMatchObject([{ state: 'pending', attempt_count: 0 }]);
+    await cloud.db.$client.query(`delete from workers where id = 'another'`);
+    await cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
+    const state = async () => (await feed(client))[0].deliveries[0].state;
+    await expect.poll(state, { timeout: 10_000 }).toBe('simulated');
+  });
+
   it('of a real resource is told, too', async () => {
     const client = await limited({ subnet_count_limit: 2, network_count_limit: 2 });
     await cloud.post(`/cloud/v1/networks/${client.projectId}/1`, { name: 'another' }, client);
