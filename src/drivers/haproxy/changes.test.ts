@@ -1,5 +1,5 @@
 /** What changes under load, in crashes and in drains: nobody who need not notice does. */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -178,6 +178,24 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       process.kill(worker, 'SIGKILL');
       await until(async () => liveProcess(worker) === null && (await answers()), 10, 'worker back');
       expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+    });
+
+    it('together with the loss of its sockets are healed', async () => {
+      const { desired } = await httpAndTcp();
+      await apply(desired);
+      rmSync(host.layout.sockets, { recursive: true });
+      process.kill(host.pid(), 'SIGKILL');
+      const answers = () => ask(desired.address).then(({ status }) => status === 200);
+      await until(() => answers().catch(() => false), 20, 'HAProxy back');
+      await until(
+        () =>
+          apply(desired).then(
+            () => true,
+            () => false,
+          ),
+        10,
+        'it can be asked again',
+      );
     });
 
     it('of the driver are not seen by anybody, and the next one adopts', async () => {

@@ -102,6 +102,8 @@ async function reloadEverything(host: Host): Promise<void> {
 
 /** Writes all that can run, under a new revision, and leaves out what cannot. */
 export async function prepareStart(host: Host, revision = newRevision()): Promise<void> {
+  // Who tidies /run or /tmp may have taken the folder of the sockets.
+  await makeFolders(host.layout);
   for (const [id, rendered] of host.rendered) {
     await writeFiles(host.layout, rendered.files);
     // An adopted HAProxy that runs something else holds its ports itself.
