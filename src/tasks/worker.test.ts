@@ -19,7 +19,7 @@ const truth = {
   sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
   sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
 };
-/** What issue 2 allows for noticing that a worker died, and a little for the work itself. */
+/** What noticing that a worker died may take, and a little for the work itself. */
 const takeover = { timeout: 17_000, interval: 100 };
 const soon = { timeout: 10_000, interval: 20 };
 

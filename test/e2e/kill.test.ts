@@ -29,7 +29,7 @@ const killPid = (pid: number | null) => process.kill(pid!, 'SIGKILL');
 const finishedTasks = async () =>
   (await yard.sql<{ n: number }>(`select count(*)::int as n from tasks where state = 'FINISHED'`))[0]!.n;
 
-/** Ends the storm and looks at everything that the issue asks for. */
+/** Ends the storm and looks at everything that must be true then. */
 async function expectAllFinished(creates: Storm, rows: number): Promise<void> {
   const tasks = await allEnded(yard, creates);
   expect(tasks.filter(({ state }) => state !== 'FINISHED')).toEqual([]);

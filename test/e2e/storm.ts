@@ -58,7 +58,7 @@ export async function allEnded(yard: Yard, storm: Storm, seconds = 90): Promise<
   return tasks;
 }
 
-/** What never may be otherwise once no task is active: see the issue's list. `rows`: how many shares there must be. */
+/** What never may be otherwise once no task is active. `rows`: how many shares there must be. */
 export async function expectConsistent(yard: Yard, rows: number): Promise<void> {
   await until(
     async () =>
