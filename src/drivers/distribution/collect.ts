@@ -16,7 +16,8 @@ import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { refuseAborted } from '../command.ts';
 import type { AskForHold, RegistryContents } from '../registry.ts';
-import { hexOf, type Layout, namesIn, writeDurably } from './layout.ts';
+import { writeDurably } from '../durable-files.ts';
+import { hexOf, type Layout, namesIn } from './layout.ts';
 import {
   digestsIn,
   layersOf,

@@ -8,7 +8,8 @@ import type { RegistryDriver, RegistryHosting } from '../registry.ts';
 import { oneAtATime } from '../turns.ts';
 import { collect } from './collect.ts';
 import type { DistributionFinding } from './detect.ts';
-import { layoutOf, makeFolders, namesIn, renameDurably } from './layout.ts';
+import { renameDurably } from '../durable-files.ts';
+import { layoutOf, makeFolders, namesIn } from './layout.ts';
 import { startDistribution } from './process.ts';
 import { removeContents, removeFolder } from './storage.ts';
 

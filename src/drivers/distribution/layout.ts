@@ -4,8 +4,8 @@
  * that refuses one that could climb out.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, rename } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
 
 export interface Layout {
@@ -88,31 +88,4 @@ export async function namesIn(folder: string): Promise<string[]> {
 export async function hasRegistries(dataDir: string): Promise<boolean> {
   const { repositories } = layoutOf(dataDir);
   return existsSync(repositories) && (await readdir(repositories)).length > 0;
-}
-
-export async function writeDurably(file: string, text: string): Promise<void> {
-  const unfinished = `${file}.unfinished`;
-  const handle = await open(unfinished, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await renameDurably(unfinished, file);
-}
-
-export async function renameDurably(from: string, to: string): Promise<void> {
-  await rename(from, to);
-  await syncFolder(dirname(to));
-  if (dirname(from) !== dirname(to)) await syncFolder(dirname(from));
-}
-
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

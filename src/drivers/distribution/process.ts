@@ -17,7 +17,8 @@ import type { Logger } from 'pino';
 import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError } from '../command.ts';
 import type { RegistryHosting } from '../registry.ts';
-import { type Layout, namesIn, writeDurably } from './layout.ts';
+import { writeDurably } from '../durable-files.ts';
+import { type Layout, namesIn } from './layout.ts';
 import { repair } from './repair.ts';
 
 export interface DistributionOptions {

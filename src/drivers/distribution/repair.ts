@@ -10,7 +10,8 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { isDigest, type Layout, namesIn, writeDurably } from './layout.ts';
+import { writeDurably } from '../durable-files.ts';
+import { isDigest, type Layout, namesIn } from './layout.ts';
 import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, tagsOf } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;

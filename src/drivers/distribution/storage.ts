@@ -9,7 +9,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RegistryRemoval } from '../registry.ts';
-import { checkedTag, hexOf, isDigest, type Layout, namesIn, renameDurably, syncFolder } from './layout.ts';
+import { renameDurably, syncPath } from '../durable-files.ts';
+import { checkedTag, hexOf, isDigest, type Layout, namesIn } from './layout.ts';
 
 export interface Repository {
   /** Below the registry's prefix, such as `team/app`. */
@@ -127,7 +128,7 @@ export async function removeFolder(layout: Layout, folder: string): Promise<void
 
 export async function removeLink(folder: string, name: string): Promise<void> {
   await rm(join(folder, name), { recursive: true, force: true });
-  await syncFolder(folder).catch((error: NodeJS.ErrnoException) => {
+  await syncPath(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
 }

@@ -5,7 +5,8 @@
 import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostError } from '../command.ts';
-import { idsIn, type Layout, renameDurably, syncPath, UNFINISHED } from './layout.ts';
+import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
+import { idsIn, type Layout } from './layout.ts';
 import { dataIsGone, type ShareStorage } from './storage.ts';
 
 export function directoryStorage(layout: Layout): ShareStorage {

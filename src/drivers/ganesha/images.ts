@@ -15,7 +15,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
 import { limited } from '../turns.ts';
-import { idsIn, type Layout, renameDurably, syncPath, UNFINISHED, writeDurably } from './layout.ts';
+import { renameDurably, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
+import { idsIn, type Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
 import { dataIsGone, type ShareStorage } from './storage.ts';
 

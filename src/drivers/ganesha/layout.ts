@@ -6,8 +6,8 @@
  * folder is synced.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, rename } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
 
 export interface Layout {
@@ -74,36 +74,6 @@ export async function idsIn(folder: string, ending: string): Promise<string[]> {
     .filter((name) => name.endsWith(ending))
     .map((name) => name.slice(0, name.length - ending.length))
     .filter(isId);
-}
-
-export const UNFINISHED = '.unfinished';
-
-export async function writeDurably(path: string, text: string): Promise<void> {
-  const unfinished = `${path}${UNFINISHED}`;
-  const file = await open(unfinished, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await renameDurably(unfinished, path);
-}
-
-export async function renameDurably(from: string, to: string): Promise<void> {
-  await rename(from, to);
-  await syncPath(dirname(to));
-  if (dirname(from) !== dirname(to)) await syncPath(dirname(from));
-}
-
-/** Syncs a file or a folder. */
-export async function syncPath(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 /** Whether this host has file shares of a data directory, looked up without starting anything. */

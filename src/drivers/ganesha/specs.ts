@@ -11,7 +11,8 @@ import type { Logger } from 'pino';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { parseNetwork } from './networks.ts';
-import { idsIn, type Layout, syncPath, writeDurably } from './layout.ts';
+import { syncPath, writeDurably } from '../durable-files.ts';
+import { idsIn, type Layout } from './layout.ts';
 
 export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
   /** Ganesha's number of the export, part of the file handles that clients hold: it never changes. */

@@ -4,9 +4,9 @@
  * the kernel takes no more than 107 characters.
  */
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readdir, rename } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { id as checkedId, isId, path as checkedPath } from './quote.ts';
 
 export interface Layout {
@@ -87,26 +87,4 @@ export async function idsIn(folder: string, ending: string, beginning = ''): Pro
     .filter((name) => name.startsWith(beginning) && name.endsWith(ending))
     .map((name) => name.slice(beginning.length, name.length - ending.length))
     .filter(isId);
-}
-
-export async function writeDurably(file: string, text: string): Promise<void> {
-  const unfinished = `${file}.unfinished`;
-  const handle = await open(unfinished, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(unfinished, file);
-  await syncFolder(dirname(file));
-}
-
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

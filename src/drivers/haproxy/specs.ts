@@ -11,7 +11,8 @@ import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
-import { idsIn, type Layout, syncFolder, writeDurably } from './layout.ts';
+import { syncPath, writeDurably } from '../durable-files.ts';
+import { idsIn, type Layout } from './layout.ts';
 
 /** As desired, with the names of files where PEM texts were. */
 export type Spec = DesiredLoadBalancer;
@@ -81,7 +82,7 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
 export async function dropSpec(layout: Layout, id: string, { aside }: { aside: boolean }): Promise<void> {
   if (aside) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
   else await rm(layout.spec(id), { force: true });
-  await syncFolder(layout.specs);
+  await syncPath(layout.specs);
 }
 
 function ignoreMissing(err: NodeJS.ErrnoException): void {

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
+import { freePort } from '../ganesha/test-host.ts';
 import type { DesiredListener, DesiredLoadBalancer, DesiredPersistence } from '../load-balancer.ts';
 import type { HaproxyDriver } from './driver.ts';
 import {
@@ -188,10 +189,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
       });
 
       it('speaks IPv6', async () => {
-        const { address } = await apply(
-          balancer({ members: await members('a') }, { port: 18_089 }, { address: '::1' }),
-        );
-        expect((await ask(address, {}, '/', 18_089)).name).toBe('a');
+        const port = await freePort();
+        const { address } = await apply(balancer({ members: await members('a') }, { port }, { address: '::1' }));
+        expect((await ask(address, {}, '/', port)).name).toBe('a');
       });
     });
 
