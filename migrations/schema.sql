@@ -239,6 +239,29 @@ CREATE TABLE "secrets" (
 	"created_at" timestamp with time zone NOT NULL
 );
 
+CREATE TABLE "snapshots" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"volume_id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"description" text,
+	"size" bigint NOT NULL,
+	"lifecycle_policy_id" integer,
+	"schedule_id" uuid,
+	"scheduled_at" timestamp (6) with time zone,
+	"observed_real" boolean DEFAULT false NOT NULL,
+	"tags" jsonb NOT NULL,
+	"status" text NOT NULL,
+	"creator_task_id" uuid NOT NULL,
+	"generation" bigint NOT NULL,
+	"observed_generation" bigint NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
+);
+
 CREATE TABLE "subnets" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" integer NOT NULL,
@@ -269,6 +292,28 @@ CREATE TABLE "tokens" (
 	"expires_at" timestamp with time zone,
 	"revoked_at" timestamp with time zone,
 	CONSTRAINT "tokens_key_id_unique" UNIQUE("key_id")
+);
+
+CREATE TABLE "volumes" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"type_name" text NOT NULL,
+	"size" bigint NOT NULL,
+	"observed_size" bigint,
+	"observed_real" boolean DEFAULT false NOT NULL,
+	"source_snapshot_id" uuid,
+	"revert_to" uuid,
+	"tags" jsonb NOT NULL,
+	"status" text NOT NULL,
+	"creator_task_id" uuid NOT NULL,
+	"generation" bigint NOT NULL,
+	"observed_generation" bigint NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "tasks" (
@@ -317,6 +362,7 @@ ALTER TABLE "load_balancer_traffic" ADD CONSTRAINT "load_balancer_traffic_load_b
 ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "snapshots" ADD CONSTRAINT "snapshots_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
@@ -343,7 +389,17 @@ CREATE UNIQUE INDEX "networks_default" ON "networks" USING btree ("project_id","
 CREATE UNIQUE INDEX "projects_name" ON "projects" USING btree ("client_id","name") WHERE "projects"."deleted_at" is null;
 CREATE UNIQUE INDEX "projects_default" ON "projects" USING btree ("client_id") WHERE "projects"."is_default" and "projects"."deleted_at" is null;
 CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "snapshots_project" ON "snapshots" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "snapshots_client" ON "snapshots" USING btree ("client_id","region_id");
+CREATE INDEX "snapshots_volume" ON "snapshots" USING btree ("volume_id","created_at","id");
+CREATE INDEX "snapshots_policy" ON "snapshots" USING btree ("lifecycle_policy_id");
+CREATE UNIQUE INDEX "snapshots_run" ON "snapshots" USING btree ("schedule_id","volume_id","scheduled_at");
+CREATE INDEX "snapshots_unconverged" ON "snapshots" USING btree ("region_id") WHERE "snapshots"."observed_generation" < "snapshots"."generation";
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");
+CREATE INDEX "volumes_project" ON "volumes" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "volumes_client" ON "volumes" USING btree ("client_id","region_id");
+CREATE INDEX "volumes_source_snapshot" ON "volumes" USING btree ("source_snapshot_id");
+CREATE INDEX "volumes_unconverged" ON "volumes" USING btree ("region_id") WHERE "volumes"."observed_generation" < "volumes"."generation";
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

@@ -10,6 +10,8 @@ import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
+import { createSimulatedVolumeDriver } from '../src/drivers/simulated/volume.ts';
+import type { VolumeDriver } from '../src/drivers/volume.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { allDrivers } from '../src/main/drivers.ts';
@@ -30,6 +32,8 @@ export interface CloudyardOptions {
   driver?: FileShareDriver | null;
   /** Default: a simulated driver. */
   loadBalancerDriver?: LoadBalancerDriver;
+  /** Default: a simulated driver. */
+  volumeDriver?: VolumeDriver;
   configuration?: (shipped: Configuration) => Configuration;
   log?: Logger;
   rateLimit?: number;
@@ -130,7 +134,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       fileShare = createSimulatedFileShareDriver({ host: '127.0.0.1' }),
       loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
     ) {
-      const drivers = { fileShare, loadBalancer };
+      const drivers = { fileShare, loadBalancer, volume: options.volumeDriver ?? createSimulatedVolumeDriver() };
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,

@@ -127,9 +127,26 @@ export const policy = {
   createLbPoolMember: project('member'),
   deleteLbPoolMember: project('member'),
 
+  createVolume: project('member'),
+  listVolumes: project('reader'),
+  getVolume: project('reader'),
+  updateVolume: project('member'),
+  extendVolume: project('member'),
+  revertVolume: project('member'),
+  deleteVolume: project('member'),
+
+  createSnapshot: project('member'),
+  listSnapshots: project('reader'),
+  getSnapshot: project('reader'),
+  updateSnapshot: project('member'),
+  replaceSnapshotMetadata: project('member'),
+  deleteSnapshot: project('member'),
+
   previewFileSharePrice: project('reader'),
   previewLoadBalancerPrice: project('reader'),
   previewLoadBalancerPriceV1: project('reader'),
+  previewVolumePrice: project('reader'),
+  previewSnapshotPrice: project('reader'),
 
   listClientQuotas: token('reader'),
   getGlobalQuotas: client('reader'),

@@ -1,5 +1,7 @@
 /** Chooses the driver for each kind of thing on this host, and starts it. */
 import { existsSync } from 'node:fs';
+import { createDiskDriver } from '../drivers/disk/driver.ts';
+import { hasVolumes } from '../drivers/disk/layout.ts';
 import { createGaneshaDriver } from '../drivers/ganesha/driver.ts';
 import { hasFileShares } from '../drivers/ganesha/layout.ts';
 import { findGanesha } from '../drivers/ganesha/detect.ts';
@@ -10,26 +12,38 @@ import type { FileShareDriver } from '../drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../drivers/simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from '../drivers/simulated/load-balancer.ts';
+import { createSimulatedVolumeDriver } from '../drivers/simulated/volume.ts';
+import type { VolumeDriver } from '../drivers/volume.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 
 export interface Drivers {
   fileShare: FileShareDriver;
   loadBalancer: LoadBalancerDriver;
+  /** With the snapshots. */
+  volume: VolumeDriver;
 }
 
 /** Every driver of a host, for what concerns them all. */
 export function allDrivers(drivers: Drivers) {
-  return [drivers.fileShare, drivers.loadBalancer];
+  return [drivers.fileShare, drivers.loadBalancer, drivers.volume];
 }
 
 /** @throws when a driver that was asked for by name cannot start, or one that has data to serve */
 export async function startDrivers(settings: Settings, log: Logger): Promise<Drivers> {
-  const fileShare = await startFileShareDriver(settings, log);
+  const started: { stop(): Promise<void> }[] = [];
+  const start = async <D extends { stop(): Promise<void> }>(driver: Promise<D>): Promise<D> => {
+    started.push(await driver);
+    return driver;
+  };
   try {
-    return { fileShare, loadBalancer: await startLoadBalancerDriver(settings, log) };
+    return {
+      volume: await start(startVolumeDriver(settings, log)),
+      fileShare: await start(startFileShareDriver(settings, log)),
+      loadBalancer: await start(startLoadBalancerDriver(settings, log)),
+    };
   } catch (error) {
-    await fileShare.stop().catch(() => {});
+    for (const driver of started) await driver.stop().catch(() => {});
     throw error;
   }
 }
@@ -84,6 +98,21 @@ async function startLoadBalancerDriver(settings: Settings, log: Logger): Promise
     const [detail = ''] = (error as Error).message.split('\n');
     log.warn({ detail }, 'HAProxy cannot be started; load balancers are simulated');
     return pretend(detail, finding.remedy);
+  }
+}
+
+async function startVolumeDriver({ volumeDriver, dataDir }: Settings, log: Logger): Promise<VolumeDriver> {
+  if (volumeDriver === 'simulated') return createSimulatedVolumeDriver({ detail: 'by CLOUDYARD_VOLUME_DRIVER' });
+  const driver = createDiskDriver({ dataDir });
+  try {
+    await driver.start();
+    return driver;
+  } catch (error) {
+    // As for file shares: who has volumes is told, rather than given ones that only pretend.
+    if (volumeDriver === 'disk' || (await hasVolumes(dataDir))) throw error;
+    const detail = (error as Error).message;
+    log.warn({ detail }, 'volumes cannot be kept in the data directory; they are simulated');
+    return createSimulatedVolumeDriver({ detail, remedy: 'CLOUDYARD_DATA_DIR=<a folder that can be written to>' });
   }
 }
 

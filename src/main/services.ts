@@ -1,5 +1,6 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
+import { invalidInput } from '../errors/catalogue.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
@@ -31,9 +32,13 @@ import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
+import { createSnapshots } from '../resources/snapshots/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createVolumes } from '../resources/volumes/service.ts';
+import type { JoinPolicies } from '../resources/volumes/service.ts';
+import { usesOfProject as volumesOfProject } from '../resources/volumes/store.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -112,6 +117,7 @@ export async function createServices(deps: ServicesDeps) {
       subnets.usesOfProject,
       fileSharesOfProject,
       loadBalancersOfProject,
+      volumesOfProject,
       secrets.usesOfProject,
     ],
   });
@@ -120,6 +126,8 @@ export async function createServices(deps: ServicesDeps) {
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
   const lbPools = createLbPools(parts);
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const snapshots = createSnapshots(shared);
+  const volumes = createVolumes({ ...shared, snapshots, joinPolicies: noPolicies });
   return {
     db,
     clock,
@@ -145,8 +153,16 @@ export async function createServices(deps: ServicesDeps) {
     }),
     listeners,
     lbPools,
-    pricing: createPricing(configuration.bookOfRegion, deps.log),
+    snapshots,
+    volumes,
+    pricing: createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots }),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews: createTaskViews(shared),
   };
 }
+
+/** There are no policies yet. */
+const noPolicies: JoinPolicies = async (_tx, _scope, _volumeId, policyIds) => {
+  const path = (i: number) => `lifecycle_policy_ids.${i}`;
+  throw invalidInput(policyIds.map((id, i) => ({ path: path(i), message: `lifecycle policy ${id} was not found` })));
+};

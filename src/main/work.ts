@@ -4,6 +4,8 @@
  */
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
 import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
+import { createSnapshotReconciler } from '../resources/snapshots/reconcile.ts';
+import { createVolumeReconciler } from '../resources/volumes/reconcile.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -102,6 +104,8 @@ export function createReconcilers(services: Services, drivers: Drivers): Reconci
   return [
     createFileShareReconciler({ ...services, driver: drivers.fileShare }),
     createLoadBalancerReconciler({ ...services, driver: drivers.loadBalancer, pemOf: services.secrets.pemOf }),
+    createVolumeReconciler({ ...services, driver: drivers.volume }),
+    createSnapshotReconciler({ ...services, driver: drivers.volume.snapshots }),
   ];
 }
 
@@ -115,5 +119,9 @@ export function createDuties(
 }
 
 function statusByKind(drivers: Drivers): Record<string, DriverStatus> {
-  return { 'file shares': drivers.fileShare.status(), 'load balancers': drivers.loadBalancer.status() };
+  return {
+    'file shares': drivers.fileShare.status(),
+    'load balancers': drivers.loadBalancer.status(),
+    volumes: drivers.volume.status(),
+  };
 }

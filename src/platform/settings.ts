@@ -35,6 +35,8 @@ export interface Settings {
   nfsMountPort: number;
   /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
   loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
+  /** `auto` keeps volumes in the data directory, and only pretends where that cannot be written to. */
+  volumeDriver: 'auto' | 'disk' | 'simulated';
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
   /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
@@ -62,6 +64,7 @@ export const settingNames = [
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
   'CLOUDYARD_LOAD_BALANCER_DRIVER',
+  'CLOUDYARD_VOLUME_DRIVER',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
@@ -120,6 +123,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
     loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
+    volumeDriver: choice('CLOUDYARD_VOLUME_DRIVER', ['auto', 'disk', 'simulated'], 'auto'),
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),

@@ -20,10 +20,14 @@ import { regionRoutes } from './regions/routes.ts';
 import type { Regions } from './regions/service.ts';
 import { secretRoutes } from './secrets/routes.ts';
 import type { Secrets } from './secrets/service.ts';
+import { snapshotRoutes } from './snapshots/routes.ts';
+import type { Snapshots } from './snapshots/service.ts';
 import { subnetRoutes } from './subnets/routes.ts';
 import type { Subnets } from './subnets/service.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import type { TaskViews } from './tasks/service.ts';
+import { volumeRoutes } from './volumes/routes.ts';
+import type { Volumes } from './volumes/service.ts';
 
 export interface ResourceServices {
   taskViews: TaskViews;
@@ -36,6 +40,8 @@ export interface ResourceServices {
   loadBalancers: LoadBalancers;
   listeners: Listeners;
   lbPools: LbPools;
+  volumes: Volumes;
+  snapshots: Snapshots;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
 }
@@ -51,6 +57,8 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   loadBalancerRoutes(services.loadBalancers),
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
+  volumeRoutes(services.volumes),
+  snapshotRoutes(services.snapshots),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
 ];
