@@ -116,6 +116,59 @@ CREATE TABLE "lb_pools" (
 	"deleted_at" timestamp (6) with time zone
 );
 
+CREATE TABLE "lifecycle_policy_run_volumes" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"run_id" uuid NOT NULL,
+	"region_id" integer NOT NULL,
+	"volume_id" uuid NOT NULL,
+	"snapshot_id" uuid,
+	"name" text NOT NULL,
+	"state" text NOT NULL,
+	"message" text,
+	"expire_at" timestamp (6) with time zone,
+	"expired" jsonb DEFAULT '[]'::jsonb NOT NULL
+);
+
+CREATE TABLE "lifecycle_policy_runs" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"policy_id" integer NOT NULL,
+	"schedule_id" uuid NOT NULL,
+	"scheduled_at" timestamp (6) with time zone NOT NULL,
+	"started_at" timestamp (6) with time zone NOT NULL,
+	"done_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "lifecycle_policies" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "lifecycle_policies_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"action" text NOT NULL,
+	"status" text NOT NULL,
+	"user_id" integer NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "lifecycle_policy_schedules" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"policy_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"position" integer NOT NULL,
+	"given" jsonb NOT NULL,
+	"retention_seconds" bigint,
+	"user_id" integer NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"next_run_at" timestamp (6) with time zone,
+	"failing" boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE "lifecycle_policy_volumes" (
+	"policy_id" integer NOT NULL,
+	"volume_id" uuid NOT NULL,
+	CONSTRAINT "lifecycle_policy_volumes_policy_id_volume_id_pk" PRIMARY KEY("policy_id","volume_id")
+);
+
 CREATE TABLE "lb_listeners" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"load_balancer_id" uuid NOT NULL,
@@ -353,6 +406,11 @@ ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk"
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "lb_members" ADD CONSTRAINT "lb_members_pool_id_lb_pools_id_fk" FOREIGN KEY ("pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_pools" ADD CONSTRAINT "lb_pools_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_run_volumes" ADD CONSTRAINT "lifecycle_policy_run_volumes_run_id_lifecycle_policy_runs_id_fk" FOREIGN KEY ("run_id") REFERENCES "public"."lifecycle_policy_runs"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_runs" ADD CONSTRAINT "lifecycle_policy_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_schedules" ADD CONSTRAINT "lifecycle_policy_schedules_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_default_pool_id_lb_pools_id_fk" FOREIGN KEY ("default_pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE set null ON UPDATE no action;
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_network_id_networks_id_fk" FOREIGN KEY ("vip_network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
@@ -375,6 +433,17 @@ CREATE INDEX "file_shares_unconverged" ON "file_shares" USING btree ("region_id"
 CREATE UNIQUE INDEX "lb_members_endpoint" ON "lb_members" USING btree ("pool_id","address","protocol_port");
 CREATE INDEX "lb_pools_project" ON "lb_pools" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "lb_pools_load_balancer" ON "lb_pools" USING btree ("load_balancer_id");
+CREATE UNIQUE INDEX "lifecycle_policy_run_volumes_run" ON "lifecycle_policy_run_volumes" USING btree ("run_id","volume_id");
+CREATE INDEX "lifecycle_policy_run_volumes_snapshot" ON "lifecycle_policy_run_volumes" USING btree ("snapshot_id");
+CREATE INDEX "lifecycle_policy_run_volumes_unsettled" ON "lifecycle_policy_run_volumes" USING btree ("region_id","state") WHERE "lifecycle_policy_run_volumes"."state" in ('pending', 'running');
+CREATE INDEX "lifecycle_policy_run_volumes_expiring" ON "lifecycle_policy_run_volumes" USING btree ("region_id","expire_at") WHERE "lifecycle_policy_run_volumes"."expire_at" is not null;
+CREATE UNIQUE INDEX "lifecycle_policy_runs_instant" ON "lifecycle_policy_runs" USING btree ("schedule_id","scheduled_at");
+CREATE INDEX "lifecycle_policy_runs_policy" ON "lifecycle_policy_runs" USING btree ("policy_id","scheduled_at","id");
+CREATE INDEX "lifecycle_policy_runs_done" ON "lifecycle_policy_runs" USING btree ("done_at");
+CREATE INDEX "lifecycle_policies_project" ON "lifecycle_policies" USING btree ("project_id","region_id","id");
+CREATE INDEX "lifecycle_policy_schedules_policy" ON "lifecycle_policy_schedules" USING btree ("policy_id","position");
+CREATE INDEX "lifecycle_policy_schedules_due" ON "lifecycle_policy_schedules" USING btree ("region_id","next_run_at") WHERE "lifecycle_policy_schedules"."next_run_at" is not null;
+CREATE INDEX "lifecycle_policy_volumes_volume" ON "lifecycle_policy_volumes" USING btree ("volume_id");
 CREATE INDEX "lb_listeners_project" ON "lb_listeners" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "lb_listeners_pool" ON "lb_listeners" USING btree ("default_pool_id");
 CREATE UNIQUE INDEX "lb_listeners_port" ON "lb_listeners" USING btree ("load_balancer_id","protocol_port",("protocol" = 'UDP'));

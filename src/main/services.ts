@@ -1,9 +1,8 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
-import { invalidInput } from '../errors/catalogue.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Db } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import { createMetrics } from '../platform/metrics.ts';
@@ -17,6 +16,10 @@ import { createClients } from '../resources/clients/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/lb-pools/service.ts';
+import type { Failure } from '../resources/lifecycle-policies/runs/failure.ts';
+import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
+import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
+import { usesOfProject as lifecyclePoliciesOfProject } from '../resources/lifecycle-policies/store.ts';
 import { createListeners } from '../resources/listeners/service.ts';
 import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
 import { usesOfProject as loadBalancersOfProject, usesOfSecret } from '../resources/load-balancers/store.ts';
@@ -37,7 +40,6 @@ import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
-import type { JoinPolicies } from '../resources/volumes/service.ts';
 import { usesOfProject as volumesOfProject } from '../resources/volumes/store.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
@@ -118,6 +120,7 @@ export async function createServices(deps: ServicesDeps) {
       fileSharesOfProject,
       loadBalancersOfProject,
       volumesOfProject,
+      lifecyclePoliciesOfProject,
       secrets.usesOfProject,
     ],
   });
@@ -127,10 +130,17 @@ export async function createServices(deps: ServicesDeps) {
   const lbPools = createLbPools(parts);
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
   const snapshots = createSnapshots(shared);
-  const volumes = createVolumes({ ...shared, snapshots, joinPolicies: noPolicies });
+  const volumes = createVolumes({
+    ...shared,
+    snapshots,
+    joinPolicies: (...volume) => lifecyclePolicies.joinNewVolume(...volume),
+  });
+  const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
+  const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   return {
     db,
     clock,
+    log: deps.log,
     metrics,
     caches,
     idempotency,
@@ -155,14 +165,11 @@ export async function createServices(deps: ServicesDeps) {
     lbPools,
     snapshots,
     volumes,
-    pricing: createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots }),
+    lifecyclePolicies,
+    notifyFailedRun: async (_tx: Tx, { subject, data }: Failure) => deps.log.warn(data, subject),
+    lifecyclePolicyRuns: createLifecyclePolicyRuns({ db, policies: lifecyclePolicies }),
+    pricing,
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews: createTaskViews(shared),
   };
 }
-
-/** There are no policies yet. */
-const noPolicies: JoinPolicies = async (_tx, _scope, _volumeId, policyIds) => {
-  const path = (i: number) => `lifecycle_policy_ids.${i}`;
-  throw invalidInput(policyIds.map((id, i) => ({ path: path(i), message: `lifecycle policy ${id} was not found` })));
-};

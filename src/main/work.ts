@@ -3,6 +3,10 @@
  * another one stands by, and takes over when the first is gone, however it went.
  */
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
+import {
+  createLifecyclePolicyDuties,
+  createLifecyclePolicyRunReconciler,
+} from '../resources/lifecycle-policies/runs/reconcile.ts';
 import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
 import { createSnapshotReconciler } from '../resources/snapshots/reconcile.ts';
 import { createVolumeReconciler } from '../resources/volumes/reconcile.ts';
@@ -92,7 +96,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },
       { seconds: 3600, work: secrets.reencrypt },
-      ...createDuties({ clock, db }, drivers, regionIds),
+      ...createDuties({ ...services, db }, drivers, regionIds),
     ],
   });
   closing.push(worker.stop);
@@ -106,16 +110,21 @@ export function createReconcilers(services: Services, drivers: Drivers): Reconci
     createLoadBalancerReconciler({ ...services, driver: drivers.loadBalancer, pemOf: services.secrets.pemOf }),
     createVolumeReconciler({ ...services, driver: drivers.volume }),
     createSnapshotReconciler({ ...services, driver: drivers.volume.snapshots }),
+    createLifecyclePolicyRunReconciler({ ...services, notify: services.notifyFailedRun }),
   ];
 }
 
-/** What drivers are looked at for, from time to time. */
+/** What drivers and clocks are looked at for, from time to time. */
 export function createDuties(
-  { clock, db }: Pick<Services, 'clock' | 'db'>,
+  services: Services,
   drivers: Drivers,
   regionIds: number[],
 ): NonNullable<WorkerOptions['duties']> {
-  return createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds });
+  const { clock, db, notifyFailedRun } = services;
+  return [
+    ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
+    ...createLifecyclePolicyDuties({ ...services, notify: notifyFailedRun, regionIds }),
+  ];
 }
 
 function statusByKind(drivers: Drivers): Record<string, DriverStatus> {

@@ -4,6 +4,9 @@ import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
 import { lbPoolRoutes } from './lb-pools/routes.ts';
 import type { LbPools } from './lb-pools/service.ts';
+import { lifecyclePolicyRoutes } from './lifecycle-policies/routes.ts';
+import type { LifecyclePolicyRuns } from './lifecycle-policies/runs/service.ts';
+import type { LifecyclePolicies } from './lifecycle-policies/service.ts';
 import { listenerRoutes } from './listeners/routes.ts';
 import type { Listeners } from './listeners/service.ts';
 import { loadBalancerRoutes } from './load-balancers/routes.ts';
@@ -42,6 +45,8 @@ export interface ResourceServices {
   lbPools: LbPools;
   volumes: Volumes;
   snapshots: Snapshots;
+  lifecyclePolicies: LifecyclePolicies;
+  lifecyclePolicyRuns: LifecyclePolicyRuns;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
 }
@@ -59,6 +64,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   lbPoolRoutes(services.lbPools),
   volumeRoutes(services.volumes),
   snapshotRoutes(services.snapshots),
+  lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
 ];

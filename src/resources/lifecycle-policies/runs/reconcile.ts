@@ -1,0 +1,280 @@
+/**
+ * The scheduler. A look at what is due writes a run, a row and a job for each of its volumes, and the next instant, in
+ * one transaction: so each instant runs once, however many look, and whatever dies. The job of a volume asks for its
+ * snapshot in the transaction that writes down which one it is. When that is made, or failed, another look settles it
+ * and lets older ones go. Nothing waits for anything that could hang: what hangs is one row that is not settled.
+ *
+ * After downtime each schedule runs once, under the oldest instant that was missed; the others are passed over.
+ */
+import { randomUUID } from 'node:crypto';
+import type { RequestContext } from '../../../authz/actor.ts';
+import { ClientError } from '../../../errors/catalogue.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { transaction } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { Tags } from '../../../tags/tags.ts';
+import type { Outcome, Reconciler } from '../../../tasks/reconcile.ts';
+import type { Tasks } from '../../../tasks/tasks.ts';
+import { defaultQuantity, snapshotName, timesOf } from '../schedules.ts';
+import { setNextRuns } from '../store.ts';
+import * as store from './store.ts';
+import type { DueSchedule, NewRunVolume, RunVolume } from './store.ts';
+import { failureOf } from './failure.ts';
+import type { Failure } from './failure.ts';
+
+/** What the service of snapshots does for runs. */
+export interface SnapshotsOfRuns {
+  createForRun(
+    tx: Tx,
+    context: RequestContext,
+    run: {
+      volumeId: string;
+      lifecyclePolicyId: number;
+      scheduleId: string;
+      scheduledAt: Date;
+      name: string;
+      tags: Tags;
+    },
+  ): Promise<{ snapshotId: string }>;
+  ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string; createdAt: Date }[]>;
+  expire(tx: Tx, context: RequestContext, id: string): Promise<string | null>;
+}
+
+export interface LifecyclePolicyRunDeps {
+  db: Db;
+  clock: Clock;
+  tasks: Tasks;
+  snapshots: SnapshotsOfRuns;
+  log: Logger;
+  /** Tells the client that a schedule has begun to fail. In the transaction that knows it. */
+  notify(tx: Tx, failure: Failure): Promise<unknown>;
+}
+
+const resource = 'lifecycle_policy_run';
+
+/** The job of one volume of a run. */
+export function createLifecyclePolicyRunReconciler(deps: LifecyclePolicyRunDeps): Reconciler {
+  const { db } = deps;
+  return {
+    resource,
+
+    async reconcile(id, _signal, attempting): Promise<Outcome> {
+      attempting(1);
+      try {
+        await transaction(db, (tx) => requestSnapshot(deps, tx, id));
+      } catch (error) {
+        // No quota, no volume: trying again would not help. The next run may.
+        if (!(error instanceof ClientError)) throw error;
+        await transaction(db, (tx) => recordFailure(deps, tx, id, error.message));
+      }
+      return { kind: 'done' };
+    },
+
+    recordFailure: (tx, id, _generation, message) => recordFailure(deps, tx, id, message),
+
+    unconverged: store.pending,
+
+    findDrift: async () => [],
+  };
+}
+
+async function requestSnapshot({ snapshots }: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
+  const volume = await store.lock(tx, id);
+  if (volume?.state !== 'pending') return;
+  const { volumeId, policyId, scheduleId, scheduledAt, name } = volume;
+  const tags = { created_by_policy: { value: String(policyId), read_only: true } };
+  const run = { volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
+  const { snapshotId } = await snapshots.createForRun(tx, contextOf(volume), run);
+  await store.updateVolume(tx, id, { state: 'running', snapshotId });
+}
+
+/** Runs act for whoever made the policy. */
+function contextOf({ clientId, userId, runId }: RunVolume): RequestContext {
+  const actor = { tokenId: userId, clientId, role: 'member' as const, projectIds: null, operator: false };
+  return { actor, requestId: runId };
+}
+
+async function recordFailure(deps: LifecyclePolicyRunDeps, tx: Tx, id: string, message: string): Promise<void> {
+  const volume = await store.lock(tx, id);
+  if (volume?.state !== 'pending') return;
+  await store.updateVolume(tx, id, { state: 'failed', message });
+  await endRun(deps, tx, volume.runId);
+}
+
+/** Ends a run whose volumes are all settled, and tells the client if this is where its schedule begins to fail. */
+async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: string): Promise<void> {
+  if (!(await store.endRunIfSettled(tx, runId, clock.now()))) return;
+  const report = await store.report(tx, runId);
+  const failing = report.failed.length > 0;
+  const changed = await store.setFailing(tx, report.scheduleId, failing);
+  if (failing && changed) await notify(tx, failureOf(report));
+}
+
+const batch = 250;
+/** Rows that are settled beside each other. */
+const atOnce = 3;
+const lookSeconds = 0.25;
+const lookAgainMs = 60_000;
+const keptDays = 90;
+
+/** What is to be done from time to time, each in its own turn, so that nothing slow keeps runs from starting. */
+export function createLifecyclePolicyDuties(
+  deps: LifecyclePolicyRunDeps & { regionIds: number[] },
+): { seconds: number; work(): Promise<unknown> }[] {
+  const { db, clock, regionIds } = deps;
+  return [
+    { seconds: lookSeconds, work: () => startDueRuns(deps) },
+    {
+      seconds: lookSeconds,
+      work: () =>
+        untilNone(
+          () => store.settled(db, regionIds, batch),
+          (id) => transaction(db, (tx) => settle(deps, tx, id)),
+        ),
+    },
+    {
+      seconds: lookSeconds,
+      work: () =>
+        untilNone(
+          () => store.expiring(db, regionIds, clock.now(), batch),
+          (id) => transaction(db, (tx) => expire(deps, tx, id)),
+        ),
+    },
+    { seconds: 3600, work: () => store.forget(db, new Date(clock.now().getTime() - keptDays * 86_400_000)) },
+  ];
+}
+
+/** Starts every run that is due. Returns how many. */
+export async function startDueRuns(deps: LifecyclePolicyRunDeps & { regionIds: number[] }): Promise<number> {
+  let started = 0;
+  for (;;) {
+    const claimed = await transaction(deps.db, (tx) => startBatch(deps, tx));
+    started += claimed;
+    if (claimed < batch) return started;
+  }
+}
+
+async function startBatch(
+  { clock, tasks, log, regionIds }: LifecyclePolicyRunDeps & { regionIds: number[] },
+  tx: Tx,
+): Promise<number> {
+  const now = clock.now();
+  const due = await store.claimDue(tx, regionIds, now, batch);
+  if (due.length === 0) return 0;
+  const runs = due.map(({ id, policyId, scheduledAt }) => ({
+    id: randomUUID(),
+    policyId,
+    scheduleId: id,
+    scheduledAt,
+  }));
+  const fresh = await store.insertRuns(tx, runs, now);
+  const candidates = await store.volumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
+  const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
+  const volumes = due.flatMap((schedule, i) =>
+    fresh.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
+  );
+  await store.insertVolumes(tx, volumes);
+  const withVolumes = new Set(volumes.map(({ runId }) => runId));
+  const empty = [...fresh].filter((id) => !withVolumes.has(id));
+  await store.endRuns(tx, empty, now);
+  await setNextRuns(
+    tx,
+    due.map((schedule) => ({ id: schedule.id, nextRunAt: nextOf(schedule, now, log) })),
+  );
+  await tasks.requestReconciles(tx, resource, volumes);
+  return due.length;
+}
+
+function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId: string }[]): NewRunVolume[] {
+  return volumes.map(({ volumeId }) => ({
+    id: randomUUID(),
+    runId,
+    regionId: schedule.regionId,
+    volumeId,
+    name: snapshotName(schedule, volumeId, schedule.scheduledAt),
+  }));
+}
+
+/** A schedule that was good once and is no longer (its zone is gone) must not stop the others. */
+function nextOf(schedule: DueSchedule, now: Date, log: Logger): Date | null {
+  try {
+    return timesOf(schedule).next(now);
+  } catch (error) {
+    log.error({ err: error, scheduleId: schedule.id }, 'a schedule has no next run');
+    return null;
+  }
+}
+
+/** Works on what is found, some at once, until there is no full batch left. One that fails does not stop the others. */
+async function untilNone(find: () => Promise<string[]>, work: (id: string) => Promise<void>): Promise<void> {
+  for (;;) {
+    const ids = await find();
+    const left = [...ids];
+    const failures: unknown[] = [];
+    const line = async () => {
+      for (let id = left.shift(); id !== undefined; id = left.shift()) {
+        await work(id).catch((error: unknown) => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, line));
+    if (failures.length > 0) throw failures[0];
+    if (ids.length < batch) return;
+  }
+}
+
+/** Records what became of the snapshot of a volume. */
+async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
+  const volume = await store.lock(tx, id);
+  if (volume?.state !== 'running') return;
+  const made = await store.snapshot(tx, volume.snapshotId);
+  if (made?.status === 'creating') return;
+  if (made?.status === 'available') {
+    const keep = await store.retention(tx, volume.scheduleId, volume.volumeId);
+    const age = keep?.retentionSeconds ?? null;
+    const expireAt = age === null ? null : new Date(made.createdAt.getTime() + age * 1000);
+    await store.updateVolume(tx, id, { state: 'made', expireAt });
+    await letGo(deps, tx, volume);
+  } else {
+    // A failed one counts for nothing, and its owner should not have to clean up. What is busy is asked again soon.
+    if (made?.status === 'error') {
+      if (!(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return;
+    }
+    const message = made?.error ?? 'The snapshot was deleted before it was complete.';
+    await store.updateVolume(tx, id, { state: 'failed', message });
+  }
+  await endRun(deps, tx, volume.runId);
+}
+
+async function expire(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
+  const volume = await store.lock(tx, id);
+  if (!volume?.expireAt || volume.expireAt > deps.clock.now()) return;
+  await store.updateVolume(tx, id, { expireAt: null });
+  await letGo(deps, tx, volume);
+}
+
+/**
+ * Deletes the good snapshots of a schedule and volume that are too many or too old, but never the newest. The volume is
+ * held, so that nobody deletes the newest meanwhile.
+ */
+async function letGo({ snapshots, clock }: LifecyclePolicyRunDeps, tx: Tx, volume: RunVolume): Promise<void> {
+  const { scheduleId, volumeId } = volume;
+  const keep = await store.retention(tx, scheduleId, volumeId);
+  if (!keep) return;
+  await store.holdVolume(tx, volumeId);
+  const now = clock.now().getTime();
+  const good = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(({ status }) => status === 'available');
+  const expired: string[] = [];
+  const busy: string[] = [];
+  for (const [i, snapshot] of good.entries()) {
+    if (i === 0) continue;
+    const tooMany = i >= (keep.maxQuantity ?? defaultQuantity);
+    const age = now - snapshot.createdAt.getTime();
+    const tooOld = keep.retentionSeconds !== null && age >= keep.retentionSeconds * 1000;
+    if (!tooMany && !tooOld) continue;
+    const task = await snapshots.expire(tx, contextOf(volume), snapshot.id);
+    (task ? expired : busy).push(snapshot.id);
+  }
+  await store.noteExpired(tx, good[0]?.id ?? '', expired);
+  await store.lookAgain(tx, busy, new Date(now + lookAgainMs));
+}

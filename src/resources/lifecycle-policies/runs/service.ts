@@ -1,0 +1,46 @@
+/** What was recorded of the runs of policies. */
+import type { Scope } from '../../../authz/actor.ts';
+import { withZone } from '../../../platform/clock.ts';
+import type { Db } from '../../../platform/db.ts';
+import type { ListRuns, Run, RunCollection } from '../schema.ts';
+import type { LifecyclePolicies } from '../service.ts';
+import * as store from './store.ts';
+import type { RunRow, RunVolumeRow } from './store.ts';
+
+export type LifecyclePolicyRuns = ReturnType<typeof createLifecyclePolicyRuns>;
+
+export function createLifecyclePolicyRuns({ db, policies }: { db: Db; policies: Pick<LifecyclePolicies, 'get'> }) {
+  return {
+    /** Newest first. */
+    async list(scope: Scope, policyId: number, filter: ListRuns): Promise<RunCollection> {
+      await policies.get(scope, { id: policyId });
+      const { count, rows } = await store.list(db, policyId, filter);
+      const volumes = await store.volumesOfRuns(
+        db,
+        rows.map((run) => run.id),
+      );
+      const byRun = Map.groupBy(volumes, (volume) => volume.runId);
+      return { count, results: rows.map((run) => present(run, byRun.get(run.id) ?? [])) };
+    },
+  };
+}
+
+function present(run: RunRow, volumes: RunVolumeRow[]): Run {
+  const inState = (...states: RunVolumeRow['state'][]) => volumes.filter(({ state }) => states.includes(state));
+  return {
+    id: run.id,
+    schedule_id: run.scheduleId,
+    due_at: withZone(run.scheduledAt),
+    started_at: withZone(run.startedAt),
+    done_at: withZone(run.doneAt),
+    snapshots: inState('made').map(({ volumeId, snapshotId }) => ({ volume_id: volumeId, snapshot_id: snapshotId! })),
+    expired: volumes.flatMap(({ volumeId, expired }) =>
+      expired.map((id) => ({ volume_id: volumeId, snapshot_id: id })),
+    ),
+    failed: inState('failed').map(({ volumeId, message }) => ({ volume_id: volumeId, message: message ?? '' })),
+    pending: inState('pending', 'running').map(({ volumeId, snapshotId }) => ({
+      volume_id: volumeId,
+      snapshot_id: snapshotId,
+    })),
+  };
+}

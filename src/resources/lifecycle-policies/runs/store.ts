@@ -1,0 +1,349 @@
+/** SQL of runs: what is due, what was made of it, and what is to go. */
+import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
+import { prepared } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+import type { Placed } from '../../../tasks/tasks.ts';
+import type { SnapshotStatus } from '../../snapshots/schema.ts';
+import type { ScheduleRow } from '../store.ts';
+import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
+
+export type RunRow = typeof lifecyclePolicyRuns.$inferSelect;
+export type RunVolumeRow = typeof lifecyclePolicyRunVolumes.$inferSelect;
+export type DueSchedule = Pick<ScheduleRow, 'id' | 'policyId' | 'regionId' | 'given' | 'createdAt'> & {
+  scheduledAt: Date;
+};
+
+const readDue = prepared<DueSchedule>(
+  'lifecycle_policy_due',
+  `select s.id, s.policy_id as "policyId", s.region_id as "regionId", s.given, s.created_at as "createdAt",
+          s.next_run_at as "scheduledAt"
+   from lifecycle_policy_schedules s join lifecycle_policies p on p.id = s.policy_id
+   where s.region_id = any($1::int[]) and s.next_run_at <= $2
+   order by s.next_run_at limit $3
+   for update of s skip locked for key share of p skip locked`,
+);
+
+/**
+ * Claims schedules that are due: no other worker gets them until the commit, which gives them their next instant. One
+ * whose policy is being changed just now waits for the next look.
+ */
+export function claimDue(tx: Tx, regionIds: number[], now: Date, limit: number): Promise<DueSchedule[]> {
+  return readDue(tx, regionIds, now, limit);
+}
+
+const readNextDue = prepared<{ at: Date | null }>(
+  'lifecycle_policy_next_due',
+  `select min(next_run_at) as at from lifecycle_policy_schedules where region_id = any($1::int[])`,
+);
+
+/** When the next schedule of these regions is due; null: none is. */
+export async function nextDue(db: Db, regionIds: number[]): Promise<Date | null> {
+  return (await readNextDue(db, regionIds))[0]!.at;
+}
+
+const writeRuns = prepared<{ id: string }>(
+  'lifecycle_policy_runs_insert',
+  `insert into lifecycle_policy_runs (id, policy_id, schedule_id, scheduled_at, started_at)
+   select r.*, $5::timestamptz from unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[]) as r
+   on conflict (schedule_id, scheduled_at) do nothing returning id`,
+);
+
+/** Returns the ids of those that there was no run for: a clock that was set back brings the same instants again. */
+export async function insertRuns(
+  tx: Tx,
+  runs: Omit<RunRow, 'startedAt' | 'doneAt'>[],
+  now: Date,
+): Promise<Set<string>> {
+  const inserted = await writeRuns(
+    tx,
+    runs.map((run) => run.id),
+    runs.map((run) => run.policyId),
+    runs.map((run) => run.scheduleId),
+    runs.map((run) => run.scheduledAt),
+    now,
+  );
+  return new Set(inserted.map((row) => row.id));
+}
+
+const writeVolumes = prepared(
+  'lifecycle_policy_run_volumes_insert',
+  `insert into lifecycle_policy_run_volumes (id, run_id, region_id, volume_id, name, state)
+   select v.*, 'pending' from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[]) as v`,
+);
+
+export type NewRunVolume = Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>;
+
+export async function insertVolumes(tx: Tx, volumes: NewRunVolume[]): Promise<void> {
+  await writeVolumes(
+    tx,
+    volumes.map((one) => one.id),
+    volumes.map((one) => one.runId),
+    volumes.map((one) => one.regionId),
+    volumes.map((one) => one.volumeId),
+    volumes.map((one) => one.name),
+  );
+}
+
+const readVolumesOfPolicies = prepared<{ policyId: number; volumeId: string }>(
+  'lifecycle_policy_run_candidates',
+  `select pv.policy_id as "policyId", pv.volume_id as "volumeId"
+   from lifecycle_policy_volumes pv join volumes v on v.id = pv.volume_id and v.deleted_at is null
+   where pv.policy_id = any($1::int[]) order by v.created_at, v.id`,
+);
+
+/** What the policies are to make snapshots of. */
+export function volumesOfPolicies(tx: Tx, policyIds: number[]): Promise<{ policyId: number; volumeId: string }[]> {
+  return readVolumesOfPolicies(tx, policyIds);
+}
+
+/** A volume of a run with what its snapshot is made by. */
+export interface RunVolume extends RunVolumeRow {
+  policyId: number;
+  scheduleId: string;
+  scheduledAt: Date;
+  clientId: number;
+  userId: number;
+}
+
+const volumeColumns = `rv.id, rv.run_id as "runId", rv.region_id as "regionId", rv.volume_id as "volumeId",
+  rv.snapshot_id as "snapshotId", rv.name, rv.state, rv.message, rv.expire_at as "expireAt", rv.expired,
+  r.policy_id as "policyId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt",
+  p.client_id as "clientId", p.user_id as "userId"`;
+const volumeTables = `lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
+   join lifecycle_policies p on p.id = r.policy_id`;
+
+const readVolume = prepared<RunVolume>(
+  'lifecycle_policy_run_volume',
+  `select ${volumeColumns} from ${volumeTables} where rv.id = $1`,
+);
+const lockVolume = prepared<RunVolume>(
+  'lifecycle_policy_run_volume_lock',
+  `select ${volumeColumns} from ${volumeTables} where rv.id = $1 for update of rv`,
+);
+
+export async function load(db: Db, id: string): Promise<RunVolume | null> {
+  return (await readVolume(db, id))[0] ?? null;
+}
+
+export async function lock(tx: Tx, id: string): Promise<RunVolume | null> {
+  return (await lockVolume(tx, id))[0] ?? null;
+}
+
+export async function updateVolume(tx: Tx, id: string, changes: Partial<RunVolumeRow>): Promise<void> {
+  await tx.update(lifecyclePolicyRunVolumes).set(changes).where(eq(lifecyclePolicyRunVolumes.id, id));
+}
+
+const lockRun = prepared('lifecycle_policy_run_lock', 'select from lifecycle_policy_runs where id = $1 for update');
+const endRun = prepared<{ id: string }>(
+  'lifecycle_policy_run_end',
+  `update lifecycle_policy_runs set done_at = $2
+   where id = $1 and done_at is null and not exists (
+     select from lifecycle_policy_run_volumes where run_id = $1 and state in ('pending', 'running'))
+   returning id`,
+);
+
+/** Ends the run if none of its volumes is open; says whether this did it. Takes the run's lock: volumes end one by one. */
+export async function endRunIfSettled(tx: Tx, runId: string, now: Date): Promise<boolean> {
+  await lockRun(tx, runId);
+  return (await endRun(tx, runId, now)).length > 0;
+}
+
+const endEmpty = prepared(
+  'lifecycle_policy_run_end_empty',
+  'update lifecycle_policy_runs set done_at = $2 where id = any($1::uuid[])',
+);
+
+/** Ends runs that have no volumes at all. */
+export async function endRuns(tx: Tx, ids: string[], now: Date): Promise<void> {
+  if (ids.length > 0) await endEmpty(tx, ids, now);
+}
+
+const writeFailing = prepared<{ id: string }>(
+  'lifecycle_policy_schedule_failing',
+  'update lifecycle_policy_schedules set failing = $2 where id = $1 and failing <> $2 returning id',
+);
+
+/** Says whether it was otherwise before. */
+export async function setFailing(tx: Tx, scheduleId: string, failing: boolean): Promise<boolean> {
+  return (await writeFailing(tx, scheduleId, failing)).length > 0;
+}
+
+/** A run with everything that a message about it tells. */
+export interface RunReport {
+  runId: string;
+  scheduleId: string;
+  scheduledAt: Date;
+  clientId: number;
+  projectId: number;
+  regionId: number;
+  policyId: number;
+  policyName: string;
+  volumes: number;
+  failed: { volume_id: string; message: string }[];
+}
+
+const readReport = prepared<RunReport>(
+  'lifecycle_policy_run_report',
+  `select r.id as "runId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt", p.client_id as "clientId",
+          p.project_id as "projectId", p.region_id as "regionId", p.id as "policyId", p.name as "policyName",
+          count(*) as volumes,
+          coalesce(json_agg(json_build_object('volume_id', rv.volume_id, 'message', rv.message) order by rv.volume_id)
+            filter (where rv.state = 'failed'), '[]') as failed
+   from ${volumeTables} where r.id = $1 group by r.id, p.id`,
+);
+
+export async function report(tx: Tx, runId: string): Promise<RunReport> {
+  return (await readReport(tx, runId))[0]!;
+}
+
+const readSettled = prepared<{ id: string }>(
+  'lifecycle_policy_run_settled',
+  `select rv.id from lifecycle_policy_run_volumes rv left join snapshots s on s.id = rv.snapshot_id
+   where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating' limit $2`,
+);
+
+/** Those whose snapshot is made, failed or gone. */
+export async function settled(db: Db, regionIds: number[], limit: number): Promise<string[]> {
+  return (await readSettled(db, regionIds, limit)).map((row) => row.id);
+}
+
+const readSnapshot = prepared<{ status: SnapshotStatus; createdAt: Date; error: string | null }>(
+  'lifecycle_policy_run_snapshot',
+  `select s.status, s.created_at as "createdAt", t.error
+   from snapshots s left join tasks t on t.id = s.creator_task_id where s.id = $1`,
+);
+
+/** How its snapshot is, and why it failed if it did. */
+export async function snapshot(tx: Tx, snapshotId: string | null) {
+  return (await readSnapshot(tx, snapshotId))[0] ?? null;
+}
+
+/** How long the snapshots of a schedule and volume are kept. */
+export interface Retention {
+  maxQuantity: number | null;
+  retentionSeconds: number | null;
+}
+
+const readRetention = prepared<Retention>(
+  'lifecycle_policy_retention',
+  `select (s.given->>'max_quantity')::int as "maxQuantity", s.retention_seconds as "retentionSeconds"
+   from lifecycle_policy_schedules s
+     join lifecycle_policies p on p.id = s.policy_id and p.status = 'active'
+     join lifecycle_policy_volumes v on v.policy_id = p.id and v.volume_id = $2
+   where s.id = $1`,
+);
+
+/** Null when nothing expires: the policy is paused, or the schedule or the volume is no longer in it. */
+export async function retention(tx: Tx, scheduleId: string, volumeId: string): Promise<Retention | null> {
+  return (await readRetention(tx, scheduleId, volumeId))[0] ?? null;
+}
+
+const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
+
+/** Holds the volume, as everybody does who adds or deletes one of its snapshots. */
+export async function holdVolume(tx: Tx, volumeId: string): Promise<void> {
+  await lockVolumeRow(tx, volumeId);
+}
+
+const readExpiring = prepared<{ id: string }>(
+  'lifecycle_policy_expiring',
+  `select id from lifecycle_policy_run_volumes
+   where region_id = any($1::int[]) and expire_at <= $2 order by expire_at limit $3`,
+);
+
+export async function expiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
+  return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
+}
+
+const addExpired = prepared(
+  'lifecycle_policy_note_expired',
+  `update lifecycle_policy_run_volumes set expired = expired || $2::jsonb where snapshot_id = $1`,
+);
+
+/** Writes down, beside the newest snapshot, which ones went. */
+export async function noteExpired(tx: Tx, newest: string, expired: string[]): Promise<void> {
+  if (expired.length > 0) await addExpired(tx, newest, JSON.stringify(expired));
+}
+
+const writeLookAgain = prepared(
+  'lifecycle_policy_look_again',
+  'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1::uuid[])',
+);
+
+export async function lookAgain(tx: Tx, snapshotIds: string[], at: Date): Promise<void> {
+  if (snapshotIds.length > 0) await writeLookAgain(tx, snapshotIds, at);
+}
+
+const writeExpiry = prepared(
+  'lifecycle_policy_schedule_expiry',
+  `with wanted as (
+     select rv.id, case when p.status = 'active' and pv.volume_id is not null
+                        then n.created_at + s.retention_seconds * interval '1 second' end as at
+     from lifecycle_policies p
+       join lifecycle_policy_runs r on r.policy_id = p.id
+       join lifecycle_policy_run_volumes rv on rv.run_id = r.id and rv.state = 'made'
+       join snapshots n on n.id = rv.snapshot_id and n.deleted_at is null
+       left join lifecycle_policy_schedules s on s.id = r.schedule_id
+       left join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = rv.volume_id
+     where p.id = $1)
+   update lifecycle_policy_run_volumes rv set expire_at = wanted.at
+   from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
+);
+
+/** Sets anew when the snapshots of a policy expire, after its status, schedules or volumes changed. */
+export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
+  await writeExpiry(tx, policyId);
+}
+
+/** Those whose job was lost. */
+export async function pending(db: Db, regionIds: number[]): Promise<Placed[]> {
+  return db
+    .select({ id: lifecyclePolicyRunVolumes.id, regionId: lifecyclePolicyRunVolumes.regionId })
+    .from(lifecyclePolicyRunVolumes)
+    .where(
+      and(inArray(lifecyclePolicyRunVolumes.regionId, regionIds), sql`${lifecyclePolicyRunVolumes.state} = 'pending'`),
+    )
+    .limit(1000);
+}
+
+export async function list(
+  db: Db,
+  policyId: number,
+  filter: { schedule_id?: string; limit?: number; offset?: number },
+): Promise<{ count: number; rows: RunRow[] }> {
+  const conditions = and(
+    eq(lifecyclePolicyRuns.policyId, policyId),
+    filter.schedule_id === undefined ? undefined : eq(lifecyclePolicyRuns.scheduleId, filter.schedule_id),
+  );
+  const [rows, count] = await Promise.all([
+    db
+      .select()
+      .from(lifecyclePolicyRuns)
+      .where(conditions)
+      .orderBy(desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id))
+      .limit(filter.limit ?? 100)
+      .offset(filter.offset ?? 0),
+    db.$count(lifecyclePolicyRuns, conditions),
+  ]);
+  return { count, rows };
+}
+
+export async function volumesOfRuns(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
+  if (runIds.length === 0) return [];
+  return db
+    .select()
+    .from(lifecyclePolicyRunVolumes)
+    .where(inArray(lifecyclePolicyRunVolumes.runId, runIds))
+    .orderBy(lifecyclePolicyRunVolumes.volumeId);
+}
+
+/** Forgets runs that ended before an instant and whose snapshots are all gone: the others say when those expire. */
+export async function forget(db: Db, before: Date): Promise<void> {
+  await db.delete(lifecyclePolicyRuns).where(
+    and(
+      lt(lifecyclePolicyRuns.doneAt, before),
+      sql`not exists (select from lifecycle_policy_run_volumes rv join snapshots s on s.id = rv.snapshot_id
+                      where rv.run_id = ${lifecyclePolicyRuns.id})`,
+    ),
+  );
+}
