@@ -147,7 +147,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         reconcilers: createReconcilers(services, drivers),
         driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
         onDriverError: services.metrics.countDriverError,
-        duties: createDuties(services, drivers, regionIds),
+        duties: createDuties(services, drivers, regionIds, 0.05),
       });
       workers.push(worker);
       return worker;

@@ -167,7 +167,7 @@ export async function createServices(deps: ServicesDeps) {
     volumes,
     lifecyclePolicies,
     notifyFailedRun: async (_tx: Tx, { subject, data }: Failure) => deps.log.warn(data, subject),
-    lifecyclePolicyRuns: createLifecyclePolicyRuns({ db, policies: lifecyclePolicies }),
+    lifecyclePolicyRuns: createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies }),
     pricing,
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews: createTaskViews(shared),

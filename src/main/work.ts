@@ -114,16 +114,17 @@ export function createReconcilers(services: Services, drivers: Drivers): Reconci
   ];
 }
 
-/** What drivers and clocks are looked at for, from time to time. */
+/** What drivers and clocks are looked at for, from time to time; for what is due, every `lookSeconds`. */
 export function createDuties(
   services: Services,
   drivers: Drivers,
   regionIds: number[],
+  lookSeconds = 0.25,
 ): NonNullable<WorkerOptions['duties']> {
   const { clock, db, notifyFailedRun } = services;
   return [
     ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
-    ...createLifecyclePolicyDuties({ ...services, notify: notifyFailedRun, regionIds }),
+    ...createLifecyclePolicyDuties({ ...services, notify: notifyFailedRun, regionIds, lookSeconds }),
   ];
 }
 

@@ -60,14 +60,14 @@ function parseInterval(timing: Duration, anchor: Date): FireTimes | { errors: Fi
     return { errors: [{ path: '', message }] };
   }
   const start = anchor.getTime();
-  return {
-    zone: timeZone('UTC')!,
-    next(after) {
-      const times = Math.max(1, Math.floor((after.getTime() - start) / length) + 1);
-      const next = new Date(start + times * length);
-      return next.getUTCFullYear() > lastYear || Number.isNaN(next.getTime()) ? null : next;
-    },
+  const next = (after: Date) => {
+    const times = Math.max(1, Math.floor((after.getTime() - start) / length) + 1);
+    const at = new Date(start + times * length);
+    // What no Date can hold has no year.
+    return at.getUTCFullYear() <= lastYear ? at : null;
   };
+  if (next(anchor) === null) return { errors: [{ path: '', message: `never fires before the year ${lastYear}` }] };
+  return { zone: timeZone('UTC')!, next };
 }
 
 function nextOfCron(cron: Cron, zone: TimeZone, afterDate: Date): Date | null {

@@ -114,15 +114,14 @@ async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: 
 const batch = 250;
 /** Rows that are settled beside each other. */
 const atOnce = 3;
-const lookSeconds = 0.25;
 const lookAgainMs = 60_000;
 const keptDays = 90;
 
 /** What is to be done from time to time, each in its own turn, so that nothing slow keeps runs from starting. */
 export function createLifecyclePolicyDuties(
-  deps: LifecyclePolicyRunDeps & { regionIds: number[] },
+  deps: LifecyclePolicyRunDeps & { regionIds: number[]; lookSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
-  const { db, clock, regionIds } = deps;
+  const { db, clock, regionIds, lookSeconds } = deps;
   return [
     { seconds: lookSeconds, work: () => startDueRuns(deps) },
     {

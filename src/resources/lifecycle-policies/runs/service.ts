@@ -1,6 +1,7 @@
 /** What was recorded of the runs of policies. */
 import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { ListRuns, Run, RunCollection } from '../schema.ts';
 import type { LifecyclePolicies } from '../service.ts';
@@ -9,8 +10,20 @@ import type { RunRow, RunVolumeRow } from './store.ts';
 
 export type LifecyclePolicyRuns = ReturnType<typeof createLifecyclePolicyRuns>;
 
-export function createLifecyclePolicyRuns({ db, policies }: { db: Db; policies: Pick<LifecyclePolicies, 'get'> }) {
+export interface LifecyclePolicyRunsDeps {
+  db: Db;
+  clock: Clock;
+  policies: Pick<LifecyclePolicies, 'get'>;
+}
+
+export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePolicyRunsDeps) {
   return {
+    /** When something is due next in these regions; null: nothing is. */
+    nextEvent: (regionIds: number[]) => store.nextEvent(db, regionIds),
+
+    /** How much is due in these regions and not done. */
+    countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
+
     /** Newest first. */
     async list(scope: Scope, policyId: number, filter: ListRuns): Promise<RunCollection> {
       await policies.get(scope, { id: policyId });

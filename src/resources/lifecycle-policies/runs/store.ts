@@ -31,14 +31,28 @@ export function claimDue(tx: Tx, regionIds: number[], now: Date, limit: number):
   return readDue(tx, regionIds, now, limit);
 }
 
-const readNextDue = prepared<{ at: Date | null }>(
-  'lifecycle_policy_next_due',
-  `select min(next_run_at) as at from lifecycle_policy_schedules where region_id = any($1::int[])`,
+const readNextEvent = prepared<{ at: Date | null }>(
+  'lifecycle_policy_next_event',
+  `select least((select min(next_run_at) from lifecycle_policy_schedules where region_id = any($1::int[])),
+                (select min(expire_at) from lifecycle_policy_run_volumes where region_id = any($1::int[]))) as at`,
 );
 
-/** When the next schedule of these regions is due; null: none is. */
-export async function nextDue(db: Db, regionIds: number[]): Promise<Date | null> {
-  return (await readNextDue(db, regionIds))[0]!.at;
+/** When something is due next in these regions, a run or an expiry; null: nothing is. */
+export async function nextEvent(db: Db, regionIds: number[]): Promise<Date | null> {
+  return (await readNextEvent(db, regionIds))[0]!.at;
+}
+
+const readOpen = prepared<{ open: number }>(
+  'lifecycle_policy_open',
+  `select (select count(*) from lifecycle_policy_schedules where region_id = any($1::int[]) and next_run_at <= $2)
+        + (select count(*) from lifecycle_policy_run_volumes where region_id = any($1::int[]) and expire_at <= $2)
+        + (select count(*) from lifecycle_policy_run_volumes
+           where region_id = any($1::int[]) and state in ('pending', 'running')) as open`,
+);
+
+/** How much is due and not done in these regions. */
+export async function countOpen(db: Db, regionIds: number[], now: Date): Promise<number> {
+  return (await readOpen(db, regionIds, now))[0]!.open;
 }
 
 const writeRuns = prepared<{ id: string }>(
