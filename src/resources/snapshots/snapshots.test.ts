@@ -183,7 +183,10 @@ describe("a policy's run", () => {
       await ended((await inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given))).taskId);
     }
     const made = await cloud.services.snapshots.ofSchedule(cloud.db, scheduleId, volumeId);
-    expect(made.map(({ scheduledAt }) => scheduledAt!.toISOString().slice(0, 10))).toEqual(['2026-03-30', '2026-03-29']);
+    expect(made.map(({ scheduledAt }) => scheduledAt!.toISOString().slice(0, 10))).toEqual([
+      '2026-03-30',
+      '2026-03-29',
+    ]);
     const taskId = await inOne((tx) => cloud.services.snapshots.expire(tx, context, made[1]!.id));
     expect(await ended(taskId!)).toMatchObject({ state: 'FINISHED', task_type: 'delete_snapshot' });
     expect(await idsOf(`schedule_id=${scheduleId}`)).toEqual([made[0]!.id]);

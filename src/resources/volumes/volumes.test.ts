@@ -81,7 +81,10 @@ describe('a volume', () => {
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'extend_volume' });
     expect((await cloud.get(`${volumes}/${id}`)).body).toMatchObject({ size: 5, status: 'available' });
     expect((await usage()).volume_size_usage).toBe(before.volume_size_usage + 3);
-    expect(await cloud.post(`${volumes}/${id}/extend`, { size: 5 })).toMatchObject({ status: 200, body: { tasks: [] } });
+    expect(await cloud.post(`${volumes}/${id}/extend`, { size: 5 })).toMatchObject({
+      status: 200,
+      body: { tasks: [] },
+    });
     for (const size of [4, 0, -1, 1.5, '6', 1e12, undefined]) {
       const answer = await cloud.post(`${volumes}/${id}/extend`, { size });
       expect([size, answer.status, paths(answer)]).toEqual([size, 400, ['size']]);
@@ -129,7 +132,9 @@ describe('a volume', () => {
       const refused = await cloud.delete(`${volumes}/${id}?snapshots=${wrong}`);
       expect([refused.status, paths(refused)]).toEqual([400, ['snapshots']]);
     }
-    const task = await cloud.ended(await cloud.delete(`${volumes}/${id}?snapshots=${second.toUpperCase()},%20${first}`));
+    const task = await cloud.ended(
+      await cloud.delete(`${volumes}/${id}?snapshots=${second.toUpperCase()},%20${first}`),
+    );
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_volume' });
     for (const gone of [`${volumes}/${id}`, `${snapshots}/${first}`, `${snapshots}/${second}`]) {
       expect((await cloud.get(gone)).status).toBe(404);
@@ -224,7 +229,9 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     const { projectId, token } = await cloud.newClient();
     for (const suffix of ['', '/extend', '/revert']) {
       const send = (path: string, options = {}) =>
-        suffix ? cloud.post(`${path}${suffix}`, suffix === '/extend' ? { size: 9 } : undefined, options) : cloud.get(path, options);
+        suffix
+          ? cloud.post(`${path}${suffix}`, suffix === '/extend' ? { size: 9 } : undefined, options)
+          : cloud.get(path, options);
       expect((await send(`${volumes}/x`)).status).toBe(400);
       expect((await send(`${volumes}/${unknownId}`)).status).toBe(404);
       expect((await send(`/cloud/v1/volumes/${projectId}/1/${id}`, { token })).status).toBe(404);
