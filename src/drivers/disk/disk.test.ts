@@ -25,7 +25,9 @@ const blocksOf = (path: string) => statSync(path).blocks * 512;
 
 onPlace('a plain folder', folder, true);
 const skipXfs = skipReason('xfsprogs', 'root');
-describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'with reflinks', () => onPlace('XFS', xfs, false));
+describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'with reflinks', () => {
+  onPlace('XFS', xfs, false);
+});
 
 function onPlace(name: string, make: () => Promise<Place>, copies: boolean): void {
   describe(`volumes on ${name}`, () => {
