@@ -47,6 +47,7 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     CLOUDYARD_BOOTSTRAP_TOKEN: token,
     CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
+    CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
   });
   const url = `http://127.0.0.1:${port}`;

@@ -99,6 +99,7 @@ beforeAll(async () => {
     { token },
   );
   await balancerOfVictim();
+  await volumeOfVictim();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
@@ -121,6 +122,17 @@ async function balancerOfVictim(): Promise<void> {
   const opaque = { name, secret_type: 'opaque', payload: 'AAAA', payload_content_type: 'application/octet-stream' };
   const secret = { ...opaque, payload_content_encoding: 'base64' };
   await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
+}
+
+async function volumeOfVictim(): Promise<void> {
+  const { projectId, token } = victim;
+  const name = 'secret of the victim';
+  const made = await cloud.ended(
+    await cloud.post(`/cloud/v1/volumes/${projectId}/1`, { name, source: 'new-volume', size: 1 }, { token }),
+    { token },
+  );
+  const [volume_id] = made.body.created_resources.volumes;
+  await cloud.ended(await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, { name, volume_id }, { token }), { token });
 }
 
 /** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */

@@ -60,6 +60,12 @@ export async function doctor(): Promise<void> {
         detail: haproxy.detail,
         remedy: haproxy.remedy,
       },
+      volumes: {
+        driver: 'disk',
+        real: true,
+        healthy: true,
+        detail: 'raw images in the data directory; snapshots are reflinks where its filesystem has them',
+      },
     }),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

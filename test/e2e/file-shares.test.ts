@@ -57,6 +57,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
       { driver: 'ganesha', real: true, healthy: true },
       { driver: 'simulated', real: false },
+      { driver: 'simulated', real: false },
     ]);
   });
 

@@ -54,6 +54,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
       { driver: 'simulated' },
       { driver: 'haproxy', real: true, healthy: true },
+      { driver: 'simulated' },
     ]);
   });
 

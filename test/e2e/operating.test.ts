@@ -42,6 +42,7 @@ describe('a server that runs', () => {
     expect((await yard.get('/healthz/drivers', open)).body.drivers).toMatchObject([
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
+      { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
     ]);
 
     await yard.ended(await create('measured'));

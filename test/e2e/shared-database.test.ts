@@ -49,7 +49,7 @@ describe.skipIf(!runs)(skipReason('postgresql') ?? 'on a PostgreSQL of one’s o
     expect(task.state).toBe('FINISHED');
     const [id] = task.created_resources.file_shares;
     expect((await other.get(`${shares}/${id}`)).body).toMatchObject({ status: 'available' });
-    expect((await other.get('/healthz/drivers')).body.drivers).toHaveLength(2);
+    expect((await other.get('/healthz/drivers')).body.drivers).toHaveLength(3);
 
     const token = (await yard.run(['token', 'create'], await own('four', 0))).stdout.trim();
     const statuses = () =>
@@ -72,6 +72,7 @@ describe('on the embedded PostgreSQL', () => {
     const [server, worker] = await Promise.all([yard.start(['serve']), yard.start(['worker', '--region', '1'])]);
     expect((await yard.ended(await yard.post(shares, await body()))).state).toBe('FINISHED');
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
+      { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },
     ]);

@@ -63,6 +63,8 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
 
     /** Of a volume to be made: of a size, or of a snapshot, whose size and type count where none is given. */
     async volume(scope: Scope, clientId: number, asked: PriceVolume): Promise<Price> {
+      // There are no images, so nothing that is made of one has a price.
+      if (asked.source === 'image') return withoutPrice('hide');
       const snapshot = await named('snapshot_id', asked.snapshot_id, (id) => snapshots.get(scope, id));
       if (asked.source === 'snapshot' && !snapshot) throw missing('snapshot_id');
       const size = asked.size ?? snapshot?.size;

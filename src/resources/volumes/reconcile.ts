@@ -84,15 +84,20 @@ async function recordRemoval(deps: VolumeReconcilerDeps, tx: Tx, volume: VolumeR
   await deps.quota.release(tx, current, { volume_count: 1, volume_size: current.size });
 }
 
-/** A failed extension gives back what it had reserved; a volume that failed otherwise keeps its quota until deleted. */
+/**
+ * A failed extension gives back what it had reserved; a volume that failed otherwise keeps its quota until deleted. One
+ * that worked and fails without having been changed has lost its data.
+ */
 async function recordFailure(deps: VolumeReconcilerDeps, tx: Tx, id: string, generation: number): Promise<void> {
   const volume = await store.lock(tx, id);
   if (!volume || volume.generation > generation) return;
-  const changes: Partial<VolumeRow> = { observedGeneration: volume.generation, status: 'error' };
-  if (volume.status === 'reverting') Object.assign(changes, { status: 'error_restoring', revertTo: null });
-  if (volume.deletedAt) changes.status = 'error_deleting';
+  const changes: Partial<VolumeRow> = { observedGeneration: volume.generation, revertTo: null };
+  if (volume.status === 'creating' || volume.status === 'available') changes.status = 'error';
+  if (volume.status === 'reverting') changes.status = 'error_restoring';
+  if (volume.status === 'deleting') changes.status = 'error_deleting';
   if (volume.status === 'extending') {
-    Object.assign(changes, { status: 'error_extending', size: volume.observedSize! });
+    changes.status = 'error_extending';
+    changes.size = volume.observedSize!;
     await deps.quota.release(tx, volume, { volume_size: volume.size - volume.observedSize! });
   }
   await store.update(tx, id, changes);
