@@ -1,3 +1,20 @@
+CREATE TABLE "development_clock" (
+	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"offset_ms" bigint NOT NULL,
+	CONSTRAINT "development_clock_is_one" CHECK ("development_clock"."one")
+);
+--> statement-breakpoint
+CREATE TABLE "development_faults" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "development_faults_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"resource" text NOT NULL,
+	"operation" text NOT NULL,
+	"mode" text NOT NULL,
+	"count" integer NOT NULL,
+	"remaining" integer NOT NULL,
+	"seconds" integer,
+	"message" text
+);
+--> statement-breakpoint
 CREATE TABLE "lifecycle_policy_run_volumes" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"run_id" uuid NOT NULL,

@@ -9,6 +9,12 @@ CREATE TABLE "idempotency_keys" (
 	CONSTRAINT "idempotency_keys_client_id_key_pk" PRIMARY KEY("client_id","key")
 );
 
+CREATE TABLE "development_clock" (
+	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"offset_ms" bigint NOT NULL,
+	CONSTRAINT "development_clock_is_one" CHECK ("development_clock"."one")
+);
+
 CREATE TABLE "revisions" (
 	"name" text PRIMARY KEY NOT NULL,
 	"value" bigint NOT NULL
@@ -38,6 +44,17 @@ CREATE TABLE "clients" (
 	"operator" boolean NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "clients_name_unique" UNIQUE("name")
+);
+
+CREATE TABLE "development_faults" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "development_faults_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"resource" text NOT NULL,
+	"operation" text NOT NULL,
+	"mode" text NOT NULL,
+	"count" integer NOT NULL,
+	"remaining" integer NOT NULL,
+	"seconds" integer,
+	"message" text
 );
 
 CREATE TABLE "file_share_access_rules" (

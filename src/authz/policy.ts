@@ -163,6 +163,11 @@ export const policy = {
   previewVolumePrice: project('reader'),
   previewSnapshotPrice: project('reader'),
 
+  moveClock: operator,
+  createFault: operator,
+  listFaults: operator,
+  clearFaults: operator,
+
   listClientQuotas: token('reader'),
   getGlobalQuotas: client('reader'),
   getRegionalQuotas: client('reader'),

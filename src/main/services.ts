@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import type { MovableClock } from '../platform/development-clock.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import { createMetrics } from '../platform/metrics.ts';
@@ -13,6 +14,7 @@ import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createClients } from '../resources/clients/service.ts';
+import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/lb-pools/service.ts';
@@ -94,6 +96,8 @@ export type Services = Awaited<ReturnType<typeof createServices>>;
 export interface ServicesDeps {
   db: Db;
   clock: Clock;
+  /** The same clock, where clients may move it. */
+  movableClock?: MovableClock | null;
   log: Logger;
   configuration: Configuration;
   /** What secrets are encrypted with. */
@@ -137,6 +141,7 @@ export async function createServices(deps: ServicesDeps) {
   });
   const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
+  const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   return {
     db,
     clock,
@@ -167,7 +172,16 @@ export async function createServices(deps: ServicesDeps) {
     volumes,
     lifecyclePolicies,
     notifyFailedRun: async (_tx: Tx, { subject, data }: Failure) => deps.log.warn(data, subject),
-    lifecyclePolicyRuns: createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies }),
+    lifecyclePolicyRuns,
+    development: deps.movableClock
+      ? createDevelopment({
+          db,
+          idempotency,
+          clock: deps.movableClock,
+          policies: lifecyclePolicies,
+          runs: lifecyclePolicyRuns,
+        })
+      : null,
     pricing,
     clientQuotas: createClientQuotas({ ...shared, clients }),
     taskViews: createTaskViews(shared),

@@ -2,6 +2,7 @@
  * The worker's side of a process. One process at a time works for a region, because the region's data lies on its host;
  * another one stands by, and takes over when the first is gone, however it went.
  */
+import { withFaults } from '../drivers/faults.ts';
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
 import {
   createLifecyclePolicyDuties,
@@ -76,7 +77,7 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
 }
 
 async function work({ settings, database, services, regionIds, log, closing }: WorkDeps): Promise<Drivers> {
-  const drivers = await startDrivers(settings, log);
+  const drivers = withDevelopmentFaults(await startDrivers(settings, log), services);
   for (const driver of allDrivers(drivers)) closing.push(driver.stop);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
   const { clock, tasks, metrics, idempotency, secrets } = services;
@@ -96,7 +97,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },
       { seconds: 3600, work: secrets.reencrypt },
-      ...createDuties({ ...services, db }, drivers, regionIds),
+      ...createDuties({ ...services, db }, drivers, regionIds, services.development ? 0.05 : undefined),
     ],
   });
   closing.push(worker.stop);
@@ -126,6 +127,17 @@ export function createDuties(
     ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
     ...createLifecyclePolicyDuties({ ...services, notify: notifyFailedRun, regionIds, lookSeconds }),
   ];
+}
+
+/** In development mode, drivers fail as clients ask them to. */
+export function withDevelopmentFaults(drivers: Drivers, { development }: Pick<Services, 'development'>): Drivers {
+  if (!development) return drivers;
+  const { takeFault } = development;
+  return {
+    fileShare: withFaults(drivers.fileShare, 'file_share', takeFault),
+    loadBalancer: withFaults(drivers.loadBalancer, 'load_balancer', takeFault),
+    volume: withFaults(drivers.volume, 'volume', takeFault, { snapshots: 'snapshot' }),
+  };
 }
 
 function statusByKind(drivers: Drivers): Record<string, DriverStatus> {

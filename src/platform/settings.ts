@@ -43,6 +43,8 @@ export interface Settings {
   workerPort: number;
   /** Seconds between two looks at everything for drift. */
   sweepSeconds: number;
+  /** Whether clients may move the clock and have operations fail. */
+  development: boolean;
 }
 
 /** The settings as text, for `cloudyard help` and the parity test with docs/operating.md. */
@@ -68,6 +70,7 @@ export const settingNames = [
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
+  'CLOUDYARD_DEV',
 ] as const;
 
 type Name = (typeof settingNames)[number];
@@ -127,6 +130,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
+    development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
   };
   if (faults.length > 0) throw new SettingsError(faults.join('\n'));
   return settings;

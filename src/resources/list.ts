@@ -1,5 +1,7 @@
 /** Every resource that clients can reach: one line each. */
 import type { Routes } from '../http/app.ts';
+import { developmentRoutes } from './development/routes.ts';
+import type { Development } from './development/service.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
 import { lbPoolRoutes } from './lb-pools/routes.ts';
@@ -49,6 +51,8 @@ export interface ResourceServices {
   lifecyclePolicyRuns: LifecyclePolicyRuns;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
+  /** Null: not in development mode. */
+  development: Development | null;
 }
 
 export const resourceRoutes = (services: ResourceServices): Routes[] => [
@@ -67,4 +71,5 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
+  ...(services.development ? [developmentRoutes(services.development)] : []),
 ];

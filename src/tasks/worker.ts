@@ -168,12 +168,12 @@ function parsePayload(payload: unknown): { resource: string; id: string } {
 }
 
 async function beat(options: WorkerOptions, id: string): Promise<void> {
-  const now = options.clock.now();
+  // In the time of the database, which is what others compare it with.
   await options.db.$client.query({
     name: 'worker_beat',
-    text: `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at) values ($1, $2, $3, $4, $5, $6, $6)
+    text: `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at) values ($1, $2, $3, $4, $5, now(), now())
            on conflict (id) do update set drivers = excluded.drivers, seen_at = excluded.seen_at`,
-    values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus()), now],
+    values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus())],
   });
 }
 

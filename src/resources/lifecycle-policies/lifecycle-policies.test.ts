@@ -257,11 +257,12 @@ describe('foresight', () => {
       schedules,
       volume_ids: [volume, other],
     });
+    const each = { type: 'standard', discount: 0, price: expect.any(Number) };
     expect(byVolume.body).toEqual({
       currency_code: 'EUR',
       discount: 0,
-      per_hour: { volumes: Array(2).fill({ type: 'standard', discount: 0, price: expect.any(Number) }) },
-      per_month: { volumes: Array(2).fill({ type: 'standard', discount: 0, price: expect.any(Number) }) },
+      per_hour: { volumes: [each, each] },
+      per_month: { volumes: [each, each] },
       price_status: 'show',
       price_without_discount_per_month: price.body.price_without_discount_per_month,
       tax_percent: 17,
@@ -307,7 +308,7 @@ describe('bad input', () => {
     [{ schedules: [{ type: 'interval', weeks: 0, days: 0, hours: 0, minutes: 0 }] }, ['schedules.0']],
     [{ schedules: [{ type: 'interval', days: 1, hour: '3' }] }, ['schedules.0.hour']],
     [{ schedules: [{ type: 'interval', weeks: 1_000_000 }] }, ['schedules.0']],
-    [{ schedules: Array(11).fill({ type: 'cron', hour: '3' }) }, ['schedules']],
+    [{ schedules: Array.from({ length: 11 }, () => ({ type: 'cron', hour: '3' })) }, ['schedules']],
     [
       {
         schedules: [

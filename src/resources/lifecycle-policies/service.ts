@@ -8,6 +8,7 @@ import { invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import type { Price } from '../pricing/schema.ts';
@@ -86,7 +87,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     work: (tx: Tx, policy: PolicyRow) => Promise<void>,
   ): Promise<LifecyclePolicy> =>
     idempotency.mutate(db, context, async (tx) => {
-      const policy = await store.lock(tx, scope, id);
+      const policy = await store.lock(tx, id, scope);
       if (!policy) throw notFound('lifecycle policy', id);
       await work(tx, policy);
       return (await present(tx, [(await store.find(tx, scope, id))!], needVolumes))[0]!;
@@ -182,7 +183,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     /** Its snapshots stay, and those that are being made are made. */
     async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
       await idempotency.mutate(db, context, async (tx) => {
-        const policy = await store.lock(tx, scope, id);
+        const policy = await store.lock(tx, id, scope);
         if (!policy) throw notFound('lifecycle policy', id);
         const schedules = await store.schedulesOf(tx, [id]);
         await store.remove(tx, policy);
@@ -240,6 +241,16 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         tx,
         policyIds.map((policyId) => ({ policyId, volumeId })),
       );
+    },
+
+    /** Sets all times anew, after the clock was set back. */
+    async setAllTimes(): Promise<void> {
+      for (const id of await store.allIds(db)) {
+        await transaction(db, async (tx) => {
+          const policy = await store.lock(tx, id);
+          if (policy) await setTimes(tx, policy);
+        });
+      }
     },
 
     /** The next instants of a schedule, as if it were made at `from`. */

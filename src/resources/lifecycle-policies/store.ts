@@ -33,13 +33,19 @@ export async function find(on: Db | Tx, where: Where, id: number): Promise<Polic
 }
 
 /** Takes the row's lock: whoever changes a policy, its schedules or its volumes holds it. */
-export async function lock(tx: Tx, where: Where, id: number): Promise<PolicyRow | null> {
+export async function lock(tx: Tx, id: number, where?: Where): Promise<PolicyRow | null> {
   const [row] = await tx
     .select()
     .from(lifecyclePolicies)
-    .where(and(eq(lifecyclePolicies.id, id), ...standsIn(where)))
+    .where(and(eq(lifecyclePolicies.id, id), ...(where ? standsIn(where) : [])))
     .for('update');
   return row ?? null;
+}
+
+/** Of all policies of all projects. */
+export async function allIds(db: Db): Promise<number[]> {
+  const rows = await db.select({ id: lifecyclePolicies.id }).from(lifecyclePolicies).orderBy(asc(lifecyclePolicies.id));
+  return rows.map((row) => row.id);
 }
 
 /** Counts come from `row_counts`, so that a page costs the same however many there are. */
