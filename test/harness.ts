@@ -15,11 +15,12 @@ import type { VolumeDriver } from '../src/drivers/volume.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { allDrivers } from '../src/main/drivers.ts';
-import { createDuties, createReconcilers } from '../src/main/work.ts';
+import { createDuties, createReconcilers, withDevelopmentFaults } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
+import { openDevelopmentClock } from '../src/platform/development-clock.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
@@ -35,6 +36,8 @@ export interface CloudyardOptions {
   /** Default: a simulated driver. */
   volumeDriver?: VolumeDriver;
   configuration?: (shipped: Configuration) => Configuration;
+  /** Development mode: its clock in the place of the test's. */
+  development?: boolean;
   log?: Logger;
   rateLimit?: number;
 }
@@ -109,7 +112,15 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
-  const services = await createServices({ db, clock, log, configuration, keyring });
+  const movableClock = options.development ? await openDevelopmentClock(db) : null;
+  const services = await createServices({
+    db,
+    clock: movableClock ?? clock,
+    movableClock,
+    log,
+    configuration,
+    keyring,
+  });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
@@ -134,7 +145,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       fileShare = createSimulatedFileShareDriver({ host: '127.0.0.1' }),
       loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
     ) {
-      const drivers = { fileShare, loadBalancer, volume: options.volumeDriver ?? createSimulatedVolumeDriver() };
+      const plain = { fileShare, loadBalancer, volume: options.volumeDriver ?? createSimulatedVolumeDriver() };
+      const drivers = withDevelopmentFaults(plain, services);
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
@@ -161,6 +173,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       services.taskViews.releaseWaiting();
       await app.close();
       services.caches.stop();
+      movableClock?.stop();
       await db.$client.end();
       await drop();
     },
