@@ -150,7 +150,6 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
-        clock,
         log,
         tasks: services.tasks,
         regionIds,

@@ -80,12 +80,11 @@ async function work({ settings, database, services, regionIds, log, closing }: W
   const drivers = withDevelopmentFaults(await startDrivers(settings, log), services);
   for (const driver of allDrivers(drivers)) closing.push(driver.stop);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { clock, tasks, metrics, idempotency, secrets } = services;
+  const { tasks, metrics, idempotency, secrets } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
     db,
-    clock,
     tasks,
     log,
     regionIds,

@@ -12,7 +12,6 @@ import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker'
 import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { noticeLostHost, openHoldingPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
@@ -31,7 +30,6 @@ const garbage: CleanupTask[] = ['GC_JOB_QUEUES', 'DELETE_PERMAFAILED_JOBS'];
 const poolLocks = 0x636c6f75;
 
 export interface WorkerOptions extends ReconcileDeps {
-  clock: Clock;
   regionIds: number[];
   concurrency: number;
   sweepSeconds: number;

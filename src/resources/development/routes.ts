@@ -1,4 +1,4 @@
-/** The operations of development mode. Not in the OpenAPI document of a server that is not in it. */
+/** The operations of development mode; without it they are not there. */
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ClockNow, CreateFault, Fault, FaultCollection, MoveClock } from './schema.ts';
@@ -14,7 +14,7 @@ export function developmentRoutes(development: Development): Routes {
       {
         schema: {
           operationId: 'moveClock',
-          summary: 'Let time pass, set the clock, or go back to the real time',
+          summary: 'Let time pass, set the clock, or go back to the real time (development mode only)',
           tags,
           body: MoveClock,
           response: { 200: ClockNow },
@@ -28,7 +28,7 @@ export function developmentRoutes(development: Development): Routes {
       {
         schema: {
           operationId: 'createFault',
-          summary: 'Have the next operations of a driver fail, stall or take their time',
+          summary: 'Have the next operations of a driver fail, stall or take their time (development mode only)',
           tags,
           body: CreateFault,
           response: { 200: Fault },
@@ -42,7 +42,7 @@ export function developmentRoutes(development: Development): Routes {
       {
         schema: {
           operationId: 'listFaults',
-          summary: 'List faults, oldest first',
+          summary: 'List faults, oldest first (development mode only)',
           tags,
           response: { 200: FaultCollection },
         },
@@ -55,7 +55,7 @@ export function developmentRoutes(development: Development): Routes {
       {
         schema: {
           operationId: 'clearFaults',
-          summary: 'Clear all faults; what stalls goes on',
+          summary: 'Clear all faults; what stalls goes on (development mode only)',
           tags,
           response: { 204: Type.Null({ description: 'Done' }) },
         },

@@ -59,6 +59,7 @@ export const CreateSchedule = Type.Object(
     description:
       'cron: month, day, week, day_of_week, hour, minute as APScheduler has them, and timezone. interval: weeks, days, ' +
       'hours, minutes, measured from creation.',
+    examples: [{ type: 'cron', day_of_week: 'mon-fri', hour: '3', timezone: 'Europe/Luxembourg', max_quantity: 7 }],
   },
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
