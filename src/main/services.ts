@@ -124,7 +124,8 @@ export async function createServices(deps: ServicesDeps) {
   const clients = createClients({ ...shared, projects, networks });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
-  const lbPools = createLbPools(parts);
+  const taskViews = createTaskViews(shared);
+  const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
   const snapshots = createSnapshots(shared);
   const volumes = createVolumes({ ...shared, snapshots, joinPolicies: noPolicies });
@@ -157,7 +158,7 @@ export async function createServices(deps: ServicesDeps) {
     volumes,
     pricing: createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots }),
     clientQuotas: createClientQuotas({ ...shared, clients }),
-    taskViews: createTaskViews(shared),
+    taskViews,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Routes } from '../http/app.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
+import { lbPoolMemberRoutes } from './lb-pools/member-routes.ts';
 import { lbPoolRoutes } from './lb-pools/routes.ts';
 import type { LbPools } from './lb-pools/service.ts';
 import { listenerRoutes } from './listeners/routes.ts';
@@ -57,6 +58,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   loadBalancerRoutes(services.loadBalancers),
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
+  lbPoolMemberRoutes(services.lbPools),
   volumeRoutes(services.volumes),
   snapshotRoutes(services.snapshots),
   pricingRoutes(services.pricing),

@@ -72,7 +72,7 @@ const end = prepared<{ task_type: string; created_on: Date }>(
 
 const active = prepared<{ id: string }>(
   'task_active',
-  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') and task_type is distinct from $2
+  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') and task_type <> all($2::text[])
    order by created_on limit 1`,
 );
 
@@ -90,10 +90,10 @@ export interface Tasks {
   /** Asks for a reconcile that no customer waits for, now or after some seconds. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
   /**
-   * The task that locks the resource, or null. Lock the resource's row first. Tasks of the type `besides` do not count:
-   * who does the same waits its turn in the queue.
+   * The task that locks the resource, or null. Lock the resource's row first. Tasks of the types `besides` do not count:
+   * who does the like waits its turn in the queue.
    */
-  lockedBy(tx: Db | Tx, resourceId: string, besides?: string): Promise<string | null>;
+  lockedBy(tx: Db | Tx, resourceId: string, besides?: readonly string[]): Promise<string | null>;
   markRunning(db: Db, resourceId: string): Promise<void>;
   /** Ends the tasks that waited for this generation or an earlier one. */
   finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
@@ -140,8 +140,8 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
     async requestReconcile(tx, key, afterSeconds = 0) {
       await insertJob(tx, key.regionId, key.resource, key.id, `${afterSeconds} seconds`);
     },
-    async lockedBy(tx, resourceId, besides) {
-      const [task] = await active(tx, resourceId, besides ?? null);
+    async lockedBy(tx, resourceId, besides = []) {
+      const [task] = await active(tx, resourceId, besides);
       return task?.id ?? null;
     },
     async markRunning(db, resourceId) {
