@@ -23,6 +23,8 @@ export interface Cloudyard {
   /** From the command to the printed start table and a /readyz that answers 200. */
   readyAfterMs: number;
   database: ConnectionOptions;
+  /** What it runs with, `CLOUDYARD_…` and all. */
+  environment: Record<string, string>;
   /** @throws for an answer that is not 2xx */
   request(method: string, path: string, body?: unknown): Promise<any>;
   stop(): Promise<void>;
@@ -33,6 +35,8 @@ export interface Launch {
   command: 'serve' | 'start';
   /** As `npm start`, whose own time then counts, too. */
   throughNpm?: boolean;
+  /** HAProxy instead of the simulated driver. */
+  haproxy?: boolean;
 }
 
 export async function startCloudyard(workplace: Workplace, launch: Launch): Promise<Cloudyard> {
@@ -40,16 +44,18 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
   const logFile = join(workplace.dir, 'server.log');
   mkdirSync(dataDir, { recursive: true });
   const port = await freePort();
-  const began = performance.now();
-  const child = launchServer(launch, logFile, {
+  const settings = {
     CLOUDYARD_DATA_DIR: dataDir,
     CLOUDYARD_PORT: String(port),
     CLOUDYARD_BOOTSTRAP_TOKEN: token,
     CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
-    CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
+    CLOUDYARD_LOAD_BALANCER_DRIVER: launch.haproxy ? 'haproxy' : 'simulated',
     CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
-  });
+  };
+  const environment = withSettings(settings);
+  const began = performance.now();
+  const child = launchServer(launch, logFile, environment);
   const url = `http://127.0.0.1:${port}`;
   const stopped = stopOnce(child, logFile, dataDir);
   workplace.closing(stopped);
@@ -62,25 +68,26 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     pid: serverPid(logFile)!,
     readyAfterMs,
     database: connectionOf(dataDir),
+    environment,
     request: (method, path, body) => request(method, url + path, headers, body),
     stop: stopped,
   };
 }
 
-function launchServer({ command, throughNpm }: Launch, logFile: string, settings: Record<string, string>) {
+function launchServer({ command, throughNpm }: Launch, logFile: string, env: Record<string, string>) {
   const log = openSync(logFile, 'w');
   const npm = process.env.npm_execpath;
   const args = throughNpm && npm ? [npm, 'start'] : [join(root, 'bin', 'cloudyard.mjs'), command];
-  // Neither Ctrl-C nor the operator's own settings reach it: the bench stops what it started.
-  const env = Object.entries(process.env).filter(([name]) => !/^(CLOUDYARD_|DATABASE_URL$|npm_)/.test(name));
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: { ...Object.fromEntries(env), ...settings },
-    stdio: ['ignore', log, log],
-    detached: true,
-  });
+  // Ctrl-C does not reach it: the bench stops what it started.
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', log, log], detached: true });
   closeSync(log);
   return child;
+}
+
+/** The operator's own settings are none of ours. */
+function withSettings(settings: Record<string, string>): Record<string, string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(CLOUDYARD_|DATABASE_URL$|npm_)/.test(name));
+  return { ...(Object.fromEntries(inherited) as Record<string, string>), ...settings };
 }
 
 /** Asked often, so that the figure is no coarser than the question. */

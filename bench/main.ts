@@ -2,14 +2,17 @@
  * `npm run bench [name…]`: measures what is said to be fast, and prints one table. It is a measurement and no test: a
  * bar that is missed is printed, not failed on.
  */
+import { balanceHttp } from './balance-http.ts';
 import { createShare } from './create-share.ts';
 import { finishShare } from './finish-share.ts';
+import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
 import { listShares } from './list-shares.ts';
 import { disturbance } from './quiet.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
 import type { Row } from './table.ts';
+import { updatePool } from './update-pool.ts';
 import { createWorkplace } from './workplace.ts';
 import type { Workplace } from './workplace.ts';
 
@@ -22,6 +25,9 @@ const benches: Record<string, Bench> = {
   finish: finishShare,
   list: listShares,
   start: startServer,
+  balance: balanceHttp,
+  pool: updatePool,
+  region: fullRegion,
 };
 
 const asked = process.argv.slice(2);

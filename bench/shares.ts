@@ -20,7 +20,7 @@ async function defaultNetwork(cloudyard: Cloudyard): Promise<{ network_id: strin
 
 /** What a create counts is never to be the limit. */
 export async function liftQuotas(cloudyard: Cloudyard): Promise<void> {
-  const limits = { region_id: 1, sfs_count_limit: 1e9, sfs_size_limit: 1e12 };
+  const limits = { region_id: 1, sfs_count_limit: 1e9, sfs_size_limit: 1e12, loadbalancer_count_limit: 1e9 };
   await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', limits);
 }
 

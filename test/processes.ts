@@ -1,6 +1,6 @@
 /**
  * Cloudyard as real processes: one data directory, the commands that run on it, and what they start (PostgreSQL,
- * NFS-Ganesha, rpcbind). `cleanUp` ends every process by its id and leaves no mount and no loop device behind; it also
+ * NFS-Ganesha, rpcbind, HAProxy). `cleanUp` ends every process by its id and leaves no mount and no loop device behind; it also
  * runs when the test process ends without having called it.
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -20,6 +20,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { layoutOf } from '../src/drivers/haproxy/layout.ts';
 import { liveProcess } from '../src/platform/daemon.ts';
 import { root } from '../src/main/root.ts';
 import { httpClient } from './http-client.ts';
@@ -68,7 +69,7 @@ export interface Yard extends HttpClient {
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Where the embedded PostgreSQL can be reached from elsewhere. */
   databaseUrl(): string;
-  pids(): { postgres: number | null; ganesha: number | null; rpcbind: number | null };
+  pids(): Record<'postgres' | 'ganesha' | 'rpcbind' | 'haproxy', number | null>;
   /** Paths under `<data>/file-shares` that are mounted. */
   mounts(): string[];
   loopDevices(): string[];
@@ -110,6 +111,7 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}${stdout}`);
   };
   const shares = join(dataDir, 'file-shares');
+  const balancers = layoutOf(dataDir);
   const cleanUp = () => removeYard(folder, dataDir);
   process.once('exit', cleanUp);
   return {
@@ -133,6 +135,7 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
       postgres: livePid(postmasterFile(dataDir)),
       ganesha: livePid(join(shares, 'ganesha/ganesha.pid')),
       rpcbind: livePid(join(shares, 'ganesha/rpcbind.pid')),
+      haproxy: livePid(join(balancers.haproxy, 'haproxy.pid')),
     }),
     mounts: () => mountsUnder(dataDir),
     loopDevices: () => loopDevicesOf(dataDir).map(({ device }) => device),
@@ -219,7 +222,7 @@ function livePid(pidFile: string): number | null {
   if (!existsSync(pidFile)) return null;
   const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
   const found = liveProcess(pid);
-  return found && /postgres|ganesha\.nfsd|rpcbind/.test(found.commandLine) ? pid : null;
+  return found && /postgres|ganesha\.nfsd|rpcbind|haproxy/.test(found.commandLine) ? pid : null;
 }
 
 function mountsUnder(dataDir: string): string[] {
@@ -269,7 +272,8 @@ function removeYard(folder: string, dataDir: string): void {
   if (postgres) send(postgres, 'SIGKILL');
   for (const path of mountsUnder(dataDir)) quietly('umount', '-l', path);
   for (const { device } of loopDevicesOf(dataDir)) quietly('losetup', '-d', device);
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  for (const each of [folder, layoutOf(dataDir).sockets])
+    rmSync(each, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
 
 function send(pid: number, signal: NodeJS.Signals): void {

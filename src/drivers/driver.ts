@@ -21,6 +21,8 @@ export interface Driver<Desired extends { id: string }, Observed> {
   start(): Promise<void>;
   /** Stops every process that the driver started. What was applied comes back at the next `start`. */
   stop(): Promise<void>;
+  /** Lets go instead: what serves users goes on, and the next `start` adopts it. Left out where nothing serves. */
+  release?(): Promise<void>;
   /** Makes the world as desired. @throws DriverError */
   apply(desired: Desired, signal: AbortSignal): Promise<Observed>;
   /** Removes the thing and its data; resolves as well when there is no such thing. @throws DriverError */

@@ -22,6 +22,7 @@ const Drivers = Type.Object({
   drivers: Type.Array(
     Type.Object({
       driver: Type.String(),
+      kind: Type.Optional(Type.String({ description: 'What it makes real: `file shares`, `load balancers`' })),
       real: Type.Boolean({ description: 'false: it only pretends' }),
       healthy: Type.Boolean(),
       detail: Type.String(),

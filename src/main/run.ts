@@ -1,6 +1,7 @@
 /**
  * The long-running commands: `start` (server and workers in one process), `serve` and `worker`. Each opens what it
- * needs in order, and on SIGINT or SIGTERM closes it in reverse.
+ * needs in order, and on SIGINT or SIGTERM closes it in reverse. A `worker` that gets SIGTERM hands over: what serves users
+ * goes on, for the next one to adopt, so that a restart of the worker stops nobody's traffic.
  */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
@@ -24,27 +25,29 @@ export interface Roles {
   work: number[] | 'all';
 }
 
+/** How a command ends: with all that it started, or leaving to the next one what serves users. */
+export type Ending = 'stop' | 'handOver';
 /** What is to be done at the end, last opened first. */
-export type Closing = (() => Promise<unknown>)[];
+export type Closing = ((ending: Ending) => Promise<unknown>)[];
 
 /** Runs until a signal asks it to stop. @throws what keeps it from starting */
 export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   const closing: Closing = [];
-  const close = async () => {
+  const close = async (ending: Ending) => {
     for (const step of closing.splice(0).reverse()) {
-      await step().catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
+      await step(ending).catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
     }
   };
   const stopped = untilSignal(log);
   try {
     await open(settings, roles, log, closing);
   } catch (error) {
-    await close();
+    await close('stop');
     throw error;
   }
-  await stopped;
-  await close();
+  const signal = await stopped;
+  await close(signal === 'SIGTERM' && !roles.serve ? 'handOver' : 'stop');
 }
 
 async function open(settings: Settings, roles: Roles, log: Logger, closing: Closing): Promise<void> {
@@ -102,7 +105,7 @@ const repeatedSignalMs = 1000;
  * The first signal asks for an orderly stop, a later one ends the process at once. One that comes within a second is
  * the same one: whoever signals a whole process group reaches this process twice, through the launcher too.
  */
-function untilSignal(log: Logger): Promise<void> {
+function untilSignal(log: Logger): Promise<'SIGINT' | 'SIGTERM'> {
   return new Promise((resolve) => {
     let askedAt: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -112,7 +115,7 @@ function untilSignal(log: Logger): Promise<void> {
         if (askedAt !== undefined) return;
         askedAt = now;
         log.info({ signal }, 'stopping');
-        resolve();
+        resolve(signal);
       });
     }
   });

@@ -131,7 +131,8 @@ export async function createServices(deps: ServicesDeps) {
   const clients = createClients({ ...shared, projects, networks });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
   const parts = { ...shared, changes: loadBalancerChanges, secrets };
-  const lbPools = createLbPools(parts);
+  const taskViews = createTaskViews(shared);
+  const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
   const snapshots = createSnapshots(shared);
   const volumes = createVolumes({
@@ -184,6 +185,6 @@ export async function createServices(deps: ServicesDeps) {
       : null,
     pricing,
     clientQuotas: createClientQuotas({ ...shared, clients }),
-    taskViews: createTaskViews(shared),
+    taskViews,
   };
 }

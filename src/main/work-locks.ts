@@ -67,7 +67,8 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
       } catch (error) {
         if (error instanceof LockTaken) {
           log.fatal({ err: error }, 'another process took over');
-          process.kill(process.pid, 'SIGTERM');
+          // With all it started: what serves the region is the other one's to have.
+          process.kill(process.pid, 'SIGINT');
           return;
         }
         await sleep(waitMs, undefined, { ref: false });

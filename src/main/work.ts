@@ -67,7 +67,7 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
     log.info({ regionIds }, 'taking over');
     await work(deps).catch((error: unknown) => {
       log.fatal({ err: error }, 'taking over failed');
-      process.kill(process.pid, 'SIGTERM');
+      process.kill(process.pid, 'SIGINT');
     });
   });
   closing.push(async () => {
@@ -78,7 +78,9 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
 
 async function work({ settings, database, services, regionIds, log, closing }: WorkDeps): Promise<Drivers> {
   const drivers = withDevelopmentFaults(await startDrivers(settings, log), services);
-  for (const driver of allDrivers(drivers)) closing.push(driver.stop);
+  for (const driver of allDrivers(drivers)) {
+    closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
+  }
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
   const { tasks, metrics, idempotency, secrets } = services;
   metrics.watchDatabase('worker', db);
@@ -91,7 +93,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     concurrency: settings.workerConcurrency,
     sweepSeconds: settings.sweepSeconds,
     reconcilers: createReconcilers({ ...services, db }, drivers),
-    driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
+    driverStatus: () => Object.entries(statusByKind(drivers)).map(([kind, status]) => ({ ...status, kind })),
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },

@@ -4,6 +4,7 @@ import { developmentRoutes } from './development/routes.ts';
 import type { Development } from './development/service.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
+import { lbPoolMemberRoutes } from './lb-pools/member-routes.ts';
 import { lbPoolRoutes } from './lb-pools/routes.ts';
 import type { LbPools } from './lb-pools/service.ts';
 import { lifecyclePolicyRoutes } from './lifecycle-policies/routes.ts';
@@ -66,6 +67,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   loadBalancerRoutes(services.loadBalancers),
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
+  lbPoolMemberRoutes(services.lbPools),
   volumeRoutes(services.volumes),
   snapshotRoutes(services.snapshots),
   lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),

@@ -79,7 +79,7 @@ const end = prepared<{ task_type: string; created_on: Date }>(
 
 const active = prepared<{ id: string }>(
   'task_active',
-  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') and task_type is distinct from $2
+  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') and task_type <> all($2::text[])
    order by created_on limit 1`,
 );
 
@@ -99,10 +99,10 @@ export interface Tasks {
   /** The same for many of one kind, in one statement. */
   requestReconciles(tx: Tx, resource: string, asked: Placed[]): Promise<void>;
   /**
-   * The task that locks the resource, or null. Lock the resource's row first. Tasks of the type `besides` do not count:
-   * who does the same waits its turn in the queue.
+   * The task that locks the resource, or null. Lock the resource's row first. Tasks of the types `besides` do not count:
+   * who does the like waits its turn in the queue.
    */
-  lockedBy(tx: Db | Tx, resourceId: string, besides?: string): Promise<string | null>;
+  lockedBy(tx: Db | Tx, resourceId: string, besides?: readonly string[]): Promise<string | null>;
   markRunning(db: Db, resourceId: string): Promise<void>;
   /** Ends the tasks that waited for this generation or an earlier one. */
   finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
@@ -153,8 +153,8 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
       const [ids, regionIds] = [asked.map(({ id }) => id), asked.map(({ regionId }) => regionId)];
       if (asked.length > 0) await insertJobs(tx, resource, ids, regionIds);
     },
-    async lockedBy(tx, resourceId, besides) {
-      const [task] = await active(tx, resourceId, besides ?? null);
+    async lockedBy(tx, resourceId, besides = []) {
+      const [task] = await active(tx, resourceId, besides);
       return task?.id ?? null;
     },
     async markRunning(db, resourceId) {

@@ -1,4 +1,5 @@
 /** The engine with everything around it breaking: workers, jobs, hosts, and the way to PostgreSQL. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, inject, it } from 'vitest';
 import type { TestContext } from 'vitest';
 import { drift, openGate, retryNow } from '../../test/crash-harness.ts';
@@ -377,6 +378,28 @@ describe.concurrent('a database that breaks', () => {
     release();
     await expect.poll(stateOf(cloud, held), takeover).toBe('FINISHED');
     expect(host.overlap).toBe(1);
+  }, 60_000);
+
+  it('and stays away for a while is asked by one queue afterwards, not by one for each try', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await aCloudyard(t, { worker: false });
+    const gate = await openGate(cloud.connection);
+    await aWorker(t, cloud, host, gate.connection);
+    const listening = async () =>
+      (
+        await cloud.db.$client.query(
+          `select from pg_stat_activity where datname = current_database() and query like 'LISTEN "jobs:insert"%'`,
+        )
+      ).rowCount;
+    await expect.poll(listening, soon).toBe(1);
+    for (let i = 0; i < 3; i++) {
+      await gate.cut();
+      await sleep(700);
+      await gate.restore();
+      await expect.poll(listening, soon).toBe(1);
+    }
+    await available(t, cloud);
+    expect(await listening()).toBe(1);
   }, 60_000);
 
   it('does not have new jobs wait for one that hangs', async (t) => {

@@ -51,12 +51,14 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const utils = await makeWorkerUtils({ pgPool: db.$client, logger: quiet(log) });
   const pools = await startPools(options, shutdown.signal);
   await beat(options, id);
+  const freeJobsOfTheDead = takeover(db, utils, log);
+  await freeJobsOfTheDead().catch((error: unknown) => log.warn({ err: error }, 'dead workers cannot be looked for'));
   await findDrift(options).catch((error: unknown) =>
     log.warn({ err: error }, 'the host cannot be compared with the rows'),
   );
   const timers = [
     every(beatSeconds, shutdown.signal, log, () => beat(options, id)),
-    every(beatSeconds, shutdown.signal, log, takeover(db, utils, log)),
+    every(beatSeconds, shutdown.signal, log, freeJobsOfTheDead),
     every(unconvergedSeconds, shutdown.signal, log, () => requeueUnconverged(options)),
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
@@ -115,6 +117,8 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
     };
     // It resolves as well when the pool gave up.
     pools.set(mine, mine.promise.then(end, end));
+    // Lost while it came to be.
+    if (retired) void mine.stop().catch(() => {});
   };
   let starting = start();
   await starting;

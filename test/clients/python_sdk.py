@@ -9,6 +9,7 @@ server is validated strictly against the SDK's own model of it: the SDK itself b
 import asyncio
 import json
 import os
+import time
 import unittest
 import uuid
 from datetime import datetime, timezone
@@ -177,6 +178,55 @@ class FileShares(Story):
         self.assertEqual(asyncio.run(story(self.a_network().id)), "available")
 
 
+
+class Volumes(Story):
+    def a_volume(self, **changes):
+        return self.cloud.volumes.create_and_poll(**{"name": a_name("volume"), "source": "new-volume", "size": 2, **changes})
+
+    def a_snapshot(self, **wanted):
+        made = self.cloud.tasks.poll(self.cloud.volume_snapshots.create(**wanted).tasks[0])
+        return self.cloud.volume_snapshots.get(made.created_resources.snapshots[0])
+
+    def until_available(self, volume_id):
+        deadline = time.monotonic() + 30
+        while (volume := self.cloud.volumes.get(volume_id)).status != "available" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return volume
+
+    def test_a_volume_lives_from_creation_to_deletion(self):
+        volumes, snapshots = self.cloud.volumes, self.cloud.volume_snapshots
+        made = self.a_volume(tags={"k": "v"}, type_name="standard")
+        self.assertEqual((made.status, made.size, made.task_id, made.bootable), ("available", 2, None, False))
+        self.assertIsNotNone(made.created_at.tzinfo)
+        wanted = {"name_part": made.name, "id_part": made.id[:8], "has_attachments": False, "tag_key": ["k"]}
+        self.assertEqual([volume.id for volume in volumes.list(**wanted)], [made.id])
+        renamed = volumes.update(made.id, name="renamed", tags={"k": None, "n": "1"})
+        self.assertEqual((renamed.name, [tag.key for tag in renamed.tags]), ("renamed", ["n"]))
+        self.assertEqual(volumes.resize_and_poll(made.id, size=3).size, 3)
+
+        with self.assertRaises(ConflictError):
+            volumes.revert_to_last_snapshot(made.id)
+        taken = self.a_snapshot(name="a snapshot", volume_id=made.id, description="text", tags={"a": "1"})
+        self.assertEqual((taken.status, taken.size, taken.volume_id), ("available", 3, made.id))
+        self.assertEqual([snapshot.id for snapshot in snapshots.list(volume_id=made.id)], [taken.id])
+        self.assertEqual(snapshots.update(taken.id, name="renamed", tags=None).tags, [])
+        self.assertIsNone(volumes.revert_to_last_snapshot(made.id))
+        self.assertEqual(self.until_available(made.id).snapshot_ids, [taken.id])
+
+        copy = self.a_volume(source="snapshot", snapshot_id=taken.id, size=3)
+        self.assertEqual(copy.volume_type, "standard")
+        with self.assertRaises(ConflictError):
+            volumes.delete(made.id)
+        volumes.delete_and_poll(made.id, snapshots=taken.id)
+        with self.assertRaises(NotFoundError):
+            snapshots.get(taken.id)
+        single = self.a_snapshot(name="another", volume_id=copy.id)
+        self.cloud.tasks.poll(snapshots.delete(single.id).tasks[0])
+        volumes.delete_and_poll(copy.id)
+        with self.assertRaises(BadRequestError):
+            volumes.create(name="a volume", source="image", image_id=copy.id, size=1)
+
+
 class Tasks(Story):
     def test_tasks_are_listed_polled_and_acknowledged(self):
         tasks = self.cloud.tasks
@@ -222,7 +272,7 @@ class Places(Story):
 
     def test_regions_and_quotas_are_shown(self):
         [region] = self.cloud.regions.list(order_by="display_name.asc", show_volume_types=True)
-        self.assertEqual(self.cloud.regions.get(region_id=region.id), region)
+        self.assertEqual(self.cloud.regions.get(region_id=region.id, show_volume_types=True), region)
         client_id = self.cloud.projects.get().client_id
         everything = self.cloud.quotas.get_all()
         here = self.cloud.quotas.get_by_region(client_id=client_id, region_id=region.id)

@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 const runsGanesha = requires(...parts);
-const nothingRuns = { postgres: null, ganesha: null, rpcbind: null };
+const nothingRuns = { postgres: null, ganesha: null, rpcbind: null, haproxy: null };
 const simulated = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
 
 let yard: Yard;

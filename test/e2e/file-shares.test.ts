@@ -165,7 +165,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     const listings = await Promise.all(before.body.results.map((each: never) => list(each).catch(String)));
     expect(await server.stop()).toMatchObject({ code: 0 });
     expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([
-      { postgres: null, ganesha: null, rpcbind: null },
+      { postgres: null, ganesha: null, rpcbind: null, haproxy: null },
       [],
       [],
     ]);

@@ -139,7 +139,10 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       await expect(driver.apply(settled, signal)).rejects.toMatchObject({ retryable: false });
       expect(existsSync(path)).toBe(false);
       const nothing = driver.snapshots.apply({ id: randomUUID(), volumeId: desired.id, settled: false }, signal);
-      await expect(nothing).rejects.toMatchObject({ retryable: false });
+      await expect(nothing).rejects.toMatchObject({
+        retryable: true,
+        customerMessage: expect.stringContaining('volume'),
+      });
     });
 
     it('keep their bytes in quarantine', async () => {

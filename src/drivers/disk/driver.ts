@@ -117,7 +117,8 @@ async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: Abort
     return { copying: false, changed: [] };
   }
   if (desired.settled) throw dataIsGone('snapshot', to);
-  if ((await sizeOf(from)) === null) throw dataIsGone('volume', from);
+  // It may be on its way: what a simulated host had becomes real in any order.
+  if ((await sizeOf(from)) === null) throw dataIsGone('volume', from, { retryable: true });
   if (!(await copies.copy({ from, to, bytes: 0 }, signal))) return { copying: true };
   return { copying: false, changed: ['copied'] };
 }
@@ -148,10 +149,10 @@ async function hasReflinks(folder: string): Promise<boolean> {
   }
 }
 
-function dataIsGone(what: 'volume' | 'snapshot', path: string): DriverError {
+function dataIsGone(what: 'volume' | 'snapshot', path: string, { retryable } = { retryable: false }): DriverError {
   return new DriverError(`the data of a ${what} is gone: ${path} is not there, or not whole`, {
     customerMessage: `The data of this ${what} cannot be found on the storage host; the operator has to look at it.`,
-    retryable: false,
+    retryable,
   });
 }
 

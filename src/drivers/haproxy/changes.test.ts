@@ -238,6 +238,19 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
     });
 
+    it('spoils nobody else: members that lead back, also when they come together', async () => {
+      const [one, other] = [balancer({}, { port: 80 }), balancer({}, { port: 80 })];
+      const back = (address: string) => ({ members: [member(80, { address })] });
+      const results = await Promise.allSettled([
+        apply(withPool(one, back(other.address))),
+        apply(withPool(other, back(one.address))),
+      ]);
+      expect(results).toMatchObject([
+        { status: 'fulfilled' },
+        { reason: { retryable: false, customerMessage: expect.stringContaining('in a circle') } },
+      ]);
+    });
+
     it('spoils nobody else: a port that another program has', async () => {
       const desired = balancer();
       const thief = createServer();

@@ -148,6 +148,8 @@ function renderListener(spec: Spec, listener: DesiredListener, pool: DesiredPool
   const mode = listenerMode(listener);
   const name = listenerName(listener.id);
   const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
+  // A reload must not close a kept connection just when its client sends the next request.
+  if (mode === 'http') lines.push('option idle-close-on-response');
   // `maxconn 0` would be no limit at all.
   if (connectionLimit === 0) lines.push('tcp-request connection reject');
   else if (connectionLimit !== null)
@@ -225,7 +227,7 @@ function persistence({ address }: Spec, { id, persistence }: DesiredPool): strin
   if (!persistence) return [];
   const { type, cookieName, timeoutSeconds, granularity } = persistence;
   const ipv6 = address.includes(':');
-  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_000_000);
+  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_147_483);
   if (type === 'HTTP_COOKIE') {
     return [`cookie ${SESSION_COOKIE} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
   }

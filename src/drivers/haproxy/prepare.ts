@@ -10,6 +10,7 @@ import { DriverError } from '../driver.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { limited } from '../turns.ts';
 import { changesOf, memberChanges } from './changes.ts';
+import { frontsOf, replaceFronts } from './circles.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
 import { abilitiesOf, type Host, replaceFile } from './host.ts';
@@ -45,6 +46,7 @@ const CHECKED_AT_A_TIME = 2;
 export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[]> {
   const plans = changes.map((change) => planOf(host, change));
   for (const plan of plans) await attempt(plan, async () => render(host, plan));
+  await refuseCircles(host, plans);
   claimAll(host, plans);
   const held = new Set([...host.rendered.values()].flatMap(endpointsOf));
   for (const plan of plans) await attempt(plan, () => writeCandidate(host, plan, held));
@@ -101,6 +103,14 @@ function refused(why: string[]): DriverError {
   return new DriverError(`cannot be done: ${text}`, { customerMessage: `${text}.`, retryable: false });
 }
 
+/** Each is seen with those before it as they will be. */
+async function refuseCircles(host: Host, plans: Plan[]): Promise<void> {
+  const fronts = frontsOf(host.specs.values());
+  for (const plan of plans) {
+    await attempt(plan, async () => replaceFronts(fronts, plan.before?.spec, plan.after?.spec));
+  }
+}
+
 /** Whoever comes first gets a port; who fails keeps what it has. */
 function claimAll(host: Host, plans: Plan[]): void {
   const changing = new Set(plans.map(({ change }) => change.id));
@@ -122,7 +132,7 @@ function claimAll(host: Host, plans: Plan[]): void {
 async function writeCandidate(host: Host, plan: Plan, held: Set<string>): Promise<void> {
   if (!plan.after) return;
   const { rendered, spec, files } = plan.after;
-  await host.udp?.refuseUnbindable(spec);
+  await host.udp?.refuseUnusable(spec);
   if (!takesReload(host, plan)) return;
   await refuseUnbindable(rendered, held);
   await writeFiles(host.layout, files);

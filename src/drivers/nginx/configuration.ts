@@ -17,6 +17,9 @@ export interface NginxSettings {
 }
 
 const SESSION_MS = 50_000;
+/** nginx has two for each session, and takes no higher `limit_conn` than 65535. */
+const WORKER_CONNECTIONS = 16_384;
+const HIGHEST_LIMIT = 65_535;
 
 export function accessLog(folder: string): string {
   return `${folder}/access.log`;
@@ -46,7 +49,7 @@ ${unprivileged ? 'user haproxy haproxy;\n' : ''}worker_processes 1;
 pid ${folder}/nginx-own.pid;
 error_log ${errorLog(folder)} notice;
 worker_shutdown_timeout 60s;
-events { worker_connections 4096; }
+events { worker_connections ${WORKER_CONNECTIONS}; }
 stream {
   limit_conn_zone $server_addr:$server_port zone=listeners:1m;
 ${[...upstreams, ...servers].join('')}}
@@ -58,15 +61,17 @@ function poolOf(spec: Spec, { defaultPoolId }: DesiredListener): DesiredPool | n
   return spec.pools.find(({ id, enabled, members }) => id === defaultPoolId && enabled && members.length > 0) ?? null;
 }
 
+/** Backups with nobody before them are written as ordinary servers: nginx refuses an upstream of backups alone. */
 function renderUpstream(pool: DesiredPool, verdict: (member: string) => boolean | undefined): string {
   const sticky = pool.algorithm === 'SOURCE_IP' || pool.persistence?.type === 'SOURCE_IP';
   const lines = sticky ? ['hash $remote_addr consistent;'] : [];
   if (!sticky && pool.algorithm === 'LEAST_CONNECTIONS') lines.push('least_conn;');
+  const primaries = pool.members.some(({ backup }) => !backup);
   for (const member of pool.members) {
     const out = !member.enabled || member.weight === 0 || verdict(member.id) === false;
     const weight = quote.whole('weight', member.weight, 0, 256);
     const words = [quote.endpoint(member.address, member.port), `weight=${Math.max(weight, 1)}`, 'max_fails=0'];
-    if (member.backup) words.push('backup');
+    if (member.backup && primaries) words.push('backup');
     if (out) words.push('down');
     lines.push(`server ${words.join(' ')};`);
   }
@@ -80,8 +85,8 @@ function renderServer(spec: Spec, listener: DesiredListener, pool: DesiredPool |
   const allowed = listener.connectionLimit === 0 ? [] : (listener.allowedNetworks ?? []);
   for (const network of allowed) lines.push(`allow ${quote.network(network)};`);
   if (listener.allowedNetworks !== null || listener.connectionLimit === 0) lines.push('deny all;');
-  if (listener.connectionLimit)
-    lines.push(`limit_conn listeners ${quote.whole('limit', listener.connectionLimit, 1, 65_535_000)};`);
+  if (listener.connectionLimit && listener.connectionLimit <= HIGHEST_LIMIT)
+    lines.push(`limit_conn listeners ${quote.whole('limit', listener.connectionLimit, 1, HIGHEST_LIMIT)};`);
   lines.push(
     `proxy_timeout ${quote.milliseconds('timeout', timeout)};`,
     `access_log ${accessLog(folder)} listener_${id};`,

@@ -7,9 +7,9 @@
  */
 import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
@@ -25,8 +25,11 @@ import { endOrphans } from './orphans.ts';
 export interface UdpBalancer {
   /** Makes nginx serve what these specs want; true when it had to change. @throws DriverError */
   update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean>;
-  /** @throws DriverError when it could not listen as this spec wants, which does not run yet */
-  refuseUnbindable(spec: Spec): Promise<void>;
+  /**
+   * @throws DriverError when nginx does not take this spec, or could not listen as it wants. All specs are one file: one
+   * that is refused there would be in everybody's way.
+   */
+  refuseUnusable(spec: Spec): Promise<void>;
   /** By listener; of sessions that have ended. */
   read(): Promise<Map<string, ListenerCounters>>;
   isDown(): boolean;
@@ -73,7 +76,11 @@ export function nginxFor(options: NginxOptions): UdpBalancer {
 
   return {
     update,
-    async refuseUnbindable(spec) {
+    async refuseUnusable(spec) {
+      if (udpListeners(spec).length === 0) return;
+      const candidate = `${file}.${spec.id}`;
+      const text = renderNginx(settings, [spec], () => true);
+      await check(program, candidate, text).finally(() => rm(candidate, { force: true }));
       for (const each of endpointsOf(spec)) if (!listening.has(textOf(each))) await tryToBind(each);
     },
     read: async () => counting.read(listeners),
@@ -98,9 +105,14 @@ function textOf({ address, port }: Endpoint): string {
 
 async function checkAndWrite(program: string, file: string, text: string): Promise<void> {
   const candidate = `${file}.candidate`;
+  await check(program, candidate, text);
+  await rename(candidate, file);
+}
+
+async function check(program: string, candidate: string, text: string): Promise<void> {
   await writeFile(candidate, text, { mode: 0o600 });
   try {
-    await run(program, ['-t', '-q', '-p', join(file, '..'), '-e', 'stderr', '-c', candidate]);
+    await run(program, ['-t', '-q', '-p', dirname(candidate), '-e', 'stderr', '-c', candidate]);
   } catch (cause) {
     throw new DriverError(`nginx does not take the configuration: ${(cause as Error).message}`, {
       customerMessage: 'The load balancer cannot be configured like this.',
@@ -108,7 +120,6 @@ async function checkAndWrite(program: string, file: string, text: string): Promi
       cause,
     });
   }
-  await rename(candidate, file);
 }
 
 async function startNginx({ layout, program, log }: NginxOptions, file: string, same: boolean): Promise<Daemon> {

@@ -67,6 +67,16 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect(await names(desired.address, 1)).toEqual(new Set([null]));
   });
 
+  it('takes the highest limit, and a pool of backups alone', async () => {
+    const [a, b] = await members('a', 'b');
+    const backups = [a!, b!].map((each) => ({ ...each, backup: true }));
+    const desired = udp({ members: backups });
+    await apply(withListener(desired, { connectionLimit: 1_000_000 }));
+    expect(await names(desired.address, 6)).toEqual(new Set(['a', 'b']));
+    await apply(withPool(withListener(desired, { connectionLimit: 65_535 }), { members: [a!, backups[1]!] }));
+    expect(await names(desired.address, 4)).toEqual(new Set(['a']));
+  });
+
   it('keeps a source address on its member', async () => {
     const desired = udp({ algorithm: 'SOURCE_IP', members: await members('a', 'b', 'c') });
     await apply(desired);

@@ -4,7 +4,11 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { renderBalancer } from '../../drivers/haproxy/configuration.ts';
+import { layoutOf } from '../../drivers/haproxy/layout.ts';
 import { refusals } from '../../drivers/haproxy/refusals.ts';
+import { takeApart } from '../../drivers/haproxy/specs.ts';
+import { renderNginx } from '../../drivers/nginx/configuration.ts';
 import { checkNested, newListener } from '../listeners/nested.ts';
 import type { NestedListener } from '../listeners/schema.ts';
 import { newSettings as newListenerSettings } from '../listeners/settings.ts';
@@ -116,6 +120,17 @@ const placed = {
   createdAt: new Date(0),
 };
 
+/** The driver refuses none of it, and writes it down. */
+function expectAgreement(listeners: NestedListener[]) {
+  const whole = desired(listeners);
+  expect(refusals(whole)).toEqual([]);
+  const { spec } = takeApart(whole);
+  renderBalancer(spec, layout);
+  renderNginx({ folder: layout.nginx, streamModule: 'built in', unprivileged: false }, [spec], () => true);
+}
+
+const layout = layoutOf('/var/lib/cloudyard');
+
 /** What the host is asked for by these listeners. */
 function desired(listeners: NestedListener[]) {
   const pools = listeners.map(({ pools: [body] = [] }, i) =>
@@ -136,16 +151,45 @@ function desired(listeners: NestedListener[]) {
 }
 
 describe('what the API takes', () => {
-  it('the driver does not refuse', () => {
+  it('the driver does not refuse, and can write down', () => {
     let taken = 0;
     fc.assert(
       fc.property(fc.array(listener, { minLength: 1, maxLength: 2 }), (listeners) => {
         if (checkNested(listeners).length > 0) return;
         taken += 1;
-        expect(refusals(desired(listeners))).toEqual([]);
+        expectAgreement(listeners);
       }),
       { numRuns: 20_000 },
     );
     expect(taken).toBeGreaterThan(500);
+  });
+
+  it.each([1, 0, 2_147_483])('neither at the bounds: clients stick for %i s', (seconds) => {
+    const sticky = {
+      name: 'a pool',
+      protocol: 'TCP',
+      lb_algorithm: 'ROUND_ROBIN',
+      session_persistence: { type: 'SOURCE_IP', persistence_timeout: seconds },
+      healthmonitor: { type: 'TCP', delay: 2_147_483_647, timeout: 2_147_483, max_retries: 10, max_retries_down: 10 },
+      timeout_member_data: 86_400_000,
+    };
+    const listeners = [
+      { name: 'a listener', protocol: 'TCP', protocol_port: 65_535, connection_limit: 1_000_000, pools: [sticky] },
+    ] as NestedListener[];
+    expect(checkNested(listeners)).toEqual([]);
+    expectAgreement(listeners);
+  });
+
+  it.each([
+    ['TCP', 'HTTP'],
+    ['TCP', 'HTTPS'],
+    ['HTTP', 'PROXY'],
+    ['TERMINATED_HTTPS', 'PROXYV2'],
+  ])('among it a listener of %s with a pool of %s', (protocol, poolProtocol) => {
+    const pools = [{ name: 'a pool', protocol: poolProtocol, lb_algorithm: 'ROUND_ROBIN' }];
+    const secret = protocol === 'TERMINATED_HTTPS' && { secret_id: id(903) };
+    const listeners = [{ name: 'a listener', protocol, protocol_port: 1, ...secret, pools }] as NestedListener[];
+    expect(checkNested(listeners)).toEqual([]);
+    expectAgreement(listeners);
   });
 });

@@ -9,11 +9,11 @@ import type { MemberSettings, PoolSettings } from './settings.ts';
 
 /** What a listener can hand its traffic to. PROMETHEUS answers by itself. */
 const poolsOf: Record<ListenerProtocol, PoolProtocol[]> = {
-  HTTP: ['HTTP', 'HTTPS'],
+  HTTP: ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2'],
   HTTPS: ['HTTPS', 'PROXY', 'PROXYV2', 'TCP'],
   PROMETHEUS: [],
-  TCP: ['PROXY', 'PROXYV2', 'TCP'],
-  TERMINATED_HTTPS: ['HTTP', 'HTTPS'],
+  TCP: ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP'],
+  TERMINATED_HTTPS: ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2'],
   UDP: ['UDP'],
 };
 
@@ -86,8 +86,8 @@ export function missingMonitorType(body: UpdatePool, pool: PoolSettings): FieldE
 }
 
 /** Cookies and members' certificates are of what the load balancer reads, and not of what it passes through. */
-function isPassedThrough(listeners: ListenerProtocol[]): boolean {
-  return listeners.includes('HTTPS');
+function passedThroughBy(listeners: ListenerProtocol[]): ListenerProtocol | undefined {
+  return listeners.find((listener) => listener === 'HTTPS' || listener === 'TCP');
 }
 
 function persistenceFaults(
@@ -99,10 +99,11 @@ function persistenceFaults(
   const faults: FieldError[] = [];
   const note = (field: keyof SessionPersistence, message: string) => faults.push({ path: `${path}${field}`, message });
   const { type, cookie_name, persistence_granularity, persistence_timeout } = persistence;
-  const readsHttp = protocol === 'HTTP' || (protocol === 'HTTPS' && !isPassedThrough(listeners));
-  if (type !== 'SOURCE_IP' && !readsHttp) {
-    const where = protocol === 'HTTPS' ? 'a HTTPS pool behind a HTTPS listener' : `a ${protocol} pool`;
-    note('type', `${type} needs HTTP, and ${where} is passed through unread; use SOURCE_IP`);
+  const speaksHttp = protocol === 'HTTP' || protocol === 'HTTPS';
+  const unread = passedThroughBy(listeners);
+  if (type !== 'SOURCE_IP' && (!speaksHttp || unread)) {
+    const where = speaksHttp ? ` behind a listener of ${unread}` : '';
+    note('type', `${type} needs HTTP, and a ${protocol} pool${where} is passed through unread; use SOURCE_IP`);
   }
   if (type === 'APP_COOKIE' && cookie_name === null) note('cookie_name', 'is required for APP_COOKIE');
   if (type !== 'APP_COOKIE' && cookie_name !== null) note('cookie_name', `is for APP_COOKIE, and this is ${type}`);
@@ -131,11 +132,12 @@ function isNetmask(text: string): boolean {
 function encryptionFaults(pool: PoolSettings, listeners: ListenerProtocol[], path: string): FieldError[] {
   const faults: FieldError[] = [];
   const named = { ca_secret_id: pool.caSecretId, crl_secret_id: pool.crlSecretId, secret_id: pool.secretId };
+  const unread = passedThroughBy(listeners);
   const reason =
     pool.protocol !== 'HTTPS'
       ? `is for HTTPS pools, and this is ${pool.protocol}`
-      : isPassedThrough(listeners)
-        ? 'is of no use behind a HTTPS listener, which passes TLS through to the members'
+      : unread
+        ? `is of no use behind a listener of ${unread}, which passes TLS through to the members`
         : null;
   for (const [field, id] of Object.entries(named)) {
     if (id !== null && reason) faults.push({ path: `${path}${field}`, message: reason });

@@ -87,10 +87,10 @@ describe('what is at the edge is taken:', () => {
 describe('a pool has to fit its listener:', () => {
   const protocols = ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP'];
   const fitting: Record<string, string[]> = {
-    HTTP: ['HTTP', 'HTTPS'],
+    HTTP: ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2'],
     HTTPS: ['HTTPS', 'PROXY', 'PROXYV2', 'TCP'],
     PROMETHEUS: [],
-    TCP: ['PROXY', 'PROXYV2', 'TCP'],
+    TCP: ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP'],
     UDP: ['UDP'],
   };
 
@@ -114,19 +114,22 @@ describe('a pool has to fit its listener:', () => {
     }
   });
 
-  it('and behind TLS that is passed through, it cannot ask for what is inside', async () => {
-    const listener = await aListener(balancer, { protocol: 'HTTPS' });
-    const body = { ...valid, protocol: 'HTTPS', listener_id: listener };
-    const cookies = await cloud.post(pools, {
-      ...body,
-      ...persistence({ type: 'HTTP_COOKIE' }),
-      ca_secret_id: unknownId,
-    });
-    expect([cookies.status, paths(cookies).sort()]).toEqual([
-      400,
-      ['ca_secret_id', 'ca_secret_id', 'session_persistence.type'],
-    ]);
-  });
+  it.each(['HTTPS', 'TCP'])(
+    'and behind %s, which is passed through, it cannot ask for what is inside',
+    async (protocol) => {
+      const listener = await aListener(balancer, { protocol });
+      const body = { ...valid, protocol: 'HTTPS', listener_id: listener };
+      const cookies = await cloud.post(pools, {
+        ...body,
+        ...persistence({ type: 'HTTP_COOKIE' }),
+        ca_secret_id: unknownId,
+      });
+      expect([cookies.status, paths(cookies).sort()]).toEqual([
+        400,
+        ['ca_secret_id', 'ca_secret_id', 'session_persistence.type'],
+      ]);
+    },
+  );
 
   it('and the two that are named have to be of each other', async () => {
     const other = await aBalancer();

@@ -1,4 +1,5 @@
 /** The rules of what a pool is made of: single members, and the health monitor. */
+import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
@@ -9,10 +10,10 @@ import { endpointOf, newMember } from './members.ts';
 import { referenceFaults } from './references.ts';
 import type { SecretsForUse } from './references.ts';
 import { maxMembers } from './schema.ts';
-import type { CreateHealthMonitor, CreateMember } from './schema.ts';
-import { memberSettings, newMonitor } from './settings.ts';
+import type { CreateHealthMonitor, CreateMember, PatchHealthMonitor, UpdateMember } from './schema.ts';
+import { memberAfter, memberSettings, newMonitor } from './settings.ts';
 import * as store from './store.ts';
-import type { PoolRow } from './store.ts';
+import type { MemberRow, PoolRow } from './store.ts';
 
 type LoadBalancer = Awaited<ReturnType<LoadBalancerChanges['lock']>>;
 
@@ -21,23 +22,39 @@ export interface PartsDeps {
   idempotency: Idempotency;
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
+  untilEnd(taskId: string, seconds: number): Promise<void>;
   /** The pool under its load balancer's lock. @throws ClientError 404, 409 */
-  lockForChange(
-    tx: Tx,
-    scope: Scope,
-    poolId: string,
-    besides?: string,
-  ): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
+  lockForChange(tx: Tx, scope: Scope, poolId: string): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
 }
 
 type TaskIds = { tasks: string[] };
 
-/** A task of this type lets other updates of pools through: they are done in the order in which they were accepted. */
-export const updateTask = 'update_lbpool';
+/** Tasks of these types let each other in: they are done in the order in which they were accepted. */
+export const poolChanges = [
+  'update_lbpool',
+  'create_lbmember',
+  'update_lbmember',
+  'delete_lbmember',
+  'create_lbpool_health_monitor',
+  'update_lbpool_health_monitor',
+];
+
+/** How long an answer without a task waits for the host. */
+const patienceSeconds = 5;
 
 const pending = { provisioningStatus: 'PENDING_UPDATE' as const };
 
-export function createParts({ db, idempotency, changes, secrets, lockForChange }: PartsDeps) {
+async function findMember(tx: Tx, pool: PoolRow, id: string): Promise<MemberRow> {
+  const member = (await store.members(tx, pool.id)).find((each) => each.id === id.toLowerCase());
+  if (!member) throw notFound('member', id);
+  return member;
+}
+
+export function withoutMonitor(poolId: string): ClientError {
+  return new ClientError('NotFound', `pool ${poolId} has no health monitor`);
+}
+
+export function createParts({ db, idempotency, changes, secrets, untilEnd, lockForChange }: PartsDeps) {
   return {
     async createMember(context: RequestContext, scope: Scope, poolId: string, body: CreateMember): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
@@ -66,11 +83,32 @@ export function createParts({ db, idempotency, changes, secrets, lockForChange }
       });
     },
 
+    async updateMember(
+      context: RequestContext,
+      scope: Scope,
+      poolId: string,
+      memberId: string,
+      body: UpdateMember,
+    ): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const member = await findMember(tx, pool, memberId);
+        const settings = memberAfter(member, body);
+        const faults = oneMemberFaults(settings, pool, '');
+        if (faults.length > 0) throw invalidInput(faults);
+        // What failed is wanted and not in place: asking for it again is another try.
+        if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return { tasks: [] };
+        await store.writeMembers(tx, [settings]);
+        await store.update(tx, pool.id, pending);
+        const task = { type: 'update_lbmember', createdResources: { members: [member.id] } };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      });
+    },
+
     async deleteMember(context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
-        const member = (await store.members(tx, pool.id)).find(({ id }) => id === memberId.toLowerCase());
-        if (!member) throw notFound('member', memberId);
+        const member = await findMember(tx, pool, memberId);
         await store.removeMembers(tx, [member.id]);
         await store.update(tx, pool.id, pending);
         return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'delete_lbmember' })] };
@@ -96,17 +134,39 @@ export function createParts({ db, idempotency, changes, secrets, lockForChange }
       });
     },
 
+    async updateHealthMonitor(
+      context: RequestContext,
+      scope: Scope,
+      poolId: string,
+      body: PatchHealthMonitor,
+    ): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        const present = pool.healthMonitor;
+        if (!present) throw withoutMonitor(pool.id);
+        const healthMonitor = newMonitor({ ...present, ...body }, present);
+        const faults = monitorFaults(healthMonitor, pool.protocol, '');
+        if (faults.length > 0) throw invalidInput(faults);
+        if (isDeepStrictEqual(healthMonitor, present) && pool.provisioningStatus !== 'ERROR') return { tasks: [] };
+        await store.update(tx, pool.id, { healthMonitor, ...pending });
+        const createdResources = { healthmonitors: [healthMonitor.id] };
+        const task = { type: 'update_lbpool_health_monitor', createdResources };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      });
+    },
+
     /**
-     * An update of the pool, and of its kind: the answer names no task to wait for, and the Terraform provider sends the
-     * next update of the pool at once.
+     * An update of the pool. The answer names no task to wait for, so it comes when the host has done it: clients send the
+     * next change at once, which could be one that finds the lock. A host that takes its time is not waited for.
      */
     async deleteHealthMonitor(context: RequestContext, scope: Scope, poolId: string): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
-        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId, updateTask);
-        if (!pool.healthMonitor) throw new ClientError('NotFound', `pool ${pool.id} has no health monitor`);
+      const taskId = await idempotency.mutate(db, context, async (tx) => {
+        const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
+        if (!pool.healthMonitor) throw withoutMonitor(pool.id);
         await store.update(tx, pool.id, { healthMonitor: null, ...pending });
-        await changes.enqueue(tx, context, loadBalancer, { type: updateTask });
+        return changes.enqueue(tx, context, loadBalancer, { type: 'update_lbpool' });
       });
+      await untilEnd(taskId, patienceSeconds);
     },
   };
 }

@@ -1,5 +1,5 @@
 /** Pure: pools as the interface shows them. */
-import type { HealthMonitor, LbPool, LbPoolCollection } from './schema.ts';
+import type { HealthMonitor, LbPool, LbPoolCollection, ListMembers, Member, MemberCollection } from './schema.ts';
 import type { PoolRow, PoolView, ShownMember } from './store.ts';
 
 export function present(pool: PoolView): LbPool {
@@ -9,6 +9,19 @@ export function present(pool: PoolView): LbPool {
 export function presentListed(pool: PoolView<ShownMember | { id: string }>): LbPoolCollection['results'][number] {
   const members = pool.members.map((member) => ('address' in member ? detailed(member, pool) : member));
   return { ...withoutMembers(pool), members };
+}
+
+/** In the order in which the pool has them, they are as they came. */
+export function presentMembers(
+  members: Member[],
+  { order_by = 'address.asc', limit = 1000, offset = 0 }: ListMembers,
+): MemberCollection {
+  const [field, direction] = order_by.split('.');
+  const byAddress = (a: Member, b: Member) =>
+    a.address < b.address ? -1 : a.address > b.address ? 1 : a.protocol_port - b.protocol_port;
+  const sorted = field === 'address' ? members.toSorted(byAddress) : [...members];
+  if (direction === 'desc') sorted.reverse();
+  return { count: members.length, results: sorted.slice(offset, offset + limit) };
 }
 
 /** Members and monitors are put in place with their pool. */

@@ -6,10 +6,12 @@ import {
   CreateHealthMonitor,
   CreateMember,
   CreatePool,
+  HealthMonitorView,
   LbPool,
   LbPoolCollection,
   ListPools,
   MemberPath,
+  PatchHealthMonitor,
   PoolPath,
   UpdatePool,
 } from './schema.ts';
@@ -107,6 +109,31 @@ export function lbPoolRoutes(pools: LbPools): Routes {
         },
       },
       (request) => pools.createHealthMonitor(request.by, request.scope, request.params.pool_id, request.body),
+    );
+
+    app.get(
+      `${one}/healthmonitor`,
+      {
+        schema: {
+          ...summarize('getLbPoolHealthMonitor', 'Get the health monitor of a pool'),
+          params: PoolPath,
+          response: { 200: HealthMonitorView },
+        },
+      },
+      (request) => pools.getHealthMonitor(request.scope, request.params.pool_id),
+    );
+
+    app.patch(
+      `${one}/healthmonitor`,
+      {
+        schema: {
+          ...summarize('updateLbPoolHealthMonitor', 'Update the health monitor of a pool; its type stays'),
+          params: PoolPath,
+          body: PatchHealthMonitor,
+          response: done,
+        },
+      },
+      (request) => pools.updateHealthMonitor(request.by, request.scope, request.params.pool_id, request.body),
     );
 
     app.delete(

@@ -66,6 +66,12 @@ const UpdateHealthMonitor = Type.Object(
 );
 export type UpdateHealthMonitor = Static<typeof UpdateHealthMonitor>;
 
+/** Of the monitor alone: absent keeps, null removes. */
+export const PatchHealthMonitor = Type.Object(Type.Partial(Type.Object(monitor)).properties, {
+  additionalProperties: false,
+});
+export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
+
 /** As stored; times in seconds, as the interface has them. */
 export interface HealthMonitor {
   id: string;
@@ -75,7 +81,7 @@ export interface HealthMonitor {
   timeout: number;
   max_retries: number;
   max_retries_down: number;
-  http_method: string | null;
+  http_method: Static<typeof HttpMethod> | null;
   http_version: '1.0' | '1.1' | null;
   url_path: string | null;
   domain_name: string | null;
@@ -123,6 +129,21 @@ export const CreateMember = Type.Object(
   { additionalProperties: false },
 );
 export type CreateMember = Static<typeof CreateMember>;
+
+export const ReplaceMembers = Type.Array(CreateMember, { maxItems: maxMembers });
+
+/** Absent keeps; who has another address or port is another member. */
+export const UpdateMember = Type.Object(
+  {
+    admin_state_up: Type.Optional(Type.Boolean()),
+    backup: Type.Optional(Type.Boolean()),
+    monitor_address: Type.Optional(Nullable(IpAddress)),
+    monitor_port: Type.Optional(Nullable(Port)),
+    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
+  },
+  { additionalProperties: false },
+);
+export type UpdateMember = Static<typeof UpdateMember>;
 
 const settings = {
   ca_secret_id: Type.Optional(Nullable(Uuid)),
@@ -188,7 +209,7 @@ const Reference = Type.Object({ id: Uuid });
 const NullableText = Nullable(Type.String());
 const NullableWhole = Nullable(Type.Integer());
 
-const DetailedMember = Type.Object({
+export const Member = Type.Object({
   id: Uuid,
   ...statuses,
   address: Type.String(),
@@ -200,7 +221,31 @@ const DetailedMember = Type.Object({
   subnet_id: Nullable(Uuid),
   weight: Type.Integer(),
 });
-export type DetailedMember = Static<typeof DetailedMember>;
+export type Member = Static<typeof Member>;
+export const MemberCollection = Collection(Member);
+export type MemberCollection = Static<typeof MemberCollection>;
+
+export const ListMembers = Type.Object({
+  ...Paging(1000),
+  order_by: Type.Optional(Type.Enum(['address.asc', 'address.desc', 'created_at.asc', 'created_at.desc'])),
+});
+export type ListMembers = Static<typeof ListMembers>;
+
+export const HealthMonitorView = Type.Object({
+  id: Uuid,
+  ...statuses,
+  admin_state_up: Type.Boolean(),
+  delay: Type.Integer(),
+  domain_name: NullableText,
+  expected_codes: NullableText,
+  http_method: NullableText,
+  http_version: NullableText,
+  max_retries: Type.Integer(),
+  max_retries_down: Type.Integer(),
+  timeout: Type.Integer(),
+  type: MonitorType,
+  url_path: NullableText,
+});
 
 const pool = {
   id: Uuid,
@@ -210,23 +255,7 @@ const pool = {
   ca_secret_id: Nullable(Uuid),
   creator_task_id: Nullable(Uuid),
   crl_secret_id: Nullable(Uuid),
-  healthmonitor: Nullable(
-    Type.Object({
-      id: Uuid,
-      ...statuses,
-      admin_state_up: Type.Boolean(),
-      delay: Type.Integer(),
-      domain_name: NullableText,
-      expected_codes: NullableText,
-      http_method: NullableText,
-      http_version: NullableText,
-      max_retries: Type.Integer(),
-      max_retries_down: Type.Integer(),
-      timeout: Type.Integer(),
-      type: MonitorType,
-      url_path: NullableText,
-    }),
-  ),
+  healthmonitor: Nullable(HealthMonitorView),
   lb_algorithm: LbAlgorithm,
   listeners: Type.Array(Reference),
   loadbalancers: Type.Array(Reference),
@@ -245,10 +274,10 @@ const pool = {
   timeout_member_connect: NullableWhole,
   timeout_member_data: NullableWhole,
 };
-export const LbPool = Type.Object({ ...pool, members: Type.Array(DetailedMember) });
+export const LbPool = Type.Object({ ...pool, members: Type.Array(Member) });
 export type LbPool = Static<typeof LbPool>;
 /** A list shows members by their ids alone, unless `details` asks for all of them. */
 export const LbPoolCollection = Collection(
-  Type.Object({ ...pool, members: Type.Array(Type.Union([DetailedMember, Reference])) }),
+  Type.Object({ ...pool, members: Type.Array(Type.Union([Member, Reference])) }),
 );
 export type LbPoolCollection = Static<typeof LbPoolCollection>;

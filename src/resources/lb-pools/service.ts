@@ -1,6 +1,6 @@
 /**
  * The rules of pools, their members and health monitors. A pool is a part of its load balancer: it changes under that
- * one's lock and generation, and a task of it locks the whole. Updates of pools wait for each other instead of failing.
+ * one's lock and generation, and a task of it locks the whole. Changes of pools wait for each other instead of failing.
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
@@ -11,11 +11,12 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { LoadBalancerChanges } from '../load-balancers/service.ts';
 import { memberFaults, missingMonitorType, settingFaults } from './checks.ts';
 import { changeSequence, newMember } from './members.ts';
-import { createParts, updateTask } from './parts.ts';
-import { present, presentListed } from './present.ts';
+import { createParts, poolChanges, withoutMonitor } from './parts.ts';
+import { present, presentListed, presentMembers } from './present.ts';
 import { referenceFaults, secretsWanted, subnetsWanted } from './references.ts';
 import type { SecretsForUse } from './references.ts';
-import type { CreatePool, LbPool, LbPoolCollection, ListPools, UpdatePool } from './schema.ts';
+import type { CreatePool, LbPool, LbPoolCollection, ListMembers, ListPools, UpdatePool } from './schema.ts';
+import type { Member, MemberCollection } from './schema.ts';
 import { changedSettings, memberSettings, newSettings, settingsAfter } from './settings.ts';
 import type { MemberSettings, PoolSettings } from './settings.ts';
 import * as store from './store.ts';
@@ -28,6 +29,8 @@ export interface LbPoolsDeps {
   idempotency: Idempotency;
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
+  /** Resolves as soon as the task ends, at the latest after `seconds`. */
+  untilEnd(taskId: string, seconds: number): Promise<void>;
 }
 
 export type LbPools = ReturnType<typeof createLbPools>;
@@ -47,9 +50,9 @@ export interface NewPool {
 /** Ids under the keys of a task's `created_resources`. */
 export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[]>;
 
-export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPoolsDeps) {
+export function createLbPools({ db, clock, idempotency, changes, secrets, untilEnd }: LbPoolsDeps) {
   /** The pool, under the lock of its load balancer. @throws ClientError 404, 409 */
-  const lock = async (tx: Tx, scope: Scope, id: string, besides?: string) => {
+  const lock = async (tx: Tx, scope: Scope, id: string, besides?: readonly string[]) => {
     const found = await store.find(tx, scope, id);
     if (!found) throw notFound('pool', id);
     const loadBalancer = await changes.lock(tx, scope, found.loadBalancerId, besides);
@@ -59,8 +62,8 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
     return { loadBalancer, pool };
   };
 
-  const lockForChange = async (tx: Tx, scope: Scope, id: string, besides?: string) => {
-    const locked = await lock(tx, scope, id, besides);
+  const lockForChange = async (tx: Tx, scope: Scope, id: string) => {
+    const locked = await lock(tx, scope, id, poolChanges);
     if (locked.pool.deletedAt) {
       throw new ClientError('Conflict', `pool ${locked.pool.id} could not be deleted; delete it again`);
     }
@@ -135,7 +138,7 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
 
   const updatePool = (context: RequestContext, scope: Scope, id: string, body: UpdatePool): Promise<TaskIds> =>
     idempotency.mutate(db, context, async (tx) => {
-      const { loadBalancer, pool } = await lockForChange(tx, scope, id, updateTask);
+      const { loadBalancer, pool } = await lockForChange(tx, scope, id);
       const present = await store.members(tx, pool.id);
       const { changed, sequence } = await planUpdate(tx, scope, pool, present, body);
       const isSame = Object.keys(changed).length === 0 && !sequence?.written.length && !sequence?.removed.length;
@@ -149,7 +152,7 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
       // The Terraform provider takes the update of a member for failed when the task names no member.
       const members = sequence ? sequence.members.map((member) => member.id) : [];
       const createdResources = { pools: [pool.id], ...(members.length > 0 && { members }) };
-      return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: updateTask, createdResources })] };
+      return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'update_lbpool', createdResources })] };
     });
 
   const deletePool = (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
@@ -170,7 +173,7 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
     insert,
     /** For a listener that goes with its pool, under the load balancer's lock. */
     markDeleted,
-    ...createParts({ db, idempotency, changes, secrets, lockForChange }),
+    ...createParts({ db, idempotency, changes, secrets, untilEnd, lockForChange }),
 
     async list(scope: Scope, filter: ListPools): Promise<LbPoolCollection> {
       const { count, rows } = await store.list(db, scope, filter);
@@ -181,6 +184,28 @@ export function createLbPools({ db, clock, idempotency, changes, secrets }: LbPo
       const pool = await store.view(db, scope, id);
       if (!pool) throw notFound('pool', id);
       return present(pool);
+    },
+
+    async getHealthMonitor(scope: Scope, id: string): Promise<NonNullable<LbPool['healthmonitor']>> {
+      const pool = await store.view(db, scope, id);
+      if (!pool) throw notFound('pool', id);
+      const { healthmonitor } = present(pool);
+      if (!healthmonitor) throw withoutMonitor(id);
+      return healthmonitor;
+    },
+
+    async listMembers(scope: Scope, id: string, query: ListMembers): Promise<MemberCollection> {
+      const pool = await store.view(db, scope, id);
+      if (!pool) throw notFound('pool', id);
+      return presentMembers(present(pool).members, query);
+    },
+
+    async getMember(scope: Scope, id: string, memberId: string): Promise<Member> {
+      const pool = await store.view(db, scope, id);
+      if (!pool) throw notFound('pool', id);
+      const member = present(pool).members.find((each) => each.id === memberId.toLowerCase());
+      if (!member) throw notFound('member', memberId);
+      return member;
     },
   };
 }

@@ -10,6 +10,7 @@ import type {
   NestedPool,
   SessionPersistence,
   UpdateHealthMonitor,
+  UpdateMember,
   UpdatePool,
 } from './schema.ts';
 import type { MemberRow, PoolRow } from './store.ts';
@@ -126,6 +127,19 @@ export function memberSettings(given: CreateMember): MemberSettings {
     monitorPort: given.monitor_port ?? null,
     subnetId: idOf(given.subnet_id),
     instanceId: idOf(given.instance_id),
+  };
+}
+
+/** What a member becomes by a patch: absent keeps, null removes. */
+export function memberAfter(member: MemberRow, body: UpdateMember): MemberRow {
+  const { weight, backup, admin_state_up: adminStateUp, monitor_address: address, monitor_port: port } = body;
+  return {
+    ...member,
+    ...(weight !== undefined && { weight }),
+    ...(backup !== undefined && { backup }),
+    ...(adminStateUp !== undefined && { adminStateUp }),
+    ...(address !== undefined && { monitorAddress: address && canonicalAddress(address) }),
+    ...(port !== undefined && { monitorPort: port }),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { lbListeners } from '../listeners/table.ts';
 import { loadBalancers } from '../load-balancers/table.ts';
 import { subnets } from '../subnets/table.ts';
-import type { DetailedMember, ListPools } from './schema.ts';
+import type { Member, ListPools } from './schema.ts';
 import { lbMembers, lbPools } from './table.ts';
 
 export type PoolRow = typeof lbPools.$inferSelect;
@@ -18,7 +18,7 @@ export type MemberRow = typeof lbMembers.$inferSelect;
 export type ListenerProtocol = (typeof lbListeners.$inferSelect)['protocol'];
 
 /** A member as a pool shows it, but for the status that it shares with its pool. */
-export type ShownMember = Omit<DetailedMember, 'provisioning_status'>;
+export type ShownMember = Omit<Member, 'provisioning_status'>;
 
 /** A pool with its members, the listeners that it serves, and the task that locks its load balancer. */
 export type PoolView<Member = ShownMember> = PoolRow & {

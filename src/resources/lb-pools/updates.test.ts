@@ -209,6 +209,25 @@ describe('updates of pools at the same time', () => {
     expect(await getPool(first)).toMatchObject({ provisioning_status: 'ACTIVE', task_id: null });
   });
 
+  it('let in single members and monitors too, many at once and one after the other', async () => {
+    const id = await aPool({ load_balancer_id: balancer, members: [member(1)], healthmonitor: monitor() });
+    const [{ id: first }] = (await getPool(id))['members'];
+    hold();
+    const answers = await Promise.all([2, 3, 4].map((n) => cloud.post(`${pools}/${id}/member`, member(n))));
+    answers.push(await cloud.delete(`${pools}/${id}/member/${first}`));
+    const removal = cloud.delete(`${pools}/${id}/healthmonitor`);
+    await expect.poll(async () => (await getPool(id))['healthmonitor']).toBeNull();
+    answers.push(await cloud.post(`${pools}/${id}/healthmonitor`, monitor({ max_retries: 7 })));
+    const shown = await getPool(id);
+    expect(shown).toMatchObject({ provisioning_status: 'PENDING_UPDATE' });
+    expect(answers.map((answer) => answer.body.tasks[0])).toContain(shown['task_id']);
+    release();
+    for (const answer of answers) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
+    expect((await removal).status).toBe(204);
+    expect(onHost(balancer, id).members).toHaveLength(3);
+    expect(onHost(balancer, id).monitor).toMatchObject({ maxRetries: 7 });
+  });
+
   it('let the removal of a monitor in, and are let in after it', async () => {
     const id = await aPool({
       load_balancer_id: balancer,
@@ -217,9 +236,11 @@ describe('updates of pools at the same time', () => {
     });
     hold();
     const first = await update(id, { name: 'first' });
-    expect((await cloud.delete(`${pools}/${id}/healthmonitor`)).status).toBe(204);
+    const removal = cloud.delete(`${pools}/${id}/healthmonitor`);
+    await expect.poll(async () => (await getPool(id))['healthmonitor']).toBeNull();
     const last = await update(id, { session_persistence: null });
     release();
+    expect((await removal).status).toBe(204);
     for (const answer of [first, last]) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
     expect(onHost(balancer, id)).toMatchObject({ monitor: null, persistence: null });
   });
@@ -228,14 +249,10 @@ describe('updates of pools at the same time', () => {
 describe('the lock', () => {
   it('keeps everything else out while a pool is updated, and names the task', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1)] });
-    const [{ id: memberId }] = (await getPool(id))['members'];
     const listener = await aListener(balancer);
     hold();
     const [task] = (await update(id, { name: 'held' })).body.tasks;
     const refused = [
-      await cloud.post(`${pools}/${id}/member`, member(2)),
-      await cloud.delete(`${pools}/${id}/member/${memberId}`),
-      await cloud.post(`${pools}/${id}/healthmonitor`, monitor()),
       await cloud.delete(`${pools}/${id}`),
       await cloud.post(pools, { name: 'new', protocol: 'TCP', lb_algorithm: 'SOURCE_IP', load_balancer_id: balancer }),
       await cloud.patch(v2(`${listeners}/${listener}`), { name: 'new' }),
@@ -254,18 +271,24 @@ describe('the lock', () => {
 
   it('keeps updates of pools out while anything else is done, and is of one load balancer', async () => {
     const id = await aPool({ load_balancer_id: balancer });
+    const listener = await aListener(balancer);
     const elsewhere = await aPool({ load_balancer_id: await aBalancer() });
     hold();
-    const adding = await cloud.post(`${pools}/${id}/member`, member(1));
-    expect(await getPool(id)).toMatchObject({ task_id: adding.body.tasks[0], provisioning_status: 'PENDING_UPDATE' });
-    expect((await getPool(id))['members'][0].provisioning_status).toBe('PENDING_UPDATE');
-    const refused = await update(id, { name: 'other' });
-    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
-    expect(refused.body.message).toContain(adding.body.tasks[0]);
-    expect((await cloud.delete(`${pools}/${id}/healthmonitor`)).status).toBe(409);
+    const making = await cloud.patch(v2(`${listeners}/${listener}`), { connection_limit: 7 });
+    expect(await getPool(id)).toMatchObject({ task_id: making.body.tasks[0] });
+    const refused = [
+      await update(id, { name: 'other' }),
+      await cloud.post(`${pools}/${id}/member`, member(2)),
+      await cloud.post(`${pools}/${id}/healthmonitor`, monitor()),
+      await cloud.delete(`${pools}/${id}/healthmonitor`),
+    ];
+    for (const answer of refused) {
+      expect(answer).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
+      expect(answer.body.message).toContain(making.body.tasks[0]);
+    }
     const other = await update(elsewhere, { name: 'other' });
     release();
-    for (const answer of [adding, other]) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
+    for (const answer of [making, other]) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
   });
 
   it('is also that of a pool that is being made or deleted, which is shown meanwhile', async () => {

@@ -529,6 +529,9 @@ describe('checks before a create', () => {
     expect(
       (await cloud.post(path, { floating_ip: { source: 'existing', existing_floating_id: unknownId } })).body,
     ).toEqual({});
+    expect((await cloud.post(`${balancers}/${unknownId}/check_limits`, {})).status).toBe(404);
+    const [besides] = (await cloud.get(`${balancers}?limit=1`)).body.results;
+    expect((await cloud.post(`${balancers}/${besides.id}/check_limits`, {})).body).toEqual({});
     const { clientId, projectId, token } = await cloud.newClient();
     await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { region_id: 1, loadbalancer_count_limit: 0 });
     const limited = await cloud.post(`/cloud/v1/loadbalancers/${projectId}/1/check_limits`, {}, { token });
@@ -537,6 +540,20 @@ describe('checks before a create', () => {
       loadbalancer_count_requested: 1,
       loadbalancer_count_usage: 0,
     });
+  });
+
+  it('lists flavors, with what they cost when that is asked for', async () => {
+    const flavors = '/cloud/v1/lbflavors/1/1';
+    const small = { flavor_id: 'lb1-1-2', flavor_name: 'lb1-1-2', ram: 2048, vcpus: 1 };
+    expect((await cloud.get(`${flavors}?limit=1`)).body).toEqual({ count: 3, results: [small] });
+    expect((await cloud.get(`${flavors}?include_prices=true`)).body.results[0]).toEqual({
+      ...small,
+      currency_code: 'EUR',
+      price_per_hour: 0.017082,
+      price_per_month: 12.47,
+      price_status: 'show',
+    });
+    expect((await cloud.get(`${flavors}?offset=9`)).body).toEqual({ count: 3, results: [] });
   });
 
   it('previews prices, tax included', async () => {

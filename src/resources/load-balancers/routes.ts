@@ -86,6 +86,19 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       (request) => loadBalancers.checkLimits(request.scope, request.body),
     );
 
+    app.post(
+      `${one}/check_limits`,
+      {
+        schema: {
+          ...summarize('checkLoadBalancerLimitsBesides', 'Tell which quotas one more load balancer would exceed'),
+          params: LoadBalancerPath,
+          body: CheckLoadBalancerLimits,
+          response: { 200: LoadBalancerQuota },
+        },
+      },
+      (request) => loadBalancers.checkLimits(request.scope, request.body, request.params.load_balancer_id),
+    );
+
     app.get(
       one,
       {

@@ -37,10 +37,10 @@ import { createLoadBalancerTraffic } from './traffic/service.ts';
 /** How anything of a load balancer changes: itself, a listener, a pool or a member. */
 export interface LoadBalancerChanges {
   /**
-   * The load balancer, locked for this transaction and free of tasks; tasks of the type `besides` do not count.
+   * The load balancer, locked for this transaction and free of tasks; tasks of the types `besides` do not count.
    * @throws ClientError 404, 409
    */
-  lock(tx: Tx, scope: Scope, id: string, besides?: string): Promise<LoadBalancerRow>;
+  lock(tx: Tx, scope: Scope, id: string, besides?: readonly string[]): Promise<LoadBalancerRow>;
   /** Writes that the host must follow, with the task that waits for it. Returns the task's id. */
   enqueue(
     tx: Tx,
@@ -241,7 +241,9 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       });
     },
 
-    async checkLimits(scope: Scope, body: CheckLoadBalancerLimits): Promise<LoadBalancerQuota> {
+    /** Some clients ask beside a load balancer that they have; the answer is the same. */
+    async checkLimits(scope: Scope, body: CheckLoadBalancerLimits, besides?: string): Promise<LoadBalancerQuota> {
+      if (besides) await view(scope, besides);
       const exceeded = await quota.exceeded(db, scope, {
         loadbalancer_count: 1,
         ...(body?.floating_ip?.source === 'new' && { floating_count: 1 }),

@@ -1,6 +1,8 @@
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion } from '../../http/shapes.ts';
 import {
+  FlavorCollection,
+  ListFlavors,
   LoadBalancerPrice,
   Price,
   PriceFileShare,
@@ -87,6 +89,21 @@ export function pricingRoutes(pricing: Pricing): Routes {
         },
       },
       async (request) => pricing.loadBalancerV1(request.scope, request.by.actor.clientId, request.body.flavor),
+    );
+
+    app.get(
+      '/cloud/v1/lbflavors/:project_id/:region_id',
+      {
+        schema: {
+          operationId: 'listLoadBalancerFlavors',
+          summary: 'List the flavors of load balancers',
+          tags: ['Prices'],
+          params: ProjectRegion,
+          querystring: ListFlavors,
+          response: { 200: FlavorCollection },
+        },
+      },
+      async (request) => pricing.flavors(request.scope, request.by.actor.clientId, request.query),
     );
   };
 }

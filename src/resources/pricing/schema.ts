@@ -1,7 +1,7 @@
 /** The price preview (interface.md 2.6 and 4.11), and the price book as an operator writes it. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { maxSizeGib, Nullable, Uuid } from '../../http/shapes.ts';
+import { Collection, maxSizeGib, Nullable, Paging, Uuid } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 import { FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
@@ -70,6 +70,22 @@ export const LoadBalancerPrice = Type.Object({
   total_price_per_month: MaybeNumber,
 });
 export type LoadBalancerPrice = Static<typeof LoadBalancerPrice>;
+
+const Flavor = Type.Object({
+  flavor_id: Type.String(),
+  flavor_name: Type.String(),
+  ram: Type.Integer({ description: 'MiB' }),
+  vcpus: Type.Integer(),
+  ...Type.Partial(Type.Pick(Price, ['currency_code', 'price_per_hour', 'price_per_month', 'price_status'])).properties,
+});
+export const FlavorCollection = Collection(Flavor);
+export type FlavorCollection = Static<typeof FlavorCollection>;
+
+export const ListFlavors = Type.Object({
+  ...Paging(1000),
+  include_prices: Type.Optional(Type.Boolean({ default: false })),
+});
+export type ListFlavors = Static<typeof ListFlavors>;
 
 /** Exact: a plain decimal, better in quotes, so that no reader of YAML rounds it. */
 const Decimal = Type.Union([

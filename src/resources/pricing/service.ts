@@ -6,11 +6,14 @@ import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { flavors } from '../load-balancers/schema.ts';
 import type { FlavorName } from '../load-balancers/schema.ts';
 import type { Snapshots } from '../snapshots/service.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import type { Volumes } from '../volumes/service.ts';
 import type {
+  FlavorCollection,
+  ListFlavors,
   LoadBalancerPrice,
   Price,
   PriceBook,
@@ -85,6 +88,18 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
     loadBalancer(scope: Scope, clientId: number, asked: PriceLoadBalancer): LoadBalancerPrice {
       const whole = asked.floating_ip ? withoutPrice('hide') : loadBalancerV1(scope, clientId, asked.flavor);
       return byPart(whole);
+    },
+
+    /** What a load balancer may be, with what it costs when that is asked for. */
+    flavors(scope: Scope, clientId: number, query: ListFlavors): FlavorCollection {
+      const { include_prices, limit = 1000, offset = 0 } = query;
+      const all = (Object.keys(flavors) as FlavorName[]).map((name) => {
+        const flavor = { flavor_id: name, flavor_name: name, ...flavors[name] };
+        if (!include_prices) return flavor;
+        const { currency_code, price_per_hour, price_per_month, price_status } = loadBalancerV1(scope, clientId, name);
+        return { ...flavor, currency_code, price_per_hour, price_per_month, price_status };
+      });
+      return { count: all.length, results: all.slice(offset, offset + limit) };
     },
 
     fileShare: (scope: Scope, clientId: number, share: PriceFileShare): Price =>

@@ -34,6 +34,9 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
       return get(actor, id);
     },
 
+    /** Resolves as soon as the task ends, at the latest after `seconds`. */
+    untilEnd: (id: string, seconds: number): Promise<void> => waiting.untilEnd(id, seconds),
+
     /** Lets every waiting request answer now, for a server that stops. */
     releaseWaiting: () => waiting.release(),
 

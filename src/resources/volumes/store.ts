@@ -1,5 +1,5 @@
 /** SQL of volumes. Writes touch this folder's table only; reads look at the snapshots and tasks that hold a volume. */
-import { and, asc, eq, inArray, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
@@ -76,13 +76,20 @@ async function count(tx: Tx, { projectId, regionId }: Where, by: 1 | -1): Promis
     });
 }
 
+/** All columns, under the names of the row's fields. */
+const columns = Object.entries(getTableColumns(volumes))
+  .map(([field, column]) => `${column.name} as "${field}"`)
+  .join(', ');
+
+const lockRow = prepared<VolumeRow>(
+  'volume_lock',
+  `select ${columns} from volumes
+   where id = $1 and ($2::int is null or (project_id = $2 and region_id = $3::int)) for update`,
+);
+
 /** Takes the row's lock: whoever changes a volume or its snapshots holds it from reading to commit. */
 export async function lock(tx: Tx, id: string, where?: Where): Promise<VolumeRow | null> {
-  const [row] = await tx
-    .select()
-    .from(volumes)
-    .where(and(eq(volumes.id, id), ...(where ? standsIn(where) : [])))
-    .for('update');
+  const [row] = await lockRow(tx, id, where?.projectId ?? null, where?.regionId ?? null);
   return row ?? null;
 }
 

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 
-const cloud = useCloudyard();
+const cloud = useCloudyard({
+  configuration: (shipped) => ({
+    ...shipped,
+    regions: shipped.regions.map((region) => ({ ...region, volume_types: ['standard', 'cold', 'ultra'] })),
+  }),
+});
 const volumes = '/cloud/v1/volumes/1/1';
 const snapshots = '/cloud/v1/snapshots/1/1';
 const unknownId = '11111111-1111-4111-8111-111111111111';
@@ -243,8 +248,10 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
 
   it('a type that the region does not offer', async () => {
     const { body } = await cloud.get('/cloud/v1/regions/1?show_volume_types=true');
-    expect(body.available_volume_types).toContain('standard');
+    expect(body.available_volume_types).toEqual(['standard', 'cold', 'ultra']);
     expect((await cloud.get('/cloud/v1/regions/1')).body.available_volume_types).toBeNull();
+    const answer = await cloud.post(volumes, { ...valid, type_name: 'ssd_hiiops' });
+    expect([answer.status, paths(answer)]).toEqual([400, ['type_name']]);
   });
 });
 

@@ -1,0 +1,38 @@
+/** HTTP through a listener of Cloudyard, against the same HAProxy with a configuration written by hand. */
+import { createBalancer } from './balancers.ts';
+import { startCloudyard } from './cloudyard.ts';
+import { requestsPerSecond } from './load.ts';
+import { missingHaproxy, startByHand, startMembers } from './proxies.ts';
+import { interleave, ratios } from './rounds.ts';
+import { perSecond } from './table.ts';
+import type { Row } from './table.ts';
+import type { Workplace } from './workplace.ts';
+
+const what = 'HTTP through a listener / HAProxy by hand';
+const rounds = 9;
+const seconds = 2;
+const warmUpSeconds = 2;
+const connections = 32;
+
+export async function balanceHttp(workplace: Workplace): Promise<Row[]> {
+  if (missingHaproxy) return [{ what, why: missingHaproxy }];
+  const cloudyard = await startCloudyard(workplace, { command: 'start', haproxy: true });
+  const member = await startMembers(workplace);
+  const members = [member(0), member(1)];
+  const { url } = await createBalancer(cloudyard, [members]);
+  const byHand = await startByHand(workplace, members);
+  const through = (at: string, length = seconds) =>
+    requestsPerSecond(workplace, { method: 'GET', url: at, headers: {}, connections, seconds: length });
+  for (const at of [url, byHand]) await through(at, warmUpSeconds);
+  const measured = await interleave(rounds, { cloudyard: () => through(url), byHand: () => through(byHand) });
+  return [
+    {
+      what,
+      values: ratios(measured.cloudyard, measured.byHand),
+      measured: perSecond(measured.cloudyard),
+      peer: perSecond(measured.byHand),
+      unit: 'ratio',
+      bar: { atLeast: 0.95 },
+    },
+  ];
+}

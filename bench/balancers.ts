@@ -1,0 +1,50 @@
+/** Load balancers to measure with. */
+import { finished } from './client.ts';
+import type { Client } from './client.ts';
+import type { Cloudyard } from './cloudyard.ts';
+import type { Member } from './proxies.ts';
+
+export const balancersPath = '/cloud/v1/loadbalancers/1/1';
+export const poolsPath = '/cloud/v1/lbpools/1/1';
+const firstPort = 8000;
+
+export interface Balancer {
+  /** Of its first listener. */
+  url: string;
+  pools: string[];
+}
+
+/** One listener for each pool. Where the members are checked, by TCP every ten seconds. */
+export async function createBalancer(cloudyard: Cloudyard, pools: Member[][], checked = false): Promise<Balancer> {
+  const monitor = { type: 'TCP', delay: 10, timeout: 5, max_retries: 2 };
+  const listeners = pools.map((members, i) => ({
+    name: 'bench',
+    protocol: 'HTTP',
+    protocol_port: firstPort + i,
+    insert_x_forwarded: false,
+    pools: [
+      {
+        name: 'bench',
+        protocol: 'HTTP',
+        lb_algorithm: 'ROUND_ROBIN',
+        members,
+        ...(checked && { healthmonitor: monitor }),
+      },
+    ],
+  }));
+  const { tasks } = await cloudyard.request('POST', balancersPath, { name: 'bench', listeners });
+  const task = await cloudyard.request('GET', `/cloud/v1/tasks/${tasks[0]}?wait=60`);
+  if (task.state !== 'FINISHED') throw new Error(`the load balancer is ${task.state}: ${task.error}`);
+  const { loadbalancers, pools: made } = task.created_resources;
+  const { vip_address } = await cloudyard.request('GET', `${balancersPath}/${loadbalancers[0]}`);
+  return { url: `http://${vip_address}:${firstPort}/`, pools: made };
+}
+
+export function updatePath(pool: string): string {
+  return `${poolsPath.replace('/v1/', '/v2/')}/${pool}`;
+}
+
+/** Milliseconds until the pool has these members. */
+export function updateMembers(client: Client, pool: string, members: Member[]): Promise<number> {
+  return finished(client, 'PATCH', updatePath(pool), JSON.stringify({ members }));
+}

@@ -1,0 +1,126 @@
+/** A region with 1,000 pools of 10 checked members: how long an update takes there, and what a lost worker costs. */
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createBalancer, updateMembers } from './balancers.ts';
+import type { Balancer } from './balancers.ts';
+import { createClient } from './client.ts';
+import type { Client } from './client.ts';
+import { startCloudyard } from './cloudyard.ts';
+import type { Cloudyard } from './cloudyard.ts';
+import { missingHaproxy, startMembers } from './proxies.ts';
+import type { Member } from './proxies.ts';
+import { quiet } from './quiet.ts';
+import { median } from './rounds.ts';
+import { liftQuotas } from './shares.ts';
+import type { Row } from './table.ts';
+import { startWorker } from './worker.ts';
+import type { Workplace } from './workplace.ts';
+
+const what = '1,000 pools of 10 members';
+const balancers = 100;
+const poolsOfEach = 10;
+const membersOfEach = 10;
+const createdAtOnce = 10;
+const rounds = 3;
+const updates = 30;
+/** One of so many pools changes when the worker is killed: half of them just before it, and half while there is none. */
+const changingEvery = 25;
+/** By then it works on some of them. */
+const killAfterMs = 60;
+const requestEveryMs = 10;
+
+type MemberOf = (n: number) => Member;
+
+export async function fullRegion(workplace: Workplace): Promise<Row[]> {
+  if (missingHaproxy) return [{ what, why: missingHaproxy }];
+  const cloudyard = await startCloudyard(workplace, { command: 'serve', haproxy: true });
+  const worker = await startWorker(workplace, cloudyard);
+  const member = await startMembers(workplace);
+  await liftQuotas(cloudyard);
+  const made = await createAll(cloudyard, member);
+  const pools = made.flatMap((balancer) => balancer.pools);
+  const client = createClient(cloudyard);
+  const latencies: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await quiet();
+    latencies.push(await updateSome(client, pools, member, round));
+  }
+  const traffic = startRequests(made[0]!.url);
+  const change = (pool: string) => updateMembers(client, pool, membersOf(member, 7));
+  const changing = pools.filter((_, i) => i % changingEvery === 0);
+  const half = changing.length / 2;
+  const begun = changing.slice(0, half).map(change);
+  await sleep(killAfterMs);
+  await worker.kill();
+  const missed = changing.slice(half).map(change);
+  const began = performance.now();
+  await startWorker(workplace, cloudyard);
+  await Promise.all([...begun, ...missed]);
+  const converged = (performance.now() - began) / 1000;
+  const { answered, failed } = await traffic.stop();
+  const failures = `${what}: of ${answered + failed} connections meanwhile`;
+  return [
+    { what: `${what}: update pool to FINISHED, p50`, values: latencies, unit: 'ms', bar: { atMost: 300 } },
+    { what: `${what}: worker killed, to in step again`, values: [converged], unit: 's', bar: { atMost: 20 } },
+    { what: failures, values: [failed], unit: 'failures', bar: { atMost: 0 } },
+  ];
+}
+
+function membersOf(member: MemberOf, first: number): Member[] {
+  return Array.from({ length: membersOfEach }, (_, i) => member(first + i));
+}
+
+async function createAll(cloudyard: Cloudyard, member: MemberOf): Promise<Balancer[]> {
+  const made: Balancer[] = [];
+  const pools = Array.from({ length: poolsOfEach }, (_, i) => membersOf(member, i * membersOfEach));
+  const creator = async () => {
+    while (made.length < balancers) {
+      const at = made.push({ url: '', pools: [] }) - 1;
+      made[at] = await createBalancer(cloudyard, pools, true);
+    }
+  };
+  await Promise.all(Array.from({ length: createdAtOnce }, creator));
+  return made;
+}
+
+/** Of pools all over the region, one after the other; the median of their milliseconds. */
+async function updateSome(client: Client, pools: string[], member: MemberOf, round: number): Promise<number> {
+  const latencies: number[] = [];
+  for (let i = 0; i < updates; i++) {
+    const pool = pools[(i * 37 + round) % pools.length]!;
+    latencies.push(await updateMembers(client, pool, membersOf(member, 5 + 10 * (round + 1))));
+  }
+  return median(latencies);
+}
+
+/** A connection for each request, at a steady pace. */
+function startRequests(url: string): { stop(): Promise<{ answered: number; failed: number }> } {
+  const all: Promise<boolean>[] = [];
+  let stopped = false;
+  const sending = (async () => {
+    while (!stopped) {
+      all.push(answers(url));
+      await sleep(requestEveryMs);
+    }
+  })();
+  return {
+    async stop() {
+      stopped = true;
+      await sending;
+      const ended = await Promise.all(all);
+      const answered = ended.filter(Boolean).length;
+      return { answered, failed: ended.length - answered };
+    },
+  };
+}
+
+function answers(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const sent = request(url, { agent: false, timeout: 2000 }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode === 200));
+      response.once('error', () => resolve(false));
+    });
+    sent.once('error', () => resolve(false)).once('timeout', () => sent.destroy());
+    sent.end();
+  });
+}

@@ -1,0 +1,43 @@
+/** A worker beside a server that does not work itself, to be killed and started again. */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Cloudyard } from './cloudyard.ts';
+import type { Workplace } from './workplace.ts';
+
+const script = fileURLToPath(new URL('../src/main/cloudyard.ts', import.meta.url));
+const patienceMs = 60_000;
+let started = 0;
+
+export interface Worker {
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+/** Resolves when it works. */
+export async function startWorker(workplace: Workplace, { environment }: Cloudyard): Promise<Worker> {
+  const logFile = join(workplace.dir, `worker-${++started}.log`);
+  const log = openSync(logFile, 'w');
+  const child = spawn(process.execPath, [script, 'worker', '--region', '1'], {
+    env: environment,
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
+  closeSync(log);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = (signal: NodeJS.Signals) => async () => {
+    child.kill(signal);
+    await exited;
+  };
+  workplace.closing(end('SIGTERM'));
+  const deadline = performance.now() + patienceMs;
+  while (!readFileSync(logFile, 'utf8').includes('Cloudyard is ready.')) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      throw new Error(`the worker did not start: ${readFileSync(logFile, 'utf8')}`);
+    }
+    await sleep(5);
+  }
+  return { kill: end('SIGKILL') };
+}

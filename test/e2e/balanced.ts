@@ -1,0 +1,145 @@
+/**
+ * What tests of running load balancers share: a member that answers, traffic that goes on all the while and tells what
+ * failed, and the comparison of what HAProxy has with what the API says.
+ */
+import { Agent, createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
+import { parseFrontends } from '../../src/drivers/haproxy/reading.ts';
+import { patiently, runtimeSocket } from '../../src/drivers/haproxy/runtime.ts';
+import { parseServersState } from '../../src/drivers/haproxy/servers.ts';
+import { until } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+
+export const balancers = '/cloud/v1/loadbalancers/1/1';
+export const listeners = '/cloud/v1/lblisteners/1/1';
+export const pools = '/cloud/v1/lbpools/1/1';
+export const v2 = (path: string) => path.replace('/v1/', '/v2/');
+
+/** Members of any number: each has an address of its own, and all of them are this one program. */
+export interface Members {
+  /** As a request names it. */
+  member(n: number): { address: string; protocol_port: number };
+  /** Whoever is still sent to this one gets a 503. */
+  retire(n: number): void;
+  close(): void;
+}
+
+/** Listens on every address of 127.0.0.0/8 at once, and answers with the one that was meant. */
+export async function openMembers(): Promise<Members> {
+  const retired = new Set<string>();
+  const addressOf = (n: number) => `127.20.${Math.floor(n / 250)}.${(n % 250) + 1}`;
+  const server = createServer({ keepAliveTimeout: 60_000 }, ({ socket: { localAddress = '' } }, response) => {
+    response.writeHead(retired.has(localAddress) ? 503 : 200).end(localAddress);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    member: (n) => ({ address: addressOf(n), protocol_port: port }),
+    retire: (n) => void retired.add(addressOf(n)),
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Traffic that goes on until it is stopped. */
+export interface Traffic {
+  answered(): number;
+  /** Why requests failed, in the order in which they did. */
+  failures(): string[];
+  stop(): Promise<void>;
+}
+
+const loops = 4;
+const pauseMs = 2;
+
+export function startTraffic(one: () => Promise<void>): Traffic {
+  const failures: string[] = [];
+  let [answered, stopped] = [0, false];
+  const loop = async () => {
+    while (!stopped) {
+      await one().then(
+        () => (answered += 1),
+        (error: NodeJS.ErrnoException) => failures.push(error.code ?? error.message),
+      );
+      await sleep(pauseMs);
+    }
+  };
+  const running = Promise.all(Array.from({ length: loops }, loop));
+  return {
+    answered: () => answered,
+    failures: () => failures,
+    async stop() {
+      stopped = true;
+      await running;
+    },
+  };
+}
+
+/** One request; rejects for anything but an answer of 200. */
+export function requestTo(address: string, port: number, agent: Agent | false = false): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: address, port, agent, timeout: 5000 }, (response) => {
+      response.resume().once('error', reject);
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve();
+        else reject(new Error(`status ${response.statusCode}`));
+      });
+    });
+    sent.once('error', reject).once('timeout', () => sent.destroy(new Error('no answer in 5 s')));
+    sent.end();
+  });
+}
+
+export function proxyOf(yard: Yard) {
+  const ask = patiently(runtimeSocket(layoutOf(yard.dataDir).masterSocket, '@1;'));
+  return {
+    /** Of the process that takes connections. */
+    async worker(): Promise<number> {
+      return Number(/^Pid: (\d+)$/m.exec(await ask(['show info']))?.[1]);
+    },
+    /** `pool member address:port weight` of all that takes connections, and the listeners. */
+    async has(): Promise<{ members: string[]; listeners: string[] }> {
+      const servers = parseServersState(await ask(['show servers state'])).filter(({ maint }) => !maint);
+      const members = servers.map(({ backend, name, address, port, weight }) =>
+        [backend.replace('pool_', ''), name.replace(/^\w+_/, ''), `${address}:${port}`, weight].join(' '),
+      );
+      return {
+        members: members.sort(),
+        listeners: [...parseFrontends(await ask(['show stat -1 1 -1'])).keys()].sort(),
+      };
+    },
+  };
+}
+
+/** The same from the API. */
+export async function rowsOf(yard: Yard): Promise<{ members: string[]; listeners: string[] }> {
+  const found = (await yard.insist('GET', `${pools}?details=true`)).body.results;
+  const members = found.flatMap((pool: any) =>
+    pool.members.map((m: any) => [pool.id, m.id, `${m.address}:${m.protocol_port}`, m.weight].join(' ')),
+  );
+  const { results } = (await yard.insist('GET', listeners)).body;
+  return { members: members.sort(), listeners: results.map(({ id }: { id: string }) => id).sort() };
+}
+
+export async function expectProxyEqualsRows(yard: Yard, seconds = 10): Promise<void> {
+  const proxy = proxyOf(yard);
+  const compare = async () => {
+    const has = await proxy.has().catch((error: Error) => error.message);
+    return JSON.stringify(has) === JSON.stringify(await rowsOf(yard));
+  };
+  await until(compare, seconds, 'HAProxy has what the rows say').catch(() => undefined);
+  expect(await proxy.has()).toEqual(await rowsOf(yard));
+}
+
+/** How many changes there were by reload and at run time, from `/metrics`. */
+export async function changesOf(yard: Yard): Promise<{ reload: number; runtime: number }> {
+  const { body } = await yard.get('/metrics', { token: null });
+  const of = (how: string) =>
+    Number(new RegExp(`^cloudyard_load_balancer_changes_total\\{how="${how}"\\} (\\d+)$`, 'm').exec(body)?.[1]);
+  return { reload: of('reload'), runtime: of('runtime') };
+}
