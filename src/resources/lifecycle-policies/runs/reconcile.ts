@@ -225,21 +225,18 @@ async function untilNone(find: () => Promise<string[]>, work: (id: string) => Pr
 /** Records what became of the snapshot of a volume. */
 async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
   const volume = await store.lock(tx, id);
-  if (volume?.state !== 'running') return;
-  const made = await store.snapshot(tx, volume.snapshotId);
-  if (made?.status === 'creating') return;
-  if (made?.status === 'available') {
-    const keep = await store.retention(tx, volume.scheduleId, volume.volumeId);
-    const age = keep?.retentionSeconds ?? null;
-    const expireAt = age === null ? null : new Date(made.createdAt.getTime() + age * 1000);
+  if (volume?.state !== 'running' || volume.snapshotStatus === 'creating') return;
+  if (volume.snapshotStatus === 'available') {
+    const { expires, retentionSeconds, snapshotCreatedAt } = volume;
+    const ages = expires && retentionSeconds !== null;
+    const expireAt = ages ? new Date(snapshotCreatedAt!.getTime() + retentionSeconds * 1000) : null;
     await store.updateVolume(tx, id, { state: 'made', expireAt });
     await letGo(deps, tx, volume);
   } else {
     // A failed one counts for nothing, and its owner should not have to clean up. What is busy is asked again soon.
-    if (made?.status === 'error') {
-      if (!(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return;
-    }
-    const message = made?.error ?? 'The snapshot was deleted before it was complete.';
+    const failed = volume.snapshotStatus === 'error';
+    if (failed && !(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return;
+    const message = volume.snapshotError ?? 'The snapshot was deleted before it was complete.';
     await store.updateVolume(tx, id, { state: 'failed', message });
   }
   await endRun(deps, tx, volume.runId);
@@ -257,23 +254,22 @@ async function expire(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise
  * held, so that nobody deletes the newest meanwhile.
  */
 async function letGo({ snapshots, clock }: LifecyclePolicyRunDeps, tx: Tx, volume: RunVolume): Promise<void> {
-  const { scheduleId, volumeId } = volume;
-  const keep = await store.retention(tx, scheduleId, volumeId);
-  if (!keep) return;
+  const { scheduleId, volumeId, maxQuantity, retentionSeconds } = volume;
+  if (!volume.expires) return;
   await store.holdVolume(tx, volumeId);
   const now = clock.now().getTime();
-  const good = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(({ status }) => status === 'available');
+  const all = await snapshots.ofSchedule(tx, scheduleId, volumeId);
+  const [newest, ...older] = all.filter(({ status }) => status === 'available');
+  if (!newest) return;
   const expired: string[] = [];
   const busy: string[] = [];
-  for (const [i, snapshot] of good.entries()) {
-    if (i === 0) continue;
-    const tooMany = i >= (keep.maxQuantity ?? defaultQuantity);
-    const age = now - snapshot.createdAt.getTime();
-    const tooOld = keep.retentionSeconds !== null && age >= keep.retentionSeconds * 1000;
+  for (const [i, snapshot] of older.entries()) {
+    const tooMany = i + 1 >= (maxQuantity ?? defaultQuantity);
+    const tooOld = retentionSeconds !== null && now - snapshot.createdAt.getTime() >= retentionSeconds * 1000;
     if (!tooMany && !tooOld) continue;
     const task = await snapshots.expire(tx, contextOf(volume), snapshot.id);
     (task ? expired : busy).push(snapshot.id);
   }
-  await store.noteExpired(tx, good[0]?.id ?? '', expired);
+  await store.noteExpired(tx, newest.id, expired);
   await store.lookAgain(tx, busy, new Date(now + lookAgainMs));
 }

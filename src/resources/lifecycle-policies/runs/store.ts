@@ -110,35 +110,44 @@ export function volumesOfPolicies(tx: Tx, policyIds: number[]): Promise<{ policy
   return readVolumesOfPolicies(tx, policyIds);
 }
 
-/** A volume of a run with what its snapshot is made by. */
+/** A volume of a run with what its snapshot is made by, how that is, and how long it is kept. */
 export interface RunVolume extends RunVolumeRow {
   policyId: number;
   scheduleId: string;
   scheduledAt: Date;
   clientId: number;
   userId: number;
+  /** Null: there is none, or none any more. */
+  snapshotStatus: SnapshotStatus | null;
+  snapshotCreatedAt: Date | null;
+  /** Why the snapshot failed. */
+  snapshotError: string | null;
+  /** Whether anything expires: not while the policy is paused, nor when the schedule or the volume is no longer in it. */
+  expires: boolean;
+  maxQuantity: number | null;
+  retentionSeconds: number | null;
 }
 
-const volumeColumns = `rv.id, rv.run_id as "runId", rv.region_id as "regionId", rv.volume_id as "volumeId",
-  rv.snapshot_id as "snapshotId", rv.name, rv.state, rv.message, rv.expire_at as "expireAt", rv.expired,
-  r.policy_id as "policyId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt",
-  p.client_id as "clientId", p.user_id as "userId"`;
-const volumeTables = `lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
-   join lifecycle_policies p on p.id = r.policy_id`;
-
-const readVolume = prepared<RunVolume>(
-  'lifecycle_policy_run_volume',
-  `select ${volumeColumns} from ${volumeTables} where rv.id = $1`,
-);
 const lockVolume = prepared<RunVolume>(
   'lifecycle_policy_run_volume_lock',
-  `select ${volumeColumns} from ${volumeTables} where rv.id = $1 for update of rv`,
+  `select rv.id, rv.run_id as "runId", rv.region_id as "regionId", rv.volume_id as "volumeId",
+     rv.snapshot_id as "snapshotId", rv.name, rv.state, rv.message, rv.expire_at as "expireAt", rv.expired,
+     r.policy_id as "policyId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt",
+     p.client_id as "clientId", p.user_id as "userId",
+     n.status as "snapshotStatus", n.created_at as "snapshotCreatedAt", t.error as "snapshotError",
+     (p.status = 'active' and s.id is not null and pv.volume_id is not null) as expires,
+     (s.given->>'max_quantity')::int as "maxQuantity", s.retention_seconds as "retentionSeconds"
+   from lifecycle_policy_run_volumes rv
+     join lifecycle_policy_runs r on r.id = rv.run_id
+     join lifecycle_policies p on p.id = r.policy_id
+     left join lifecycle_policy_schedules s on s.id = r.schedule_id
+     left join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = rv.volume_id
+     left join snapshots n on n.id = rv.snapshot_id
+     left join tasks t on t.id = n.creator_task_id
+   where rv.id = $1 for update of rv`,
 );
 
-export async function load(db: Db, id: string): Promise<RunVolume | null> {
-  return (await readVolume(db, id))[0] ?? null;
-}
-
+/** Null when the policy is gone: then nobody asks any more what became of its runs. */
 export async function lock(tx: Tx, id: string): Promise<RunVolume | null> {
   return (await lockVolume(tx, id))[0] ?? null;
 }
@@ -203,7 +212,10 @@ const readReport = prepared<RunReport>(
           count(*) as volumes,
           coalesce(json_agg(json_build_object('volume_id', rv.volume_id, 'message', rv.message) order by rv.volume_id)
             filter (where rv.state = 'failed'), '[]') as failed
-   from ${volumeTables} where r.id = $1 group by r.id, p.id`,
+   from lifecycle_policy_run_volumes rv
+     join lifecycle_policy_runs r on r.id = rv.run_id
+     join lifecycle_policies p on p.id = r.policy_id
+   where r.id = $1 group by r.id, p.id`,
 );
 
 export async function report(tx: Tx, runId: string): Promise<RunReport> {
@@ -219,37 +231,6 @@ const readSettled = prepared<{ id: string }>(
 /** Those whose snapshot is made, failed or gone. */
 export async function settled(db: Db, regionIds: number[], limit: number): Promise<string[]> {
   return (await readSettled(db, regionIds, limit)).map((row) => row.id);
-}
-
-const readSnapshot = prepared<{ status: SnapshotStatus; createdAt: Date; error: string | null }>(
-  'lifecycle_policy_run_snapshot',
-  `select s.status, s.created_at as "createdAt", t.error
-   from snapshots s left join tasks t on t.id = s.creator_task_id where s.id = $1`,
-);
-
-/** How its snapshot is, and why it failed if it did. */
-export async function snapshot(tx: Tx, snapshotId: string | null) {
-  return (await readSnapshot(tx, snapshotId))[0] ?? null;
-}
-
-/** How long the snapshots of a schedule and volume are kept. */
-export interface Retention {
-  maxQuantity: number | null;
-  retentionSeconds: number | null;
-}
-
-const readRetention = prepared<Retention>(
-  'lifecycle_policy_retention',
-  `select (s.given->>'max_quantity')::int as "maxQuantity", s.retention_seconds as "retentionSeconds"
-   from lifecycle_policy_schedules s
-     join lifecycle_policies p on p.id = s.policy_id and p.status = 'active'
-     join lifecycle_policy_volumes v on v.policy_id = p.id and v.volume_id = $2
-   where s.id = $1`,
-);
-
-/** Null when nothing expires: the policy is paused, or the schedule or the volume is no longer in it. */
-export async function retention(tx: Tx, scheduleId: string, volumeId: string): Promise<Retention | null> {
-  return (await readRetention(tx, scheduleId, volumeId))[0] ?? null;
 }
 
 const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
