@@ -9,6 +9,7 @@ import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
 import { listShares } from './list-shares.ts';
 import { disturbance } from './quiet.ts';
+import { runPolicies } from './run-policies.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
 import type { Row } from './table.ts';
@@ -28,6 +29,7 @@ const benches: Record<string, Bench> = {
   balance: balanceHttp,
   pool: updatePool,
   region: fullRegion,
+  policies: runPolicies,
 };
 
 const asked = process.argv.slice(2);
