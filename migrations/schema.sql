@@ -149,6 +149,7 @@ CREATE TABLE "lifecycle_policy_run_volumes" (
 CREATE TABLE "lifecycle_policy_runs" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"policy_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
 	"schedule_id" uuid NOT NULL,
 	"scheduled_at" timestamp (6) with time zone NOT NULL,
 	"started_at" timestamp (6) with time zone NOT NULL,
@@ -456,6 +457,7 @@ CREATE INDEX "lifecycle_policy_run_volumes_unsettled" ON "lifecycle_policy_run_v
 CREATE INDEX "lifecycle_policy_run_volumes_expiring" ON "lifecycle_policy_run_volumes" USING btree ("region_id","expire_at") WHERE "lifecycle_policy_run_volumes"."expire_at" is not null;
 CREATE UNIQUE INDEX "lifecycle_policy_runs_instant" ON "lifecycle_policy_runs" USING btree ("schedule_id","scheduled_at");
 CREATE INDEX "lifecycle_policy_runs_policy" ON "lifecycle_policy_runs" USING btree ("policy_id","scheduled_at","id");
+CREATE INDEX "lifecycle_policy_runs_open" ON "lifecycle_policy_runs" USING btree ("region_id") WHERE "lifecycle_policy_runs"."done_at" is null;
 CREATE INDEX "lifecycle_policy_runs_done" ON "lifecycle_policy_runs" USING btree ("done_at");
 CREATE INDEX "lifecycle_policies_project" ON "lifecycle_policies" USING btree ("project_id","region_id","id");
 CREATE INDEX "lifecycle_policy_schedules_policy" ON "lifecycle_policy_schedules" USING btree ("policy_id","position");

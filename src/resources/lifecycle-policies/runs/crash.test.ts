@@ -2,16 +2,17 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { crashEverywhere } from '../../../../test/crash-harness.ts';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { silentLogger } from '../../../platform/log.ts';
-import type { Db } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
 import type { Reconciler } from '../../../tasks/reconcile.ts';
+import type { Failure } from './failure.ts';
 import { createLifecyclePolicyDuties, createLifecyclePolicyRunReconciler } from './reconcile.ts';
 
 const cloud = useCloudyard({ driver: null });
 const policies = '/cloud/v1/lifecycle_policy/1/1';
 const nothing = {};
-const told: string[] = [];
 
 beforeAll(async () => {
+  await cloud.db.$client.query('create table told (run_id uuid)');
   await cloud.patch('/cloudyard/v1/clients/1/quotas', {
     region_id: 1,
     volume_count_limit: 100_000,
@@ -23,13 +24,14 @@ const depsOn = (db: Db) => ({
   ...cloud.services,
   db,
   log: silentLogger,
-  notify: async (_tx: unknown, { data }: { data: Record<string, unknown> }) => void told.push(String(data['run_id'])),
+  // In the transaction, as a notification is.
+  notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into told values ($1)', [data['run_id']]),
   regionIds: [1],
   lookSeconds: 1,
 });
 
-/** One of the periodic duties as a reconciler, so that it can be struck anywhere: 0 starts, 1 settles, 2 expires. */
-function duty(db: Db, which: 0 | 1 | 2): Reconciler {
+/** One of the periodic duties as a reconciler, so that it can be struck anywhere: 0 starts, 1 settles, 2 expires, 3 ends. */
+function duty(db: Db, which: 0 | 1 | 2 | 3): Reconciler {
   const { work } = createLifecyclePolicyDuties(depsOn(db))[which]!;
   return {
     resource: 'duty',
@@ -147,7 +149,7 @@ const pending = {
   jobs: 1,
 };
 const running = { ...pending, state: 'running', snapshot: 'creating', made: 1 };
-const made = { ...running, state: 'made', done: true, snapshot: 'available', expires: true };
+const made = { ...running, state: 'made', snapshot: 'available', expires: true };
 
 async function everywhere(
   arrange: () => Promise<string>,
@@ -220,7 +222,7 @@ describe('wherever the scheduler fails or dies, and however often', () => {
         async (id) =>
           expect(await world(id, 'volume')).toEqual([
             made,
-            { ...running, state: 'failed', done: true, snapshot: 'deleting', message: 'The disk is broken.' },
+            { ...running, state: 'failed', snapshot: 'deleting', message: 'The disk is broken.' },
           ]),
       ),
     120_000,

@@ -2,7 +2,7 @@
  * The scheduler. A look at what is due writes a run, a row and a job for each of its volumes, and the next instant, in
  * one transaction: so each instant runs once, however many look, and whatever dies. The job of a volume asks for its
  * snapshot in the transaction that writes down which one it is. When that is made, or failed, another look settles it
- * and lets older ones go. Nothing waits for anything that could hang: what hangs is one row that is not settled.
+ * and lets older ones go, and a last one ends the run whose volumes are all settled. Nothing waits for anything that could hang: what hangs is one row that is not settled.
  *
  * After downtime each schedule runs once, under the oldest instant that was missed; the others are passed over.
  */
@@ -66,12 +66,12 @@ export function createLifecyclePolicyRunReconciler(deps: LifecyclePolicyRunDeps)
       } catch (error) {
         // No quota, no volume: trying again would not help. The next run may.
         if (!(error instanceof ClientError)) throw error;
-        await transaction(db, (tx) => recordFailure(deps, tx, id, error.message));
+        await transaction(db, (tx) => recordFailure(tx, id, error.message));
       }
       return { kind: 'done' };
     },
 
-    recordFailure: (tx, id, _generation, message) => recordFailure(deps, tx, id, message),
+    recordFailure: (tx, id, _generation, message) => recordFailure(tx, id, message),
 
     unconverged: store.pending,
 
@@ -95,20 +95,10 @@ function contextOf({ clientId, userId, runId }: RunVolume): RequestContext {
   return { actor, requestId: runId };
 }
 
-async function recordFailure(deps: LifecyclePolicyRunDeps, tx: Tx, id: string, message: string): Promise<void> {
+async function recordFailure(tx: Tx, id: string, message: string): Promise<void> {
   const volume = await store.lock(tx, id);
   if (volume?.state !== 'pending') return;
   await store.updateVolume(tx, id, { state: 'failed', message });
-  await endRun(deps, tx, volume.runId);
-}
-
-/** Ends a run whose volumes are all settled, and tells the client if this is where its schedule begins to fail. */
-async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: string): Promise<void> {
-  if (!(await store.endRunIfSettled(tx, runId, clock.now()))) return;
-  const report = await store.report(tx, runId);
-  const failing = report.failed.length > 0;
-  const changed = await store.setFailing(tx, report.scheduleId, failing);
-  if (failing && changed) await notify(tx, failureOf(report));
 }
 
 const batch = 250;
@@ -117,56 +107,46 @@ const atOnce = 3;
 const lookAgainMs = 60_000;
 const keptDays = 90;
 
+export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
+
 /** What is to be done from time to time, each in its own turn, so that nothing slow keeps runs from starting. */
 export function createLifecyclePolicyDuties(
-  deps: LifecyclePolicyRunDeps & { regionIds: number[]; lookSeconds: number },
+  deps: DutyDeps & { lookSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
   const { db, clock, regionIds, lookSeconds } = deps;
+  const inTransaction = (work: typeof settle) => (id: string) => transaction(db, (tx) => work(deps, tx, id));
+  const settleSome = async () => forEachOf(await store.settled(db, regionIds, batch), inTransaction(settle));
+  const expireSome = async () =>
+    forEachOf(await store.expiring(db, regionIds, clock.now(), batch), inTransaction(expire));
   return [
     { seconds: lookSeconds, work: () => startDueRuns(deps) },
-    {
-      seconds: lookSeconds,
-      work: () =>
-        untilNone(
-          () => store.settled(db, regionIds, batch),
-          (id) => transaction(db, (tx) => settle(deps, tx, id)),
-        ),
-    },
-    {
-      seconds: lookSeconds,
-      work: () =>
-        untilNone(
-          () => store.expiring(db, regionIds, clock.now(), batch),
-          (id) => transaction(db, (tx) => expire(deps, tx, id)),
-        ),
-    },
+    { seconds: lookSeconds, work: settleSome },
+    { seconds: lookSeconds, work: expireSome },
+    { seconds: lookSeconds, work: () => inBatches(db, (tx) => endRuns(deps, tx)) },
     { seconds: 3600, work: () => store.forget(db, new Date(clock.now().getTime() - keptDays * 86_400_000)) },
   ];
 }
 
 /** Starts every run that is due. Returns how many. */
-export async function startDueRuns(deps: LifecyclePolicyRunDeps & { regionIds: number[] }): Promise<number> {
-  let started = 0;
-  for (;;) {
-    const claimed = await transaction(deps.db, (tx) => startBatch(deps, tx));
-    started += claimed;
-    if (claimed < batch) return started;
+export function startDueRuns(deps: DutyDeps): Promise<number> {
+  return inBatches(deps.db, (tx) => startBatch(deps, tx));
+}
+
+async function inBatches(db: Db, work: (tx: Tx) => Promise<number>): Promise<number> {
+  for (let all = 0; ; ) {
+    const done = await transaction(db, work);
+    all += done;
+    if (done < batch) return all;
   }
 }
 
-async function startBatch(
-  { clock, tasks, log, regionIds }: LifecyclePolicyRunDeps & { regionIds: number[] },
-  tx: Tx,
-): Promise<number> {
+async function startBatch({ clock, tasks, log, regionIds }: DutyDeps, tx: Tx): Promise<number> {
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
   if (due.length === 0) return 0;
-  const runs = due.map(({ id, policyId, scheduledAt }) => ({
-    id: randomUUID(),
-    policyId,
-    scheduleId: id,
-    scheduledAt,
-  }));
+  const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
+    return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt };
+  });
   const fresh = await store.insertRuns(tx, runs, now);
   const candidates = await store.volumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
@@ -174,9 +154,6 @@ async function startBatch(
     fresh.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
   );
   await store.insertVolumes(tx, volumes);
-  const withVolumes = new Set(volumes.map(({ runId }) => runId));
-  const empty = [...fresh].filter((id) => !withVolumes.has(id));
-  await store.endRuns(tx, empty, now);
   await setNextRuns(
     tx,
     due.map((schedule) => ({ id: schedule.id, nextRunAt: nextOf(schedule, now, log) })),
@@ -205,21 +182,17 @@ function nextOf(schedule: DueSchedule, now: Date, log: Logger): Date | null {
   }
 }
 
-/** Works on what is found, some at once, until there is no full batch left. One that fails does not stop the others. */
-async function untilNone(find: () => Promise<string[]>, work: (id: string) => Promise<void>): Promise<void> {
-  for (;;) {
-    const ids = await find();
-    const left = [...ids];
-    const failures: unknown[] = [];
-    const line = async () => {
-      for (let id = left.shift(); id !== undefined; id = left.shift()) {
-        await work(id).catch((error: unknown) => failures.push(error));
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, line));
-    if (failures.length > 0) throw failures[0];
-    if (ids.length < batch) return;
-  }
+/** Works on what is given, some at once. One that fails does not stop the others. @throws what the first one threw */
+async function forEachOf(ids: string[], work: (id: string) => Promise<void>): Promise<void> {
+  const left = [...ids];
+  const failures: unknown[] = [];
+  const line = async () => {
+    for (let id = left.shift(); id !== undefined; id = left.shift()) {
+      await work(id).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, line));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Records what became of the snapshot of a volume. */
@@ -239,7 +212,16 @@ async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise
     const message = volume.snapshotError ?? 'The snapshot was deleted before it was complete.';
     await store.updateVolume(tx, id, { state: 'failed', message });
   }
-  await endRun(deps, tx, volume.runId);
+}
+
+/** Ends runs whose volumes are all settled. Returns how many. */
+async function endRuns({ clock, notify, regionIds }: DutyDeps, tx: Tx): Promise<number> {
+  const ended = await store.endSettledRuns(tx, regionIds, clock.now(), batch);
+  for (const { id, scheduleId, failed } of ended) {
+    const changed = await store.setFailing(tx, scheduleId, failed);
+    if (failed && changed) await notify(tx, failureOf(await store.report(tx, id)));
+  }
+  return ended.length;
 }
 
 async function expire(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {

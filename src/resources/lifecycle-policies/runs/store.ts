@@ -46,8 +46,7 @@ const readOpen = prepared<{ open: number }>(
   'lifecycle_policy_open',
   `select (select count(*) from lifecycle_policy_schedules where region_id = any($1::int[]) and next_run_at <= $2)
         + (select count(*) from lifecycle_policy_run_volumes where region_id = any($1::int[]) and expire_at <= $2)
-        + (select count(*) from lifecycle_policy_run_volumes
-           where region_id = any($1::int[]) and state in ('pending', 'running')) as open`,
+        + (select count(*) from lifecycle_policy_runs where region_id = any($1::int[]) and done_at is null) as open`,
 );
 
 /** How much is due and not done in these regions. */
@@ -57,8 +56,8 @@ export async function countOpen(db: Db, regionIds: number[], now: Date): Promise
 
 const writeRuns = prepared<{ id: string }>(
   'lifecycle_policy_runs_insert',
-  `insert into lifecycle_policy_runs (id, policy_id, schedule_id, scheduled_at, started_at)
-   select r.*, $5::timestamptz from unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[]) as r
+  `insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, started_at)
+   select r.*, $6::timestamptz from unnest($1::uuid[], $2::int[], $3::int[], $4::uuid[], $5::timestamptz[]) as r
    on conflict (schedule_id, scheduled_at) do nothing returning id`,
 );
 
@@ -72,6 +71,7 @@ export async function insertRuns(
     tx,
     runs.map((run) => run.id),
     runs.map((run) => run.policyId),
+    runs.map((run) => run.regionId),
     runs.map((run) => run.scheduleId),
     runs.map((run) => run.scheduledAt),
     now,
@@ -156,29 +156,30 @@ export async function updateVolume(tx: Tx, id: string, changes: Partial<RunVolum
   await tx.update(lifecyclePolicyRunVolumes).set(changes).where(eq(lifecyclePolicyRunVolumes.id, id));
 }
 
-const lockRun = prepared('lifecycle_policy_run_lock', 'select from lifecycle_policy_runs where id = $1 for update');
-const endRun = prepared<{ id: string }>(
-  'lifecycle_policy_run_end',
-  `update lifecycle_policy_runs set done_at = $2
-   where id = $1 and done_at is null and not exists (
-     select from lifecycle_policy_run_volumes where run_id = $1 and state in ('pending', 'running'))
-   returning id`,
+const endRuns = prepared<EndedRun>(
+  'lifecycle_policy_runs_end',
+  `with ended as (
+     update lifecycle_policy_runs set done_at = $2 where id in (
+       select r.id from lifecycle_policy_runs r
+       where r.region_id = any($1::int[]) and r.done_at is null and not exists (
+         select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state in ('pending', 'running'))
+       limit $3 for update skip locked)
+     returning id, schedule_id, scheduled_at)
+   select id, schedule_id as "scheduleId", exists (
+     select from lifecycle_policy_run_volumes rv where rv.run_id = ended.id and rv.state = 'failed') as failed
+   from ended order by scheduled_at`,
 );
 
-/** Ends the run if none of its volumes is open; says whether this did it. Takes the run's lock: volumes end one by one. */
-export async function endRunIfSettled(tx: Tx, runId: string, now: Date): Promise<boolean> {
-  await lockRun(tx, runId);
-  return (await endRun(tx, runId, now)).length > 0;
+export interface EndedRun {
+  id: string;
+  scheduleId: string;
+  /** Whether any of its volumes did. */
+  failed: boolean;
 }
 
-const endEmpty = prepared(
-  'lifecycle_policy_run_end_empty',
-  'update lifecycle_policy_runs set done_at = $2 where id = any($1::uuid[])',
-);
-
-/** Ends runs that have no volumes at all. */
-export async function endRuns(tx: Tx, ids: string[], now: Date): Promise<void> {
-  if (ids.length > 0) await endEmpty(tx, ids, now);
+/** Ends runs whose volumes are all settled, in the order in which they were due. */
+export function endSettledRuns(tx: Tx, regionIds: number[], now: Date, limit: number): Promise<EndedRun[]> {
+  return endRuns(tx, regionIds, now, limit);
 }
 
 const writeFailing = prepared<{ id: string }>(

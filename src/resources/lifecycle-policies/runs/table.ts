@@ -12,6 +12,8 @@ export const lifecyclePolicyRuns = pgTable(
     policyId: integer('policy_id')
       .notNull()
       .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
+    /** The policy's, so that what is open in a region is found without looking at any policy. */
+    regionId: integer('region_id').notNull(),
     /** The schedule may be gone. */
     scheduleId: uuid('schedule_id').notNull(),
     /** The instant that it was due at; it names the run. */
@@ -22,6 +24,7 @@ export const lifecyclePolicyRuns = pgTable(
   (t) => [
     uniqueIndex('lifecycle_policy_runs_instant').on(t.scheduleId, t.scheduledAt),
     index('lifecycle_policy_runs_policy').on(t.policyId, t.scheduledAt, t.id),
+    index('lifecycle_policy_runs_open').on(t.regionId).where(sql`${t.doneAt} is null`),
     index('lifecycle_policy_runs_done').on(t.doneAt),
   ],
 );
