@@ -228,6 +228,31 @@ describe('wherever the scheduler fails or dies, and however often', () => {
     120_000,
   );
 
+  it('a run that failed ends once, and its client is told once', () => {
+    const failed = { ...running, state: 'failed', done: true, snapshot: 'deleting', message: 'The disk is broken.' };
+    return everywhere(
+      async () => {
+        const id = await requested();
+        await observed(id, 'error');
+        await createLifecyclePolicyDuties(depsOn(cloud.db))[1]!.work();
+        return id;
+      },
+      (db) => duty(db, 3),
+      async (id) => {
+        const look = async () => (await createLifecyclePolicyDuties(depsOn(cloud.db))[3]!.work(), world(id, 'volume'));
+        await expect.poll(look, { timeout: 5000 }).toEqual([failed]);
+        const [told] = await sql(
+          `select s.failing, (select count(*)::int from told where told.run_id = r.id) as messages
+           from lifecycle_policy_schedules s join lifecycle_policy_runs r on r.schedule_id = s.id
+             join lifecycle_policy_run_volumes rv on rv.run_id = r.id
+           where rv.id = $1`,
+          id,
+        );
+        expect(told).toEqual({ failing: true, messages: 1 });
+      },
+    );
+  }, 120_000);
+
   it(
     'age never takes the last good one',
     () =>
