@@ -143,6 +143,7 @@ export async function createServices(deps: ServicesDeps) {
   const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
   return {
     db,
     clock,

@@ -21,6 +21,12 @@ export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePoli
     /** When something is due next in these regions; null: nothing is. */
     nextEvent: (regionIds: number[]) => store.nextEvent(db, regionIds),
 
+    /** Seconds that the most overdue schedule of these regions has been waiting. */
+    async lateness(regionIds: number[]): Promise<number> {
+      const next = await store.nextRun(db, regionIds);
+      return next ? Math.max(0, (clock.now().getTime() - next.getTime()) / 1000) : 0;
+    },
+
     /** How much is due in these regions and not done. */
     countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
 

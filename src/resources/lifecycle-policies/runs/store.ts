@@ -31,11 +31,24 @@ export function claimDue(tx: Tx, regionIds: number[], now: Date, limit: number):
   return readDue(tx, regionIds, now, limit);
 }
 
+/** The first of an indexed column in each of the regions. */
+const firstOf = (table: string, column: string) =>
+  `(select min(first.at) from unnest($1::int[]) as region (id), lateral (
+      select ${column} as at from ${table} where region_id = region.id and ${column} is not null
+      order by ${column} limit 1) as first)`;
+const firstRun = firstOf('lifecycle_policy_schedules', 'next_run_at');
+const firstExpiry = firstOf('lifecycle_policy_run_volumes', 'expire_at');
+
+const readNextRun = prepared<{ at: Date | null }>('lifecycle_policy_next_run', `select ${firstRun} as at`);
 const readNextEvent = prepared<{ at: Date | null }>(
   'lifecycle_policy_next_event',
-  `select least((select min(next_run_at) from lifecycle_policy_schedules where region_id = any($1::int[])),
-                (select min(expire_at) from lifecycle_policy_run_volumes where region_id = any($1::int[]))) as at`,
+  `select least(${firstRun}, ${firstExpiry}) as at`,
 );
+
+/** When a schedule of these regions is due next; null: none is. */
+export async function nextRun(db: Db, regionIds: number[]): Promise<Date | null> {
+  return (await readNextRun(db, regionIds))[0]!.at;
+}
 
 /** When something is due next in these regions, a run or an expiry; null: nothing is. */
 export async function nextEvent(db: Db, regionIds: number[]): Promise<Date | null> {
