@@ -136,3 +136,35 @@ describe('the names of a project and of a region', () => {
     expect(regions).toMatchObject([{ id: 1, display_name: 'local', state: 'ACTIVE', endpoint_type: 'public' }]);
   });
 });
+
+describe('gcore_volume and gcore_snapshot', () => {
+  const volumes = '/cloud/v1/volumes/1/1';
+  const snapshots = '/cloud/v1/snapshots/1/1';
+
+  it('read back what they were configured with, and go by an empty list of snapshots', async () => {
+    const wanted = {
+      name: 'a volume',
+      size: 2,
+      type_name: 'standard',
+      source: 'new-volume',
+      metadata: { env: 'test' },
+    };
+    const id = (await firstTask(await cloud.post(volumes, wanted)))['created_resources'].volumes[0];
+    const made = (await cloud.get(`${volumes}/${id}`)).body;
+    expect(made).toMatchObject({ name: 'a volume', size: 2, volume_type: 'standard', status: 'available' });
+    expect(made.tags).toEqual([tag('env', 'test')]);
+    for (const date of [made.created_at, made.updated_at]) expect(date).toMatch(withZone);
+    expect(await cloud.patch(`${volumes}/${id}`, { name: 'renamed' })).toMatchObject({ status: 200 });
+    await firstTask(await cloud.post(`${volumes}/${id}/extend`, { size: 3 }));
+
+    const asked = { name: 'a snapshot', volume_id: id, description: 'text', metadata: { env: 'test' } };
+    const snapshot = (await firstTask(await cloud.post(snapshots, asked)))['created_resources'].snapshots[0];
+    const taken = (await cloud.get(`${snapshots}/${snapshot}`)).body;
+    expect(taken).toMatchObject({ name: 'a snapshot', volume_id: id, description: 'text', size: 3 });
+    const replaced = await cloud.request('PUT', `${snapshots}/${snapshot}/metadata`, { env: 'live' });
+    expect(replaced).toMatchObject({ status: 200, body: { tags: [tag('env', 'live')] } });
+    await firstTask(await cloud.delete(`${snapshots}/${snapshot}`));
+    await firstTask(await cloud.delete(`${volumes}/${id}?snapshots=`));
+    expect(await cloud.get(`${volumes}/${id}`)).toMatchObject({ status: 404 });
+  });
+});

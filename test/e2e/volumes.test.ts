@@ -1,5 +1,5 @@
 /** Volumes on the disk of this machine, through a server that is killed in the middle of its work. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { read, write } from '../../src/drivers/disk/test-host.ts';
@@ -30,6 +30,22 @@ const aVolume = async () =>
   created('volumes', await yard.post(volumes, { name: 'a volume', source: 'new-volume', size: 1 }));
 const snapshotOf = (volume_id: string) => yard.insist('POST', snapshots, { name: 'a snapshot', volume_id });
 const at = async (id: string) => (await yard.get(`${volumes}/${id}`)).body;
+
+describe('where the data directory cannot hold volumes', () => {
+  it('they are simulated and it says why, or the start fails where they were asked for', timeout, async () => {
+    const bare = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VOLUME_DRIVER: 'auto' });
+    try {
+      writeFileSync(join(bare.dataDir, 'volumes'), 'in the way');
+      const pretending = await bare.start(['start']);
+      expect(pretending.stdout()).toMatch(/volumes +simulated +SIMULATED .*volumes/);
+      await pretending.stop();
+      const refused = await bare.run(['start'], { CLOUDYARD_VOLUME_DRIVER: 'disk' });
+      expect([refused.code, refused.stdout + refused.stderr]).toEqual([1, expect.stringContaining('volumes')]);
+    } finally {
+      bare.cleanUp();
+    }
+  });
+});
 
 describe('volumes of a server', () => {
   it('are real, and it says so', async () => {

@@ -53,6 +53,7 @@ export async function prepareFolders({ root, volumes, snapshots, quarantine }: L
     for (const name of left) await rm(join(folder, name), { force: true });
   }
   await syncPath(root);
+  await syncPath(dirname(root));
 }
 
 export async function idsIn(folder: string): Promise<string[]> {

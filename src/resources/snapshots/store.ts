@@ -175,7 +175,9 @@ export async function ofRun(tx: Tx, run: { scheduleId: string; volumeId: string;
 
 const readCopyingTask = prepared<{ id: string }>(
   'snapshot_copying_task',
-  `select t.id from volumes v join tasks t on t.resource_id = v.id::text and t.state in ('NEW', 'RUNNING')
+  `select t.id from volumes v cross join lateral (
+     select id, created_on from tasks where resource_id = v.id::text and state in ('NEW', 'RUNNING')
+     order by created_on limit 1) t
    where v.source_snapshot_id = $1 and v.observed_size is null order by t.created_on limit 1`,
 );
 

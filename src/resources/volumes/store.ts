@@ -27,12 +27,18 @@ const resource = 'volume';
 const snapshotIds = sql<string[]>`array(
   select s.id from snapshots s where s.volume_id = volumes.id order by s.created_at, s.id)`;
 
-/** Its own task, or else one of its snapshots': bytes that are being copied must not change. */
+/**
+ * Its own task, or else one of its snapshots': bytes that are being copied must not change. A snapshot has a task only
+ * while its generation was not observed. Lateral, so that PostgreSQL never begins at the tasks: with statistics of a
+ * quiet hour it took a minute for a list of 1,000 volumes of which each had a snapshot under way.
+ */
 const shownTask = sql<string | null>`coalesce(
   (select t.id from tasks t where t.resource_id = volumes.id::text and t.state in ('NEW', 'RUNNING')
    order by t.created_on limit 1),
-  (select t.id from snapshots s join tasks t on t.resource_id = s.id::text and t.state in ('NEW', 'RUNNING')
-   where s.volume_id = volumes.id order by t.created_on limit 1))`;
+  (select t.id from snapshots s cross join lateral (
+     select id, created_on from tasks where resource_id = s.id::text and state in ('NEW', 'RUNNING')
+     order by created_on limit 1) t
+   where s.volume_id = volumes.id and s.observed_generation < s.generation order by t.created_on limit 1))`;
 
 const views = (db: Db) => db.select({ volume: volumes, snapshotIds, taskId: shownTask }).from(volumes);
 type Viewed = { volume: VolumeRow; snapshotIds: string[]; taskId: string | null };
