@@ -69,11 +69,12 @@ function policyRoutes(policies: LifecyclePolicies): Routes {
         schema: {
           ...summarize('createLifecyclePolicy', 'Create a lifecycle policy'),
           params: ProjectRegion,
+          querystring: NeedVolumes,
           body: CreateLifecyclePolicy,
           response: { 200: LifecyclePolicy },
         },
       },
-      (request) => policies.create(request.by, request.scope, request.body),
+      (request) => policies.create(request.by, request.scope, request.body, request.query.need_volumes),
     );
 
     app.get(

@@ -142,7 +142,12 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
   };
 
   return {
-    async create(context: RequestContext, scope: Scope, body: CreateLifecyclePolicy): Promise<LifecyclePolicy> {
+    async create(
+      context: RequestContext,
+      scope: Scope,
+      body: CreateLifecyclePolicy,
+      needVolumes = false,
+    ): Promise<LifecyclePolicy> {
       const now = wholeSecond(clock.now());
       const schedules = checkSchedules(body.schedules ?? [], now);
       const volumeIds = body.volume_ids ?? [];
@@ -157,7 +162,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
           unique(volumeIds).map((volumeId) => ({ policyId: policy.id, volumeId })),
         );
         await insertSchedules(tx, context, policy, schedules, { now, position: 0 });
-        return (await present(tx, [policy]))[0]!;
+        return (await present(tx, [policy], needVolumes))[0]!;
       });
     },
 
