@@ -2,7 +2,7 @@
  * The scheduler. A look at what is due writes a run, a row and a job for each of its volumes, and the next instant, in
  * one transaction: so each instant runs once, however many look, and whatever dies. The job of a volume asks for its
  * snapshot in the transaction that writes down which one it is. When that is made, or failed, another look settles it
- * and lets older ones go, and a last one ends the run whose volumes are all settled. Nothing waits for anything that could hang: what hangs is one row that is not settled.
+ * and lets older ones go; whoever settles the last volume of a run ends it. Nothing waits for anything that could hang: what hangs is one row that is not settled.
  *
  * After downtime each schedule runs once, under the oldest instant that was missed; the others are passed over.
  */
@@ -66,12 +66,13 @@ export function createLifecyclePolicyRunReconciler(deps: LifecyclePolicyRunDeps)
       } catch (error) {
         // No quota, no volume: trying again would not help. The next run may.
         if (!(error instanceof ClientError)) throw error;
-        await transaction(db, (tx) => recordFailure(tx, id, error.message));
+        const runId = await transaction(db, (tx) => recordFailure(tx, id, error.message));
+        await endIfSettled(deps, runId);
       }
       return { kind: 'done' };
     },
 
-    recordFailure: (tx, id, _generation, message) => recordFailure(tx, id, message),
+    recordFailure: async (tx, id, _generation, message) => void (await recordFailure(tx, id, message)),
 
     unconverged: store.pending,
 
@@ -95,10 +96,27 @@ function contextOf({ clientId, userId, runId }: RunVolume): RequestContext {
   return { actor, requestId: runId };
 }
 
-async function recordFailure(tx: Tx, id: string, message: string): Promise<void> {
+/** Returns the run, if this settled one of its volumes. */
+async function recordFailure(tx: Tx, id: string, message: string): Promise<string | null> {
   const volume = await store.lock(tx, id);
-  if (volume?.state !== 'pending') return;
+  if (volume?.state !== 'pending') return null;
   await store.updateVolume(tx, id, { state: 'failed', message });
+  return volume.runId;
+}
+
+/**
+ * Ends a run if its volumes are all settled, and tells the client if this is where its schedule begins to fail. After
+ * the commit that settled a volume: of those who settle at the same time, the last one finds all of them settled.
+ */
+async function endIfSettled(deps: LifecyclePolicyRunDeps, runId: string | null): Promise<void> {
+  if (runId && (await store.isSettled(deps.db, runId))) await transaction(deps.db, (tx) => endRun(deps, tx, runId));
+}
+
+async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: string): Promise<void> {
+  const ended = await store.endRun(tx, runId, clock.now());
+  if (!ended) return;
+  const changed = await store.setFailing(tx, ended.scheduleId, ended.failed);
+  if (ended.failed && changed) await notify(tx, failureOf(await store.report(tx, runId)));
 }
 
 const batch = 250;
@@ -114,22 +132,29 @@ export function createLifecyclePolicyDuties(
   deps: DutyDeps & { lookSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
   const { db, clock, regionIds, lookSeconds } = deps;
-  const inTransaction = (work: typeof settle) => (id: string) => transaction(db, (tx) => work(deps, tx, id));
-  const settleSome = async () => forEachOf(await store.settled(db, regionIds, batch), inTransaction(settle));
-  const expireSome = async () =>
-    forEachOf(await store.expiring(db, regionIds, clock.now(), batch), inTransaction(expire));
+  const settleOne = async (id: string) => endIfSettled(deps, await transaction(db, (tx) => settle(deps, tx, id)));
+  const expireOne = (id: string) => transaction(db, (tx) => expire(deps, tx, id));
+  const endOne = (id: string) => transaction(db, (tx) => endRun(deps, tx, id));
   return [
     { seconds: lookSeconds, work: () => startDueRuns(deps) },
-    { seconds: lookSeconds, work: settleSome },
-    { seconds: lookSeconds, work: expireSome },
-    { seconds: lookSeconds, work: () => inBatches(db, (tx) => endRuns(deps, tx)) },
+    {
+      seconds: lookSeconds,
+      work: async () => forEachOf(await store.settled(db, regionIds, batch), settleOne),
+    },
+    {
+      seconds: lookSeconds,
+      work: async () => forEachOf(await store.expiring(db, regionIds, clock.now(), batch), expireOne),
+    },
+    // What is left to end when somebody died between settling and ending.
+    { seconds: 120 * lookSeconds, work: async () => forEachOf(await store.settledRuns(db, regionIds, batch), endOne) },
     { seconds: 3600, work: () => store.forget(db, new Date(clock.now().getTime() - keptDays * 86_400_000)) },
   ];
 }
 
-/** Starts every run that is due. Returns how many. */
-export function startDueRuns(deps: DutyDeps): Promise<number> {
-  return inBatches(deps.db, (tx) => startBatch(deps, tx));
+/** Starts every run that is due. Returns how many. Most looks find nothing: they cost one statement. */
+export async function startDueRuns(deps: DutyDeps): Promise<number> {
+  const next = await store.nextRun(deps.db, deps.regionIds);
+  return next && next <= deps.clock.now() ? inBatches(deps.db, (tx) => startBatch(deps, tx)) : 0;
 }
 
 async function inBatches(db: Db, work: (tx: Tx) => Promise<number>): Promise<number> {
@@ -144,12 +169,13 @@ async function startBatch({ clock, tasks, log, regionIds }: DutyDeps, tx: Tx): P
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
   if (due.length === 0) return 0;
-  const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
-    return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt };
-  });
-  const fresh = await store.insertRuns(tx, runs, now);
   const candidates = await store.volumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
+  const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
+    const doneAt = byPolicy.has(policyId) ? null : now;
+    return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt, doneAt };
+  });
+  const fresh = await store.insertRuns(tx, runs, now);
   const volumes = due.flatMap((schedule, i) =>
     fresh.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
   );
@@ -195,10 +221,10 @@ async function forEachOf(ids: string[], work: (id: string) => Promise<void>): Pr
   if (failures.length > 0) throw failures[0];
 }
 
-/** Records what became of the snapshot of a volume. */
-async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
+/** Records what became of the snapshot of a volume. Returns the run, if this settled one of its volumes. */
+async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<string | null> {
   const volume = await store.lock(tx, id);
-  if (volume?.state !== 'running' || volume.snapshotStatus === 'creating') return;
+  if (volume?.state !== 'running' || volume.snapshotStatus === 'creating') return null;
   if (volume.snapshotStatus === 'available') {
     const { expires, retentionSeconds, snapshotCreatedAt } = volume;
     const ages = expires && retentionSeconds !== null;
@@ -208,20 +234,11 @@ async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise
   } else {
     // A failed one counts for nothing, and its owner should not have to clean up. What is busy is asked again soon.
     const failed = volume.snapshotStatus === 'error';
-    if (failed && !(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return;
+    if (failed && !(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return null;
     const message = volume.snapshotError ?? 'The snapshot was deleted before it was complete.';
     await store.updateVolume(tx, id, { state: 'failed', message });
   }
-}
-
-/** Ends runs whose volumes are all settled. Returns how many. */
-async function endRuns({ clock, notify, regionIds }: DutyDeps, tx: Tx): Promise<number> {
-  const ended = await store.endSettledRuns(tx, regionIds, clock.now(), batch);
-  for (const { id, scheduleId, failed } of ended) {
-    const changed = await store.setFailing(tx, scheduleId, failed);
-    if (failed && changed) await notify(tx, failureOf(await store.report(tx, id)));
-  }
-  return ended.length;
+  return volume.runId;
 }
 
 async function expire(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {

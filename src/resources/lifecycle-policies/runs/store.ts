@@ -69,17 +69,14 @@ export async function countOpen(db: Db, regionIds: number[], now: Date): Promise
 
 const writeRuns = prepared<{ id: string }>(
   'lifecycle_policy_runs_insert',
-  `insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, started_at)
-   select r.*, $6::timestamptz from unnest($1::uuid[], $2::int[], $3::int[], $4::uuid[], $5::timestamptz[]) as r
+  `insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, done_at, started_at)
+   select r.*, $7::timestamptz
+   from unnest($1::uuid[], $2::int[], $3::int[], $4::uuid[], $5::timestamptz[], $6::timestamptz[]) as r
    on conflict (schedule_id, scheduled_at) do nothing returning id`,
 );
 
 /** Returns the ids of those that there was no run for: a clock that was set back brings the same instants again. */
-export async function insertRuns(
-  tx: Tx,
-  runs: Omit<RunRow, 'startedAt' | 'doneAt'>[],
-  now: Date,
-): Promise<Set<string>> {
+export async function insertRuns(tx: Tx, runs: Omit<RunRow, 'startedAt'>[], now: Date): Promise<Set<string>> {
   const inserted = await writeRuns(
     tx,
     runs.map((run) => run.id),
@@ -87,6 +84,7 @@ export async function insertRuns(
     runs.map((run) => run.regionId),
     runs.map((run) => run.scheduleId),
     runs.map((run) => run.scheduledAt),
+    runs.map((run) => run.doneAt),
     now,
   );
   return new Set(inserted.map((row) => row.id));
@@ -169,30 +167,41 @@ export async function updateVolume(tx: Tx, id: string, changes: Partial<RunVolum
   await tx.update(lifecyclePolicyRunVolumes).set(changes).where(eq(lifecyclePolicyRunVolumes.id, id));
 }
 
-const endRuns = prepared<EndedRun>(
-  'lifecycle_policy_runs_end',
-  `with ended as (
-     update lifecycle_policy_runs set done_at = $2 where id in (
-       select r.id from lifecycle_policy_runs r
-       where r.region_id = any($1::int[]) and r.done_at is null and not exists (
-         select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state in ('pending', 'running'))
-       limit $3 for update skip locked)
-     returning id, schedule_id, scheduled_at)
-   select id, schedule_id as "scheduleId", exists (
-     select from lifecycle_policy_run_volumes rv where rv.run_id = ended.id and rv.state = 'failed') as failed
-   from ended order by scheduled_at`,
+const hasOpenVolumes = (run: string) => `exists (
+  select from lifecycle_policy_run_volumes rv where rv.run_id = ${run} and rv.state in ('pending', 'running'))`;
+
+const readSettledRun = prepared(
+  'lifecycle_policy_run_is_settled',
+  `select from lifecycle_policy_runs r where r.id = $1 and r.done_at is null and not ${hasOpenVolumes('r.id')}`,
 );
 
-export interface EndedRun {
-  id: string;
-  scheduleId: string;
-  /** Whether any of its volumes did. */
-  failed: boolean;
+/** Whether a run is to be ended. */
+export async function isSettled(db: Db, runId: string): Promise<boolean> {
+  return (await readSettledRun(db, runId)).length > 0;
 }
 
-/** Ends runs whose volumes are all settled, in the order in which they were due. */
-export function endSettledRuns(tx: Tx, regionIds: number[], now: Date, limit: number): Promise<EndedRun[]> {
-  return endRuns(tx, regionIds, now, limit);
+const readSettledRuns = prepared<{ id: string }>(
+  'lifecycle_policy_runs_settled',
+  `select r.id from lifecycle_policy_runs r
+   where r.region_id = any($1::int[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}
+   order by r.scheduled_at limit $2`,
+);
+
+/** Runs that are to be ended, and whose end somebody died over. */
+export async function settledRuns(db: Db, regionIds: number[], limit: number): Promise<string[]> {
+  return (await readSettledRuns(db, regionIds, limit)).map((row) => row.id);
+}
+
+const endOne = prepared<{ scheduleId: string; failed: boolean }>(
+  'lifecycle_policy_run_end',
+  `update lifecycle_policy_runs r set done_at = $2 where r.id = $1 and r.done_at is null and not ${hasOpenVolumes('r.id')}
+   returning r.schedule_id as "scheduleId", exists (
+     select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state = 'failed') as failed`,
+);
+
+/** Ends a run whose volumes are all settled, and says whether any of them failed; null when there is nothing to end. */
+export async function endRun(tx: Tx, runId: string, now: Date) {
+  return (await endOne(tx, runId, now))[0] ?? null;
 }
 
 const writeFailing = prepared<{ id: string }>(
