@@ -62,7 +62,7 @@ const insertJob = prepared('job_enqueue', `select 1 from graphile_worker.add_job
 const insertJobs = prepared(
   'jobs_enqueue',
   `select graphile_worker.add_job('reconcile:' || asked.region_id, json_build_object('resource', $1::text, 'id', asked.id),
-     queue_name => $1::text || ':' || asked.id, job_key => $1::text || ':' || asked.id)
+     queue_name => $1::text || ':' || asked.id, job_key => $1::text || ':' || asked.id, priority => 5)
    from unnest($2::text[], $3::int[]) as asked (id, region_id)`,
 );
 
@@ -96,7 +96,7 @@ export interface Tasks {
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
   /** Asks for a reconcile that no customer waits for, now or after some seconds. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
-  /** The same for many of one kind, in one statement. */
+  /** The same for many of one kind, in one statement, behind what customers wait for. */
   requestReconciles(tx: Tx, resource: string, asked: Placed[]): Promise<void>;
   /**
    * The task that locks the resource, or null. Lock the resource's row first. Tasks of the types `besides` do not count:
