@@ -51,6 +51,7 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
     CLOUDYARD_REGISTRY_DRIVER: 'simulated',
+    CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
     ...launch.settings,
   };

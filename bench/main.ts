@@ -13,6 +13,7 @@ import { listShares } from './list-shares.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
 import { pushAndPull } from './push-and-pull.ts';
+import { runPolicies } from './run-policies.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
 import type { Row } from './table.ts';
@@ -36,6 +37,7 @@ const benches: Record<string, Bench> = {
   pool: updatePool,
   region: fullRegion,
   images: pushAndPull,
+  policies: runPolicies,
 };
 
 const asked = process.argv.slice(2);

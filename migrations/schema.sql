@@ -9,6 +9,12 @@ CREATE TABLE "idempotency_keys" (
 	CONSTRAINT "idempotency_keys_client_id_key_pk" PRIMARY KEY("client_id","key")
 );
 
+CREATE TABLE "development_clock" (
+	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"offset_ms" bigint NOT NULL,
+	CONSTRAINT "development_clock_is_one" CHECK ("development_clock"."one")
+);
+
 CREATE TABLE "revisions" (
 	"name" text PRIMARY KEY NOT NULL,
 	"value" bigint NOT NULL
@@ -56,6 +62,17 @@ CREATE TABLE "clients" (
 	"emails" text[] DEFAULT '{}' NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "clients_name_unique" UNIQUE("name")
+);
+
+CREATE TABLE "development_faults" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "development_faults_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"resource" text NOT NULL,
+	"operation" text NOT NULL,
+	"mode" text NOT NULL,
+	"count" integer NOT NULL,
+	"remaining" integer NOT NULL,
+	"seconds" integer,
+	"message" text
 );
 
 CREATE TABLE "file_share_access_rules" (
@@ -132,6 +149,60 @@ CREATE TABLE "lb_pools" (
 	"creator_task_id" uuid NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL,
 	"deleted_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "lifecycle_policy_run_volumes" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"run_id" uuid NOT NULL,
+	"region_id" integer NOT NULL,
+	"volume_id" uuid NOT NULL,
+	"snapshot_id" uuid,
+	"name" text NOT NULL,
+	"state" text NOT NULL,
+	"message" text,
+	"expire_at" timestamp (6) with time zone,
+	"expired" jsonb DEFAULT '[]'::jsonb NOT NULL
+);
+
+CREATE TABLE "lifecycle_policy_runs" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"policy_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"schedule_id" uuid NOT NULL,
+	"scheduled_at" timestamp (6) with time zone NOT NULL,
+	"started_at" timestamp (6) with time zone NOT NULL,
+	"done_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "lifecycle_policies" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "lifecycle_policies_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"action" text NOT NULL,
+	"status" text NOT NULL,
+	"user_id" integer NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "lifecycle_policy_schedules" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"policy_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"position" integer NOT NULL,
+	"given" jsonb NOT NULL,
+	"retention_seconds" bigint,
+	"user_id" integer NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"next_run_at" timestamp (6) with time zone,
+	"failing" boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE "lifecycle_policy_volumes" (
+	"policy_id" integer NOT NULL,
+	"volume_id" uuid NOT NULL,
+	CONSTRAINT "lifecycle_policy_volumes_policy_id_volume_id_pk" PRIMARY KEY("policy_id","volume_id")
 );
 
 CREATE TABLE "lb_listeners" (
@@ -378,6 +449,29 @@ CREATE TABLE "secrets" (
 	"created_at" timestamp with time zone NOT NULL
 );
 
+CREATE TABLE "snapshots" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"volume_id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"description" text,
+	"size" bigint NOT NULL,
+	"lifecycle_policy_id" integer,
+	"schedule_id" uuid,
+	"scheduled_at" timestamp (6) with time zone,
+	"observed_real" boolean DEFAULT false NOT NULL,
+	"tags" jsonb NOT NULL,
+	"status" text NOT NULL,
+	"creator_task_id" uuid NOT NULL,
+	"generation" bigint NOT NULL,
+	"observed_generation" bigint NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
+);
+
 CREATE TABLE "subnets" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" integer NOT NULL,
@@ -408,6 +502,28 @@ CREATE TABLE "tokens" (
 	"expires_at" timestamp with time zone,
 	"revoked_at" timestamp with time zone,
 	CONSTRAINT "tokens_key_id_unique" UNIQUE("key_id")
+);
+
+CREATE TABLE "volumes" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"client_id" integer NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"type_name" text NOT NULL,
+	"size" bigint NOT NULL,
+	"observed_size" bigint,
+	"observed_real" boolean DEFAULT false NOT NULL,
+	"source_snapshot_id" uuid,
+	"revert_to" uuid,
+	"tags" jsonb NOT NULL,
+	"status" text NOT NULL,
+	"creator_task_id" uuid NOT NULL,
+	"generation" bigint NOT NULL,
+	"observed_generation" bigint NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "webhooks" (
@@ -455,6 +571,11 @@ ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk"
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "lb_members" ADD CONSTRAINT "lb_members_pool_id_lb_pools_id_fk" FOREIGN KEY ("pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_pools" ADD CONSTRAINT "lb_pools_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_run_volumes" ADD CONSTRAINT "lifecycle_policy_run_volumes_run_id_lifecycle_policy_runs_id_fk" FOREIGN KEY ("run_id") REFERENCES "public"."lifecycle_policy_runs"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_runs" ADD CONSTRAINT "lifecycle_policy_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_schedules" ADD CONSTRAINT "lifecycle_policy_schedules_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_default_pool_id_lb_pools_id_fk" FOREIGN KEY ("default_pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE set null ON UPDATE no action;
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_network_id_networks_id_fk" FOREIGN KEY ("vip_network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
@@ -474,6 +595,7 @@ ALTER TABLE "registry_pushes" ADD CONSTRAINT "registry_pushes_registry_id_regist
 ALTER TABLE "registry_removals" ADD CONSTRAINT "registry_removals_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_users" ADD CONSTRAINT "registry_users_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "snapshots" ADD CONSTRAINT "snapshots_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
@@ -487,6 +609,18 @@ CREATE INDEX "file_shares_unconverged" ON "file_shares" USING btree ("region_id"
 CREATE UNIQUE INDEX "lb_members_endpoint" ON "lb_members" USING btree ("pool_id","address","protocol_port");
 CREATE INDEX "lb_pools_project" ON "lb_pools" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "lb_pools_load_balancer" ON "lb_pools" USING btree ("load_balancer_id");
+CREATE UNIQUE INDEX "lifecycle_policy_run_volumes_run" ON "lifecycle_policy_run_volumes" USING btree ("run_id","volume_id");
+CREATE INDEX "lifecycle_policy_run_volumes_snapshot" ON "lifecycle_policy_run_volumes" USING btree ("snapshot_id");
+CREATE INDEX "lifecycle_policy_run_volumes_unsettled" ON "lifecycle_policy_run_volumes" USING btree ("region_id","state") WHERE "lifecycle_policy_run_volumes"."state" in ('pending', 'running');
+CREATE INDEX "lifecycle_policy_run_volumes_expiring" ON "lifecycle_policy_run_volumes" USING btree ("region_id","expire_at") WHERE "lifecycle_policy_run_volumes"."expire_at" is not null;
+CREATE UNIQUE INDEX "lifecycle_policy_runs_instant" ON "lifecycle_policy_runs" USING btree ("schedule_id","scheduled_at");
+CREATE INDEX "lifecycle_policy_runs_policy" ON "lifecycle_policy_runs" USING btree ("policy_id","scheduled_at","id");
+CREATE INDEX "lifecycle_policy_runs_open" ON "lifecycle_policy_runs" USING btree ("region_id") WHERE "lifecycle_policy_runs"."done_at" is null;
+CREATE INDEX "lifecycle_policy_runs_done" ON "lifecycle_policy_runs" USING btree ("done_at");
+CREATE INDEX "lifecycle_policies_project" ON "lifecycle_policies" USING btree ("project_id","region_id","id");
+CREATE INDEX "lifecycle_policy_schedules_policy" ON "lifecycle_policy_schedules" USING btree ("policy_id","position");
+CREATE INDEX "lifecycle_policy_schedules_due" ON "lifecycle_policy_schedules" USING btree ("region_id","next_run_at") WHERE "lifecycle_policy_schedules"."next_run_at" is not null;
+CREATE INDEX "lifecycle_policy_volumes_volume" ON "lifecycle_policy_volumes" USING btree ("volume_id");
 CREATE INDEX "lb_listeners_project" ON "lb_listeners" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "lb_listeners_pool" ON "lb_listeners" USING btree ("default_pool_id");
 CREATE UNIQUE INDEX "lb_listeners_port" ON "lb_listeners" USING btree ("load_balancer_id","protocol_port",("protocol" = 'UDP'));
@@ -516,8 +650,18 @@ CREATE INDEX "registry_removals_registry" ON "registry_removals" USING btree ("r
 CREATE UNIQUE INDEX "registry_users_name" ON "registry_users" USING btree ("registry_id","name");
 CREATE INDEX "registry_users_login" ON "registry_users" USING btree ("name","secret_mac");
 CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "snapshots_project" ON "snapshots" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "snapshots_client" ON "snapshots" USING btree ("client_id","region_id");
+CREATE INDEX "snapshots_volume" ON "snapshots" USING btree ("volume_id","created_at","id");
+CREATE INDEX "snapshots_policy" ON "snapshots" USING btree ("lifecycle_policy_id");
+CREATE UNIQUE INDEX "snapshots_run" ON "snapshots" USING btree ("schedule_id","volume_id","scheduled_at");
+CREATE INDEX "snapshots_unconverged" ON "snapshots" USING btree ("region_id") WHERE "snapshots"."observed_generation" < "snapshots"."generation";
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");
+CREATE INDEX "volumes_project" ON "volumes" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "volumes_client" ON "volumes" USING btree ("client_id","region_id");
+CREATE INDEX "volumes_source_snapshot" ON "volumes" USING btree ("source_snapshot_id");
+CREATE INDEX "volumes_unconverged" ON "volumes" USING btree ("region_id") WHERE "volumes"."observed_generation" < "volumes"."generation";
 CREATE INDEX "webhooks_client" ON "webhooks" USING btree ("client_id","created_at","id");
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

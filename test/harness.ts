@@ -13,15 +13,18 @@ import type { RegistryDriver } from '../src/drivers/registry.ts';
 import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
 import { createSimulatedRegistryDriver } from '../src/drivers/simulated/registry.ts';
 import { createSimulatedDeliveryDriver } from '../src/drivers/simulated/delivery.ts';
+import { createSimulatedVolumeDriver } from '../src/drivers/simulated/volume.ts';
+import type { VolumeDriver } from '../src/drivers/volume.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { allDrivers } from '../src/main/drivers.ts';
 import { createJobs } from '../src/main/notifier.ts';
-import { createDuties, createReconcilers } from '../src/main/work.ts';
+import { createDuties, createReconcilers, withDevelopmentFaults } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
+import { openDevelopmentClock } from '../src/platform/development-clock.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
@@ -37,6 +40,8 @@ export interface CloudyardOptions {
   /** Default: a simulated driver. */
   loadBalancerDriver?: LoadBalancerDriver;
   /** Default: a simulated driver. */
+  volumeDriver?: VolumeDriver;
+  /** Default: a simulated driver. */
   registryDriver?: RegistryDriver;
   /** Default: simulated ones. */
   deliveryDrivers?: Partial<DeliveryDrivers>;
@@ -44,6 +49,8 @@ export interface CloudyardOptions {
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
+  /** Development mode: its clock in the place of the test's. */
+  development?: boolean;
   log?: Logger;
   rateLimit?: number;
   /** False where the test writes rows or counters by itself; otherwise they are held against each other at the end. */
@@ -120,9 +127,10 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
+  const movableClock = options.development ? await openDevelopmentClock(db) : null;
   const { notificationWindowSeconds = 0, webhookAllowPrivate } = options;
-  const given = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate };
-  const services = await createServices({ db, clock, log, ...given });
+  const settings = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate };
+  const services = await createServices({ db, clock: movableClock ?? clock, movableClock, log, ...settings });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
@@ -148,7 +156,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
     ) {
       const registry = options.registryDriver ?? createSimulatedRegistryDriver();
-      const drivers = { fileShare, loadBalancer, registry };
+      const volume = options.volumeDriver ?? createSimulatedVolumeDriver();
+      const drivers = withDevelopmentFaults({ fileShare, loadBalancer, volume, registry }, services);
       const { secretOf } = services.webhooks;
       const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
       const deliveries = createDeliveries({
@@ -162,7 +171,6 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const regionIds = services.regions.all().map((region) => region.id);
       const worker = await startWorker({
         db,
-        clock,
         log,
         tasks: services.tasks,
         regionIds,
@@ -172,7 +180,12 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         jobs: createJobs(services, deliveries),
         driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
         onDriverError: services.metrics.countDriverError,
-        duties: createDuties(services, drivers, { regionIds, sweepSeconds: 1, registryPatienceSeconds: 1 }),
+        duties: createDuties(services, drivers, {
+          regionIds,
+          sweepSeconds: 1,
+          registryPatienceSeconds: 1,
+          lookSeconds: 0.05,
+        }),
       });
       workers.push(worker);
       return worker;
@@ -187,6 +200,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       await app.close();
       const drifts = options.audit === false ? [] : await services.quotaAudit.find();
       services.caches.stop();
+      movableClock?.stop();
       await db.$client.end();
       await drop();
       if (drifts.length > 0) throw new Error(`counters differ from the rows: ${JSON.stringify(drifts)}`);

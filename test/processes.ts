@@ -94,9 +94,9 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     CLOUDYARD_NFS_MOUNT_PORT: String(mountPort),
     CLOUDYARD_BOOTSTRAP_TOKEN: bootstrapToken,
     CLOUDYARD_LOG_FORMAT: 'json',
-    // Tests of load balancers ask for real ones.
+    // Tests of load balancers and of volumes ask for real ones.
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
-    // And so do those of registries.
+    CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_REGISTRY_DRIVER: 'simulated',
     ...settings,
   };

@@ -63,6 +63,12 @@ export async function doctor(): Promise<void> {
         detail: haproxy.detail,
         remedy: haproxy.remedy,
       },
+      volumes: {
+        driver: 'disk',
+        real: true,
+        healthy: true,
+        detail: 'raw images in the data directory; snapshots are reflinks where its filesystem has them',
+      },
       registries: {
         driver: distribution.distribution ? 'distribution' : 'simulated',
         real: distribution.distribution !== null,

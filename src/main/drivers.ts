@@ -1,5 +1,7 @@
 /** Chooses the driver for each kind of thing on this host, and starts it. */
 import { existsSync } from 'node:fs';
+import { createDiskDriver } from '../drivers/disk/driver.ts';
+import { hasVolumes } from '../drivers/disk/layout.ts';
 import { isIP } from 'node:net';
 import { findDistribution } from '../drivers/distribution/detect.ts';
 import { createDistributionDriver } from '../drivers/distribution/driver.ts';
@@ -18,6 +20,8 @@ import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
 import { createSimulatedDeliveryDriver } from '../drivers/simulated/delivery.ts';
 import { createSimulatedFileShareDriver } from '../drivers/simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from '../drivers/simulated/load-balancer.ts';
+import { createSimulatedVolumeDriver } from '../drivers/simulated/volume.ts';
+import type { VolumeDriver } from '../drivers/volume.ts';
 import { createSimulatedRegistryDriver } from '../drivers/simulated/registry.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/log.ts';
@@ -27,12 +31,14 @@ import type { DeliveryDrivers } from '../resources/notifications/reconcile.ts';
 export interface Drivers {
   fileShare: FileShareDriver;
   loadBalancer: LoadBalancerDriver;
+  /** With the snapshots. */
+  volume: VolumeDriver;
   registry: RegistryDriver;
 }
 
 /** Every driver of a host, for what concerns them all. */
 export function allDrivers(drivers: Drivers) {
-  return [drivers.fileShare, drivers.loadBalancer, drivers.registry];
+  return [drivers.fileShare, drivers.loadBalancer, drivers.volume, drivers.registry];
 }
 
 /** @throws when a driver that was asked for by name cannot start, or one that has data to serve */
@@ -41,6 +47,7 @@ export async function startDrivers(settings: Settings, log: Logger, hosting: Reg
   const keep = <T extends { stop(): Promise<void> }>(driver: T): T => (started.push(driver), driver);
   try {
     return {
+      volume: keep(await startVolumeDriver(settings, log)),
       fileShare: keep(await startFileShareDriver(settings, log)),
       loadBalancer: keep(await startLoadBalancerDriver(settings, log)),
       registry: keep(await startRegistryDriver(settings, log, hosting)),
@@ -101,6 +108,21 @@ async function startLoadBalancerDriver(settings: Settings, log: Logger): Promise
     const [detail = ''] = (error as Error).message.split('\n');
     log.warn({ detail }, 'HAProxy cannot be started; load balancers are simulated');
     return pretend(detail, finding.remedy);
+  }
+}
+
+async function startVolumeDriver({ volumeDriver, dataDir }: Settings, log: Logger): Promise<VolumeDriver> {
+  if (volumeDriver === 'simulated') return createSimulatedVolumeDriver({ detail: 'by CLOUDYARD_VOLUME_DRIVER' });
+  const driver = createDiskDriver({ dataDir });
+  try {
+    await driver.start();
+    return driver;
+  } catch (error) {
+    // As for file shares: who has volumes is told, rather than given ones that only pretend.
+    if (volumeDriver === 'disk' || (await hasVolumes(dataDir))) throw error;
+    const detail = (error as Error).message;
+    log.warn({ detail }, 'volumes cannot be kept in the data directory; they are simulated');
+    return createSimulatedVolumeDriver({ detail, remedy: 'CLOUDYARD_DATA_DIR=<a folder that can be written to>' });
   }
 }
 

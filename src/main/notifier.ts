@@ -2,6 +2,7 @@
  * The part of every process that tells clients of things: servers, workers and stand-bys alike, whichever is there. It
  * has job slots of its own, so that a webhook which hangs keeps no share waiting.
  */
+import { systemClock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -31,12 +32,11 @@ export async function startNotifier(deps: {
   const { clock, tasks, metrics } = services;
   const db = database.connect('cloudyard notifier', concurrency + 3);
   metrics.watchDatabase('notifier', db);
-  const drivers = createDeliveryDrivers(settings, clock);
+  const drivers = createDeliveryDrivers(settings, systemClock);
   const { secretOf } = services.webhooks;
   const deliveries = createDeliveries({ db, clock, log, drivers, secretOf, onAttempt: metrics.countDelivery });
   const notifier = await startWorker({
     db,
-    clock,
     tasks,
     log,
     regionIds: [],

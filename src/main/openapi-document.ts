@@ -16,7 +16,7 @@ export async function openApiDocument(): Promise<unknown> {
   return document;
 }
 
-/** Routes take their service apart only when they are called. */
+/** Routes take their service apart only when they are called. They include those of development mode. */
 function services(unused: object): ResourceServices {
   return new Proxy({}, { get: () => unused }) as ResourceServices;
 }

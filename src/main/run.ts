@@ -5,6 +5,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
+import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
@@ -70,9 +71,12 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
+  const movableClock = settings.development ? await openDevelopmentClock(db) : null;
+  if (movableClock) closing.push(async () => movableClock.stop());
+  const clock = movableClock ?? systemClock;
   const { publicUrl, notificationWindowSeconds, webhookAllowPrivate } = settings;
   const given = { configuration, keyring, publicUrl, notificationWindowSeconds, webhookAllowPrivate };
-  const services = await createServices({ db, clock: systemClock, log, ...given });
+  const services = await createServices({ db, clock, movableClock, log, ...given });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();

@@ -2,8 +2,10 @@
 import { dirname, join, resolve } from 'node:path';
 import { faultOfUrl, refusalOfTarget } from '../drivers/webhook/target.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
+import { systemClock } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
+import type { MovableClock } from '../platform/development-clock.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import { createMetrics } from '../platform/metrics.ts';
@@ -16,12 +18,19 @@ import type { UsageOfRows } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createClients } from '../resources/clients/service.ts';
+import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import {
   usageOfRows as usageOfFileShares,
   usesOfProject as fileSharesOfProject,
 } from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/lb-pools/service.ts';
+import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
+import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
+import {
+  usageOfRows as usageOfLifecyclePolicies,
+  usesOfProject as lifecyclePoliciesOfProject,
+} from '../resources/lifecycle-policies/store.ts';
 import { createListeners } from '../resources/listeners/service.ts';
 import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
 import {
@@ -50,11 +59,15 @@ import {
 } from '../resources/registries/store.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
 import { usageOfRows as usageOfSecrets } from '../resources/secrets/store.ts';
+import { createSnapshots } from '../resources/snapshots/service.ts';
+import { usageOfRows as usageOfSnapshots } from '../resources/snapshots/store.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { usageOfRows as usageOfSubnets } from '../resources/subnets/store.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createVolumes } from '../resources/volumes/service.ts';
+import { usageOfRows as usageOfVolumes, usesOfProject as volumesOfProject } from '../resources/volumes/store.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
@@ -112,6 +125,9 @@ const usages: UsageOfRows[] = [
   usageOfSecrets,
   usageOfFileShares,
   usageOfLoadBalancers,
+  usageOfVolumes,
+  usageOfSnapshots,
+  usageOfLifecyclePolicies,
   usageOfRegistries,
 ];
 
@@ -120,6 +136,8 @@ export type Services = Awaited<ReturnType<typeof createServices>>;
 export interface ServicesDeps {
   db: Db;
   clock: Clock;
+  /** The same clock, where clients may move it. */
+  movableClock?: MovableClock | null;
   log: Logger;
   configuration: Configuration;
   /** What secrets are encrypted with. */
@@ -135,6 +153,7 @@ export interface ServicesDeps {
 export async function createServices(deps: ServicesDeps) {
   const { db, clock, configuration, keyring } = deps;
   const metrics = createMetrics();
+  const hostClock = deps.movableClock ? systemClock : clock;
   const caches = createReferenceCaches(db);
   const idempotency = createIdempotency(clock, keyring);
   const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
@@ -151,6 +170,8 @@ export async function createServices(deps: ServicesDeps) {
       subnets.usesOfProject,
       fileSharesOfProject,
       loadBalancersOfProject,
+      volumesOfProject,
+      lifecyclePoliciesOfProject,
       registriesOfProject,
       secrets.usesOfProject,
     ],
@@ -164,9 +185,20 @@ export async function createServices(deps: ServicesDeps) {
   const taskViews = createTaskViews(shared);
   const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const snapshots = createSnapshots(shared);
+  const volumes = createVolumes({
+    ...shared,
+    snapshots,
+    joinPolicies: (...volume) => lifecyclePolicies.joinNewVolume(...volume),
+  });
+  const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
+  const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
+  const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
   return {
     db,
     clock,
+    log: deps.log,
     metrics,
     caches,
     idempotency,
@@ -190,8 +222,21 @@ export async function createServices(deps: ServicesDeps) {
     }),
     listeners,
     lbPools,
-    registries: createRegistries({ ...shared, keyring, tokens, publicUrl: deps.publicUrl }),
-    pricing: createPricing(configuration.bookOfRegion, deps.log),
+    registries: createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl }),
+    snapshots,
+    volumes,
+    lifecyclePolicies,
+    lifecyclePolicyRuns,
+    development: deps.movableClock
+      ? createDevelopment({
+          db,
+          idempotency,
+          clock: deps.movableClock,
+          policies: lifecyclePolicies,
+          runs: lifecyclePolicyRuns,
+        })
+      : null,
+    pricing,
     clientQuotas: createClientQuotas({ ...shared, clients }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     notifications,

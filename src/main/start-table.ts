@@ -3,6 +3,8 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Settings } from '../platform/settings.ts';
 import type { Work } from './work.ts';
 
+const developmentMode = 'Development mode (CLOUDYARD_DEV): clients may move the clock and have operations fail';
+
 export function printStart(facts: {
   settings: Settings;
   serves: boolean;
@@ -22,6 +24,7 @@ export function printStart(facts: {
     );
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);
   lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');
+  if (facts.settings.development) lines.push(`  ${developmentMode}`, '');
   if (!work) lines.push('  Other drivers run in the workers: see /healthz/drivers', '');
   else if (work.standingBy) lines.push(`  Standing by: ${work.because}`, '');
   else lines.push(...driverTable(work.drivers));

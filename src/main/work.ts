@@ -2,9 +2,16 @@
  * The worker's side of a process. One process at a time works for a region, because the region's data lies on its host;
  * another one stands by, and takes over when the first is gone, however it went.
  */
+import { withFaults } from '../drivers/faults.ts';
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
+import {
+  createLifecyclePolicyDuties,
+  createLifecyclePolicyRunReconciler,
+} from '../resources/lifecycle-policies/runs/reconcile.ts';
 import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
 import { createRegistryDuties, createRegistryReconciler } from '../resources/registries/reconcile.ts';
+import { createSnapshotReconciler } from '../resources/snapshots/reconcile.ts';
+import { createVolumeReconciler } from '../resources/volumes/reconcile.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -79,17 +86,16 @@ async function work({ settings, database, services, regionIds, log, closing, ann
     log.error({ err: error }, 'registries cannot be served');
     return null;
   });
-  const drivers = await startDrivers(settings, log, hosting);
+  const drivers = withDevelopmentFaults(await startDrivers(settings, log, hosting), services);
   for (const driver of allDrivers(drivers)) {
     closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
   }
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { clock, tasks, metrics, idempotency, secrets, registries } = services;
+  const { tasks, metrics, idempotency, secrets, registries } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
     db,
-    clock,
     tasks,
     log,
     regionIds,
@@ -102,10 +108,11 @@ async function work({ settings, database, services, regionIds, log, closing, ann
       { seconds: 3600, work: () => idempotency.forget(db) },
       { seconds: 3600, work: secrets.reencrypt },
       { seconds: 3600, work: registries.reencrypt },
-      ...createDuties({ clock, db, registries }, drivers, {
+      ...createDuties({ ...services, db }, drivers, {
         regionIds,
         sweepSeconds: settings.sweepSeconds,
         registryPatienceSeconds: settings.registryPatienceSeconds,
+        lookSeconds: services.development ? 0.05 : 0.25,
       }),
     ],
   });
@@ -118,28 +125,46 @@ export function createReconcilers(services: Services, drivers: Drivers): Reconci
   return [
     createFileShareReconciler({ ...services, driver: drivers.fileShare }),
     createLoadBalancerReconciler({ ...services, driver: drivers.loadBalancer, pemOf: services.secrets.pemOf }),
+    createVolumeReconciler({ ...services, driver: drivers.volume }),
+    createSnapshotReconciler({ ...services, driver: drivers.volume.snapshots }),
+    createLifecyclePolicyRunReconciler({ ...services, notify: services.notifications.issue }),
     createRegistryReconciler({ ...services, driver: drivers.registry }),
   ];
 }
 
-/** What drivers are looked at for, from time to time. */
+/** What drivers and clocks are looked at for, from time to time; for what is due, every `lookSeconds`. */
 export function createDuties(
-  { clock, db, registries }: Pick<Services, 'clock' | 'db' | 'registries'>,
+  services: Services,
   drivers: Drivers,
-  times: Pick<Settings, 'sweepSeconds' | 'registryPatienceSeconds'> & { regionIds: number[] },
+  times: Pick<Settings, 'sweepSeconds' | 'registryPatienceSeconds'> & { regionIds: number[]; lookSeconds: number },
 ): NonNullable<WorkerOptions['duties']> {
-  const { regionIds, sweepSeconds, registryPatienceSeconds: patience } = times;
+  const { clock, db, registries, notifications } = services;
+  const { regionIds, sweepSeconds, registryPatienceSeconds: patience, lookSeconds } = times;
   const hosting = () => registries.hosting(regionIds);
   return [
     ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
+    ...createLifecyclePolicyDuties({ ...services, notify: notifications.issue, regionIds, lookSeconds }),
     ...createRegistryDuties({ db, driver: drivers.registry, hosting, sweepSeconds, patience }),
   ];
+}
+
+/** In development mode, drivers fail as clients ask them to. */
+export function withDevelopmentFaults(drivers: Drivers, { development }: Pick<Services, 'development'>): Drivers {
+  if (!development) return drivers;
+  const { takeFault } = development;
+  return {
+    fileShare: withFaults(drivers.fileShare, 'file_share', takeFault),
+    loadBalancer: withFaults(drivers.loadBalancer, 'load_balancer', takeFault),
+    volume: withFaults(drivers.volume, 'volume', takeFault, { snapshots: 'snapshot' }),
+    registry: withFaults(drivers.registry, 'registry', takeFault),
+  };
 }
 
 function statusByKind(drivers: Drivers): Record<string, DriverStatus> {
   return {
     'file shares': drivers.fileShare.status(),
     'load balancers': drivers.loadBalancer.status(),
+    volumes: drivers.volume.status(),
     registries: drivers.registry.status(),
   };
 }

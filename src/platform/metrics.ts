@@ -100,6 +100,18 @@ export function createMetrics() {
         },
       });
     },
+    /** How late the schedules are, asked when somebody looks. */
+    watchSchedules(latenessSeconds: () => Promise<number>) {
+      new Gauge({
+        name: 'cloudyard_schedule_lateness_seconds',
+        help: 'How long the most overdue schedule has been waiting for its run',
+        registers: [registry],
+        async collect() {
+          // The database may be away.
+          this.set(await latenessSeconds().catch(() => Number.NaN));
+        },
+      });
+    },
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

@@ -35,6 +35,8 @@ export interface Settings {
   nfsMountPort: number;
   /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
   loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
+  /** `auto` keeps volumes in the data directory, and only pretends where that cannot be written to. */
+  volumeDriver: 'auto' | 'disk' | 'simulated';
   /** Where clients reach the API, without a slash at the end; absent: where its servers listen. */
   publicUrl: string | undefined;
   /** `auto` takes CNCF distribution where it is installed, and only pretends elsewhere. */
@@ -60,6 +62,8 @@ export interface Settings {
   workerPort: number;
   /** Seconds between two looks at everything for drift. */
   sweepSeconds: number;
+  /** Whether clients may move the clock and have operations fail. */
+  development: boolean;
 }
 
 /** The settings as text, for `cloudyard help` and the parity test with docs/operating.md. */
@@ -81,6 +85,7 @@ export const settingNames = [
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
   'CLOUDYARD_LOAD_BALANCER_DRIVER',
+  'CLOUDYARD_VOLUME_DRIVER',
   'CLOUDYARD_PUBLIC_URL',
   'CLOUDYARD_REGISTRY_DRIVER',
   'CLOUDYARD_REGISTRY_HOST',
@@ -96,6 +101,7 @@ export const settingNames = [
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
+  'CLOUDYARD_DEV',
 ] as const;
 
 type Name = (typeof settingNames)[number];
@@ -153,6 +159,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
     loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
+    volumeDriver: choice('CLOUDYARD_VOLUME_DRIVER', ['auto', 'disk', 'simulated'], 'auto'),
     publicUrl: publicUrlIn(text('CLOUDYARD_PUBLIC_URL'), faults),
     registryDriver: choice('CLOUDYARD_REGISTRY_DRIVER', ['auto', 'distribution', 'simulated'], 'auto'),
     registryHost: text('CLOUDYARD_REGISTRY_HOST') ?? (isWildcard(host) ? '127.0.0.1' : host),
@@ -167,6 +174,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     workerConcurrency: whole('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: whole('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: whole('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
+    development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
   };
   if (faults.length > 0) throw new SettingsError(faults.join('\n'));
   return settings;

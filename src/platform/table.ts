@@ -1,4 +1,5 @@
-import { bigint, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, check, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 
 /** A number that grows whenever reference data changed (tokens, projects), so that every server drops its copies. */
 export const revisions = pgTable('revisions', {
@@ -19,4 +20,14 @@ export const rowCounts = pgTable(
     count: bigint('count', { mode: 'number' }).notNull(),
   },
   (t) => [primaryKey({ columns: [t.resource, t.projectId, t.regionId] })],
+);
+
+/** Development mode: how far the clock that all processes share is from the real one. One row, or none. */
+export const developmentClock = pgTable(
+  'development_clock',
+  {
+    one: boolean('one').primaryKey().default(true),
+    offsetMs: bigint('offset_ms', { mode: 'number' }).notNull(),
+  },
+  (t) => [check('development_clock_is_one', sql`${t.one}`)],
 );

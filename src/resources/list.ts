@@ -2,11 +2,16 @@
 import type { Routes } from '../http/app.ts';
 import { clientRoutes } from './clients/routes.ts';
 import type { Clients } from './clients/service.ts';
+import { developmentRoutes } from './development/routes.ts';
+import type { Development } from './development/service.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
 import { lbPoolMemberRoutes } from './lb-pools/member-routes.ts';
 import { lbPoolRoutes } from './lb-pools/routes.ts';
 import type { LbPools } from './lb-pools/service.ts';
+import { lifecyclePolicyRoutes } from './lifecycle-policies/routes.ts';
+import type { LifecyclePolicyRuns } from './lifecycle-policies/runs/service.ts';
+import type { LifecyclePolicies } from './lifecycle-policies/service.ts';
 import { listenerRoutes } from './listeners/routes.ts';
 import type { Listeners } from './listeners/service.ts';
 import { loadBalancerRoutes } from './load-balancers/routes.ts';
@@ -27,12 +32,16 @@ import { registryRoutes } from './registries/routes.ts';
 import type { Registries } from './registries/service.ts';
 import { secretRoutes } from './secrets/routes.ts';
 import type { Secrets } from './secrets/service.ts';
+import { snapshotRoutes } from './snapshots/routes.ts';
+import type { Snapshots } from './snapshots/service.ts';
 import { subnetRoutes } from './subnets/routes.ts';
 import type { Subnets } from './subnets/service.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import type { TaskViews } from './tasks/service.ts';
 import { thresholdRoutes } from './thresholds/routes.ts';
 import type { Thresholds } from './thresholds/service.ts';
+import { volumeRoutes } from './volumes/routes.ts';
+import type { Volumes } from './volumes/service.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 import type { Webhooks } from './webhooks/service.ts';
 
@@ -47,6 +56,10 @@ export interface ResourceServices {
   loadBalancers: LoadBalancers;
   listeners: Listeners;
   lbPools: LbPools;
+  volumes: Volumes;
+  snapshots: Snapshots;
+  lifecyclePolicies: LifecyclePolicies;
+  lifecyclePolicyRuns: LifecyclePolicyRuns;
   registries: Registries;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
@@ -54,6 +67,8 @@ export interface ResourceServices {
   clients: Clients;
   notifications: Notifications;
   webhooks: Webhooks;
+  /** Null: not in development mode. */
+  development: Development | null;
 }
 
 export const resourceRoutes = (services: ResourceServices): Routes[] => [
@@ -68,6 +83,9 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
   lbPoolMemberRoutes(services.lbPools),
+  volumeRoutes(services.volumes),
+  snapshotRoutes(services.snapshots),
+  lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   registryRoutes(services.registries),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
@@ -75,4 +93,5 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   clientRoutes(services.clients),
   notificationRoutes(services.notifications),
   webhookRoutes(services.webhooks),
+  ...(services.development ? [developmentRoutes(services.development)] : []),
 ];

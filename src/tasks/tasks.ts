@@ -59,6 +59,13 @@ const insertEndedTask = prepared(
 
 const insertJob = prepared('job_enqueue', `select 1 from graphile_worker.add_job(${jobColumns}, run_at => now() + $4)`);
 
+const insertJobs = prepared(
+  'jobs_enqueue',
+  `select graphile_worker.add_job('reconcile:' || asked.region_id, json_build_object('resource', $1::text, 'id', asked.id),
+     queue_name => $1::text || ':' || asked.id, job_key => $1::text || ':' || asked.id, priority => 5)
+   from unnest($2::text[], $3::int[]) as asked (id, region_id)`,
+);
+
 const start = prepared(
   'task_start',
   `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = $1 and state = 'NEW'`,
@@ -89,6 +96,8 @@ export interface Tasks {
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
   /** Asks for a reconcile that no customer waits for, now or after some seconds. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
+  /** The same for many of one kind, in one statement, behind what customers wait for. */
+  requestReconciles(tx: Tx, resource: string, asked: Placed[]): Promise<void>;
   /**
    * The task that locks the resource, or null. Lock the resource's row first. Tasks of the types `besides` do not count:
    * who does the like waits its turn in the queue.
@@ -139,6 +148,10 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
     },
     async requestReconcile(tx, key, afterSeconds = 0) {
       await insertJob(tx, key.regionId, key.resource, key.id, `${afterSeconds} seconds`);
+    },
+    async requestReconciles(tx, resource, asked) {
+      const [ids, regionIds] = [asked.map(({ id }) => id), asked.map(({ regionId }) => regionId)];
+      if (asked.length > 0) await insertJobs(tx, resource, ids, regionIds);
     },
     async lockedBy(tx, resourceId, besides = []) {
       const [task] = await active(tx, resourceId, besides);

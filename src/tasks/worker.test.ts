@@ -33,10 +33,9 @@ async function aCloudyard(t: TestContext, { host = createTestHost(), worker = tr
 /** A worker with database connections of its own, as a process that is only a worker has. */
 async function aWorker(t: TestContext, cloud: Cloudyard, host: TestHost, connection = cloud.connection) {
   const db = connect({ ...connection, poolSize: 8, log: silentLogger });
-  const { clock, services } = cloud;
+  const { services } = cloud;
   const worker = await startWorker({
     db,
-    clock,
     log: silentLogger,
     tasks: services.tasks,
     regionIds: [1],

@@ -13,7 +13,6 @@ import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker'
 import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { noticeLostHost, openHoldingPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
@@ -32,7 +31,6 @@ const garbage: CleanupTask[] = ['GC_JOB_QUEUES', 'DELETE_PERMAFAILED_JOBS'];
 const poolLocks = 0x636c6f75;
 
 export interface WorkerOptions extends ReconcileDeps {
-  clock: Clock;
   regionIds: number[];
   concurrency: number;
   /** Between two looks for jobs whose time has come; new ones are announced. Default: a second. */
@@ -187,12 +185,12 @@ function parsePayload(payload: unknown): { resource: string; id: string } {
 }
 
 async function beat(options: WorkerOptions, id: string): Promise<void> {
-  const now = options.clock.now();
+  // In the time of the database, which is what others compare it with.
   await options.db.$client.query({
     name: 'worker_beat',
-    text: `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at) values ($1, $2, $3, $4, $5, $6, $6)
+    text: `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at) values ($1, $2, $3, $4, $5, now(), now())
            on conflict (id) do update set drivers = excluded.drivers, seen_at = excluded.seen_at`,
-    values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus()), now],
+    values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus())],
   });
 }
 

@@ -129,10 +129,82 @@ describe('gcore_file_share', () => {
   });
 });
 
+describe('gcore_lifecyclepolicy', () => {
+  /** It writes every cron field and every part of a duration, and looks at no task. */
+  const cron = { timezone: 'UTC', week: '*', day_of_week: '*', month: '*', day: '*', hour: '1,13', minute: '0' };
+  const common = { resource_name_template: 'reserve snap of the volume {volume_id}', max_quantity: 4 };
+  const retention_time = { weeks: 4, days: 3, hours: 2, minutes: 1 };
+
+  it('reads back what it was configured with, in its order', async () => {
+    const volume = await firstTask(
+      await cloud.post('/cloud/v1/volumes/1/1', { name: 'a volume', size: 1, source: 'new-volume' }),
+    );
+    const [id] = volume['created_resources'].volumes;
+    const schedules = [
+      { type: 'cron', ...common, ...cron },
+      { type: 'interval', ...common, retention_time, weeks: 1, days: 2, hours: 3, minutes: 4 },
+    ];
+    const body = { name: 'a policy', status: 'active', action: 'volume_snapshot', schedules, volume_ids: [id] };
+    const made = await cloud.post('/cloud/v1/lifecycle_policy/1/1', body);
+    const path = `/cloud/v1/lifecycle_policy/1/1/${made.body.id}`;
+    const read = async () => (await cloud.get(`${path}?need_volumes=true`)).body;
+    expect(await read()).toMatchObject({
+      name: 'a policy',
+      status: 'active',
+      action: 'volume_snapshot',
+      volumes: [{ volume_id: id, volume_name: 'a volume' }],
+      schedules: [
+        { ...common, ...cron, retention_time: null },
+        { ...common, retention_time, weeks: 1, days: 2, hours: 3, minutes: 4 },
+      ],
+    });
+
+    expect(await cloud.patch(path, { name: 'renamed', status: 'paused' })).toMatchObject({ status: 200 });
+    const change = (what: string, volume_ids: string[]) => cloud.request('PUT', `${path}/${what}`, { volume_ids });
+    expect(await change('remove_volumes_from_policy', [id])).toMatchObject({ status: 200 });
+    expect(await change('add_volumes_to_policy', [])).toMatchObject({ status: 200 });
+    expect(await read()).toMatchObject({ name: 'renamed', status: 'paused', volumes: [] });
+    expect(await cloud.delete(path)).toMatchObject({ status: 204 });
+    expect(await cloud.get(path)).toMatchObject({ status: 404 });
+  });
+});
+
 describe('the names of a project and of a region', () => {
   it('are looked up in the whole lists', async () => {
     expect((await cloud.get('/cloud/v1/projects')).body.results).toMatchObject([{ id: 1, name: 'Default' }]);
     const regions = (await cloud.get('/cloud/v1/regions')).body.results;
     expect(regions).toMatchObject([{ id: 1, display_name: 'local', state: 'ACTIVE', endpoint_type: 'public' }]);
+  });
+});
+
+describe('gcore_volume and gcore_snapshot', () => {
+  const volumes = '/cloud/v1/volumes/1/1';
+  const snapshots = '/cloud/v1/snapshots/1/1';
+
+  it('read back what they were configured with, and go by an empty list of snapshots', async () => {
+    const wanted = {
+      name: 'a volume',
+      size: 2,
+      type_name: 'standard',
+      source: 'new-volume',
+      metadata: { env: 'test' },
+    };
+    const id = (await firstTask(await cloud.post(volumes, wanted)))['created_resources'].volumes[0];
+    const made = (await cloud.get(`${volumes}/${id}`)).body;
+    expect(made).toMatchObject({ name: 'a volume', size: 2, volume_type: 'standard', status: 'available' });
+    expect(made.tags).toEqual([tag('env', 'test')]);
+    for (const date of [made.created_at, made.updated_at]) expect(date).toMatch(withZone);
+    expect(await cloud.patch(`${volumes}/${id}`, { name: 'renamed' })).toMatchObject({ status: 200 });
+    await firstTask(await cloud.post(`${volumes}/${id}/extend`, { size: 3 }));
+
+    const asked = { name: 'a snapshot', volume_id: id, description: 'text', metadata: { env: 'test' } };
+    const snapshot = (await firstTask(await cloud.post(snapshots, asked)))['created_resources'].snapshots[0];
+    const taken = (await cloud.get(`${snapshots}/${snapshot}`)).body;
+    expect(taken).toMatchObject({ name: 'a snapshot', volume_id: id, description: 'text', size: 3 });
+    const replaced = await cloud.request('PUT', `${snapshots}/${snapshot}/metadata`, { env: 'live' });
+    expect(replaced).toMatchObject({ status: 200, body: { tags: [tag('env', 'live')] } });
+    await firstTask(await cloud.delete(`${snapshots}/${snapshot}`));
+    await firstTask(await cloud.delete(`${volumes}/${id}?snapshots=`));
+    expect(await cloud.get(`${volumes}/${id}`)).toMatchObject({ status: 404 });
   });
 });

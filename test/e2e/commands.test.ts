@@ -47,6 +47,7 @@ describe('start', () => {
     const [, reference] = /^ {2}Reference +(\S+)$/m.exec(server.stdout())!;
     expect(server.stdout()).toMatch(/file shares +simulated +SIMULATED +\S/);
     expect(server.stdout()).toMatch(/load balancers +simulated +SIMULATED +\S/);
+    expect(server.stdout()).toMatch(/volumes +simulated +SIMULATED +\S/);
     expect(server.stdout()).toMatch(/e-mail +simulated +SIMULATED +.*CLOUDYARD_SMTP_URL/);
     expect(server.stdout()).toMatch(/webhooks +webhook +real +\S/);
     expect((await httpClient(url!, token!).get('/cloud/v1/projects')).body).toMatchObject({ count: 1 });

@@ -58,6 +58,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
       { driver: 'ganesha', real: true, healthy: true },
       { driver: 'simulated', real: false },
       { driver: 'simulated', real: false },
+      { driver: 'simulated', real: false },
       { driver: 'simulated', real: false, region_ids: [] },
       { driver: 'webhook', real: true, healthy: true, region_ids: [] },
     ]);

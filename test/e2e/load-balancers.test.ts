@@ -55,6 +55,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
       { driver: 'simulated' },
       { driver: 'haproxy', real: true, healthy: true },
       { driver: 'simulated' },
+      { driver: 'simulated' },
       { driver: 'simulated', real: false, region_ids: [] },
       { driver: 'webhook', real: true, healthy: true, region_ids: [] },
     ]);

@@ -43,6 +43,7 @@ describe('a server that runs', () => {
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
+      { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, region_ids: [] },
       { driver: 'webhook', real: true, healthy: true, region_ids: [] },
     ]);

@@ -50,7 +50,7 @@ describe.skipIf(!runs)(skipReason('postgresql') ?? 'on a PostgreSQL of one’s o
     const [id] = task.created_resources.file_shares;
     expect((await other.get(`${shares}/${id}`)).body).toMatchObject({ status: 'available' });
     const { drivers } = (await other.get('/healthz/drivers')).body;
-    expect(drivers.filter((driver: { region_ids: number[] }) => driver.region_ids.length > 0)).toHaveLength(3);
+    expect(drivers.filter((driver: { region_ids: number[] }) => driver.region_ids.length > 0)).toHaveLength(4);
 
     const token = (await yard.run(['token', 'create'], await own('four', 0))).stdout.trim();
     const statuses = () =>
@@ -73,6 +73,7 @@ describe('on the embedded PostgreSQL', () => {
     const [server, worker] = await Promise.all([yard.start(['serve']), yard.start(['worker', '--region', '1'])]);
     expect((await yard.ended(await yard.post(shares, await body()))).state).toBe('FINISHED');
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
+      { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },

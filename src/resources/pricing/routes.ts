@@ -8,6 +8,8 @@ import {
   PriceFileShare,
   PriceLoadBalancer,
   PriceLoadBalancerV1,
+  PriceSnapshot,
+  PriceVolume,
 } from './schema.ts';
 import type { Pricing } from './service.ts';
 
@@ -26,6 +28,36 @@ export function pricingRoutes(pricing: Pricing): Routes {
         },
       },
       async (request) => pricing.fileShare(request.scope, request.by.actor.clientId, request.body),
+    );
+
+    app.post(
+      '/cloud/v1/pricing/:project_id/:region_id/volumes',
+      {
+        schema: {
+          operationId: 'previewVolumePrice',
+          summary: 'Preview the price of a volume, tax included',
+          tags: ['Prices'],
+          params: ProjectRegion,
+          body: PriceVolume,
+          response: { 200: Price },
+        },
+      },
+      (request) => pricing.volume(request.scope, request.by.actor.clientId, request.body),
+    );
+
+    app.post(
+      '/cloud/v1/pricing/:project_id/:region_id/snapshots',
+      {
+        schema: {
+          operationId: 'previewSnapshotPrice',
+          summary: 'Preview the price of a snapshot of a volume, tax included',
+          tags: ['Prices'],
+          params: ProjectRegion,
+          body: PriceSnapshot,
+          response: { 200: Price },
+        },
+      },
+      (request) => pricing.snapshot(request.scope, request.by.actor.clientId, request.body.volume_id),
     );
 
     app.post(

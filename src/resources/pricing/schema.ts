@@ -1,7 +1,8 @@
 /** The price preview (interface.md 2.6 and 4.11), and the price book as an operator writes it. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, maxSizeGib, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, maxSizeGib, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { VolumeTypeName } from '../volumes/schema.ts';
 import { FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
 const Currency = Type.Enum(['AZN', 'EUR', 'USD']);
@@ -15,6 +16,19 @@ export const PriceFileShare = Type.Object(
   { additionalProperties: false },
 );
 export type PriceFileShare = Static<typeof PriceFileShare>;
+
+export const PriceVolume = Type.Object(
+  {
+    size: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 102_400, description: 'GiB' }))),
+    snapshot_id: Type.Optional(Nullable(Uuid)),
+    source: Type.Enum(['image', 'new-volume', 'snapshot']),
+    type_name: Type.Optional(Nullable(VolumeTypeName)),
+  },
+  { additionalProperties: false },
+);
+export type PriceVolume = Static<typeof PriceVolume>;
+
+export const PriceSnapshot = Type.Object({ volume_id: Uuid }, { additionalProperties: false });
 
 const MaybeNumber = Nullable(Type.Number());
 
@@ -92,6 +106,14 @@ export const PriceBook = Type.Object(
       {
         file_share_standard_gib: Type.Optional(Decimal),
         file_share_vast_gib: Type.Optional(Decimal),
+        volume_cold_gib: Type.Optional(Decimal),
+        volume_ssd_hiiops_gib: Type.Optional(Decimal),
+        volume_ssd_local_gib: Type.Optional(Decimal),
+        volume_ssd_lowlatency_gib: Type.Optional(Decimal),
+        volume_standard_gib: Type.Optional(Decimal),
+        volume_ultra_gib: Type.Optional(Decimal),
+        /** Of whatever type its volume is. */
+        snapshot_gib: Type.Optional(Decimal),
         /** A load balancer of a flavor. */
         'load_balancer_lb1-1-2': Type.Optional(Decimal),
         'load_balancer_lb1-2-4': Type.Optional(Decimal),

@@ -5,10 +5,23 @@
 import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import { flavors } from '../load-balancers/schema.ts';
 import type { FlavorName } from '../load-balancers/schema.ts';
-import type { FlavorCollection, ListFlavors } from './schema.ts';
-import type { LoadBalancerPrice, Price, PriceBook, PricedUnit, PriceFileShare, PriceLoadBalancer } from './schema.ts';
+import type { Snapshots } from '../snapshots/service.ts';
+import type { VolumeTypeName } from '../volumes/schema.ts';
+import type { Volumes } from '../volumes/service.ts';
+import type {
+  FlavorCollection,
+  ListFlavors,
+  LoadBalancerPrice,
+  Price,
+  PriceBook,
+  PricedUnit,
+  PriceFileShare,
+  PriceLoadBalancer,
+  PriceVolume,
+} from './schema.ts';
 
 export const hoursPerMonth = 730;
 const hourPlaces = 6;
@@ -19,7 +32,13 @@ export type BookOfRegion = (regionId: number) => PriceBook | null;
 
 export type Pricing = ReturnType<typeof createPricing>;
 
-export function createPricing(bookOfRegion: BookOfRegion, log: Logger) {
+/** Where the sizes of what is there already are looked up. */
+export interface PricingSources {
+  volumes: Pick<Volumes, 'get'>;
+  snapshots: Pick<Snapshots, 'get'>;
+}
+
+export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes, snapshots }: PricingSources) {
   /** The price of `amount` units at the caller's discount. */
   const price = (scope: Scope, clientId: number, unit: PricedUnit, amount: number): Price => {
     try {
@@ -36,7 +55,33 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger) {
   const loadBalancerV1 = (scope: Scope, clientId: number, flavor: FlavorName): Price =>
     price(scope, clientId, `load_balancer_${flavor}`, 1);
 
+  const volumeOf = (scope: Scope, clientId: number, typeName: VolumeTypeName, gib: number): Price =>
+    price(scope, clientId, `volume_${typeName}_gib`, gib);
+  const snapshotOf = (scope: Scope, clientId: number, gib: number): Price =>
+    price(scope, clientId, 'snapshot_gib', gib);
+
   return {
+    volumeOf,
+    snapshotOf,
+
+    /** Of a volume to be made: of a size, or of a snapshot, whose size and type count where none is given. */
+    async volume(scope: Scope, clientId: number, asked: PriceVolume): Promise<Price> {
+      // There are no images, so nothing that is made of one has a price.
+      if (asked.source === 'image') return withoutPrice('hide');
+      const snapshot = await named('snapshot_id', asked.snapshot_id, (id) => snapshots.get(scope, id));
+      if (asked.source === 'snapshot' && !snapshot) throw missing('snapshot_id');
+      const size = asked.size ?? snapshot?.size;
+      if (size === undefined) throw missing('size');
+      const from = snapshot && !asked.type_name ? await volumes.get(scope, snapshot.volume_id) : null;
+      return volumeOf(scope, clientId, asked.type_name ?? from?.volume_type ?? 'standard', size);
+    },
+
+    /** Of a snapshot of a volume, as large as the volume is now. */
+    async snapshot(scope: Scope, clientId: number, volumeId: string): Promise<Price> {
+      const volume = await named('volume_id', volumeId, (id) => volumes.get(scope, id));
+      return snapshotOf(scope, clientId, volume!.size);
+    },
+
     loadBalancerV1,
 
     /** By part: its flavor is all that is paid for. What has no price, as a floating IP, leaves the whole without one. */
@@ -65,6 +110,18 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger) {
         share.size,
       ),
   };
+}
+
+function missing(path: string): ClientError {
+  return invalidInput([{ path, message: 'is required' }]);
+}
+
+/** What a field of the body refers to, if it is given. @throws ClientError 400 that names the field */
+async function named<T>(path: string, id: string | null | undefined, find: (id: string) => Promise<T>) {
+  if (!id) return null;
+  return find(id).catch((error: unknown) => {
+    throw error instanceof ClientError ? invalidInput([{ path, message: error.message }]) : error;
+  });
 }
 
 /** Clients that stand in the book twice. */

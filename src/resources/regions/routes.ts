@@ -31,7 +31,7 @@ export function regionRoutes(regions: Regions): Routes {
           response: { 200: Region },
         },
       },
-      async (request) => regions.show(request.params.region_id),
+      async (request) => regions.show(request.params.region_id, request.query.show_volume_types),
     );
   };
 }

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+import { VolumeTypeName } from '../volumes/schema.ts';
 
 const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
 const Coordinates = Type.Object({ latitude: Coordinate, longitude: Coordinate }, { additionalProperties: false });
@@ -17,6 +18,7 @@ const RegionConfiguration = Type.Object(
     zone: Type.Optional(Zone),
     coordinates: Type.Optional(Coordinates),
     file_share_types: Type.Optional(Type.Array(FileShareType, { uniqueItems: true })),
+    volume_types: Type.Optional(Type.Array(VolumeTypeName, { uniqueItems: true })),
     /** IPv4 network that load balancers have their addresses from; absent: the region has no load balancers. */
     vip_range: Type.Optional(Type.String()),
     /** A price book, relative to the regions file. */

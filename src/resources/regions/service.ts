@@ -7,6 +7,7 @@ import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { transaction } from '../../platform/db.ts';
+import type { VolumeTypeName } from '../volumes/schema.ts';
 import type { ListRegions, Region, RegionCollection, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
 
@@ -14,6 +15,7 @@ export interface RegionFacts {
   id: number;
   name: string;
   fileShareTypes: ('standard' | 'vast')[];
+  volumeTypes: VolumeTypeName[];
   /** Where load balancers have their addresses from; null: there are none. */
   vipRange: string | null;
 }
@@ -23,7 +25,7 @@ export interface Regions {
   get(id: number): RegionFacts | null;
   all(): RegionFacts[];
   list(filter: ListRegions): RegionCollection;
-  show(id: number): Region;
+  show(id: number, showVolumeTypes?: boolean): Region;
 }
 
 /** Records regions that are new in the file, and keeps the whole in memory: it changes with a restart only. */
@@ -34,7 +36,10 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
   });
   const regions = new Map(configuration.map((region) => [region.id, region]));
   const facts = new Map(configuration.map((region) => [region.id, factsOf(region)]));
-  const present = (region: RegionConfiguration) => presentRegion(region, since.get(region.id)!);
+  const present = (region: RegionConfiguration, showVolumeTypes = false): Region => ({
+    ...presentRegion(region, since.get(region.id)!),
+    ...(showVolumeTypes && { available_volume_types: facts.get(region.id)!.volumeTypes }),
+  });
   return {
     get: (id) => facts.get(id) ?? null,
     all: () => [...facts.values()],
@@ -43,15 +48,15 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
       const found = [...regions.values()]
         // No region runs containers or inference: Cloudyard has neither.
         .filter((region) => !filter.product && (!wanted || region.display_name.toLowerCase() === wanted))
-        .map(present)
+        .map((region) => present(region, filter.show_volume_types))
         .sort(orders[filter.order_by ?? 'created_at.asc']);
       const offset = filter.offset ?? 0;
       return { count: found.length, results: found.slice(offset, offset + (filter.limit ?? 100)) };
     },
-    show(id) {
+    show(id, showVolumeTypes) {
       const region = regions.get(id);
       if (!region) throw notFound('region', id);
-      return present(region);
+      return present(region, showVolumeTypes);
     },
   };
 }
@@ -107,6 +112,7 @@ function factsOf(region: RegionConfiguration): RegionFacts {
     id: region.id,
     name: region.display_name,
     fileShareTypes: region.file_share_types ?? ['standard'],
+    volumeTypes: region.volume_types ?? ['standard'],
     vipRange: region.vip_range ?? null,
   };
 }

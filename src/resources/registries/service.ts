@@ -28,6 +28,8 @@ import { untilDone } from './waiting.ts';
 export interface RegistriesDeps {
   db: Db;
   clock: Clock;
+  /** Real time, which hosts check tokens by; a client may have moved `clock`. */
+  hostClock: Clock;
   tasks: Tasks;
   quota: Quota;
   idempotency: Idempotency;
@@ -44,7 +46,7 @@ const defaultLimit = 5;
 const silenceSeconds = 10;
 
 export function createRegistries(deps: RegistriesDeps) {
-  const { db, clock, tasks, quota, idempotency, keyring } = deps;
+  const { db, clock, hostClock, tasks, quota, idempotency, keyring } = deps;
   let opened: Authority | undefined;
   const authority = async () => (opened ??= await openAuthority(db, keyring));
 
@@ -58,7 +60,7 @@ export function createRegistries(deps: RegistriesDeps) {
     users: createRegistryUsers({ ...deps, authority }),
     contents: createRegistryContents(deps),
     events: createRegistryEvents({ db, authority }),
-    tokenServer: createTokenServer({ db, clock, authority, authenticate: deps.tokens.authenticate }),
+    tokenServer: createTokenServer({ db, clock, hostClock, authority, authenticate: deps.tokens.authenticate }),
 
     async create(context: RequestContext, scope: Scope, body: CreateRegistry): Promise<Registry> {
       const { name, storage_limit: storageLimit = defaultLimit } = body;

@@ -19,6 +19,8 @@ import type { Entrance } from './store.ts';
 export interface TokenServerDeps {
   db: Db;
   clock: Clock;
+  /** Real time, which hosts check tokens by; a client may have moved `clock`. */
+  hostClock: Clock;
   authority(): Promise<Authority>;
   /** Who a token of Cloudyard belongs to. */
   authenticate(token: string): Promise<Actor | null>;
@@ -59,7 +61,7 @@ const gib = 1024 ** 3;
 export type TokenServer = ReturnType<typeof createTokenServer>;
 
 export function createTokenServer(deps: TokenServerDeps) {
-  const { db, clock } = deps;
+  const { db, clock, hostClock } = deps;
 
   /** @throws TokenRefused */
   const entrances = async ({ name, secret, service }: TokenRequest): Promise<Entrance[]> => {
@@ -79,12 +81,15 @@ export function createTokenServer(deps: TokenServerDeps) {
     throw new TokenRefused('UNAUTHORIZED', `the user ${name} expired at ${found[0]!.expiresAt!.toISOString()}`);
   };
 
+  /** When a user ends, in real time, milliseconds. */
+  const endOf = (expiresAt: Date) => hostClock.now().getTime() + expiresAt.getTime() - clock.now().getTime();
+
   return {
     /** @throws TokenRefused */
     async issue(request: TokenRequest): Promise<TokenAnswer> {
       const mine = new Map((await entrances(request)).map((each) => [each.id, each]));
       const access: Access[] = [];
-      let until = clock.now().getTime() + lifetimeMs;
+      let until = hostClock.now().getTime() + lifetimeMs;
       for (const scope of request.scopes.slice(0, maxScopes)) {
         const wanted = parseScope(scope);
         const entrance = wanted && mine.get(wanted.registryId);
@@ -92,13 +97,13 @@ export function createTokenServer(deps: TokenServerDeps) {
         const actions = grant(entrance, wanted.actions);
         if (actions.includes('push')) {
           await mayPush(db, entrance.id, wanted.repository);
-          until = Math.min(until, clock.now().getTime() + pushLifetimeMs);
+          until = Math.min(until, hostClock.now().getTime() + pushLifetimeMs);
         }
-        if (entrance.expiresAt) until = Math.min(until, entrance.expiresAt.getTime());
+        if (entrance.expiresAt) until = Math.min(until, endOf(entrance.expiresAt));
         access.push({ type: 'repository', name: wanted.name, actions });
       }
       // After a wait for garbage collection: the token's time begins when the push was noted.
-      const from = clock.now();
+      const from = hostClock.now();
       const { service, name: subject } = request;
       const token = await (await deps.authority()).sign({ service, subject, access, from, until: new Date(until) });
       const expires_in = Math.max(1, Math.floor((until - from.getTime()) / 1000));

@@ -1,0 +1,309 @@
+/** Bytes: what was written, what comes back, what a crash or a full disk leaves. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requires, skipReason } from '../../../test/requires.ts';
+import type { DesiredVolume, VolumeDriver } from '../volume.ts';
+import { hasVolumes } from './layout.ts';
+import { folder, type Place, read, write, xfs } from './test-host.ts';
+
+const GIB = 1024 ** 3;
+const signal = new AbortController().signal;
+const volume = (changes: Partial<DesiredVolume> = {}): DesiredVolume => ({
+  id: randomUUID(),
+  sizeGib: 1,
+  settledGib: null,
+  source: null,
+  revertTo: null,
+  ...changes,
+});
+const blocksOf = (path: string) => statSync(path).blocks * 512;
+
+onPlace('a plain folder', folder, true);
+const skipXfs = skipReason('xfsprogs', 'root');
+describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'with reflinks', () => {
+  onPlace('XFS', xfs, false);
+});
+
+function onPlace(name: string, make: () => Promise<Place>, copies: boolean): void {
+  describe(`volumes on ${name}`, () => {
+    let place: Place;
+    let driver: VolumeDriver;
+    beforeAll(async () => {
+      place = await make();
+      driver = place.driver();
+      await driver.start();
+    });
+    afterAll(async () => {
+      await driver.stop();
+      await place.cleanUp();
+    });
+
+    const made = async (changes: Partial<DesiredVolume> = {}) => {
+      const desired = volume(changes);
+      await driver.apply(desired, signal);
+      return { ...desired, path: place.volume(desired.id) };
+    };
+    const snapshotOf = async (volumeId: string) => {
+      const id = randomUUID();
+      await driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+      return id;
+    };
+
+    it('says how it makes snapshots', () => {
+      expect(driver.status().detail).toContain(copies ? 'copies' : 'reflinks');
+      expect(driver.status().remedy === undefined).toBe(!copies);
+    });
+
+    it('begin as zeros of their size that take no space', async () => {
+      const { path } = await made({ sizeGib: 5000 });
+      expect(statSync(path).size).toBe(5000 * GIB);
+      expect(blocksOf(path)).toBe(0);
+      expect(await read(path, 4999 * GIB, 3)).toBe('\0\0\0');
+      expect(statSync(path).mode & 0o077).toBe(0);
+    });
+
+    it('come back as they were when they are reverted, and the snapshot stays as it was', async () => {
+      const { path, ...desired } = await made({ sizeGib: 2 });
+      await write(path, 0, 'before');
+      await write(path, GIB + 4096, 'in the middle');
+      const id = await snapshotOf(desired.id);
+      await write(path, 0, 'after!');
+      await write(path, 2 * GIB - 5, 'end');
+      expect(await read(place.snapshot(id), 0, 6)).toBe('before');
+      await driver.apply({ ...desired, settledGib: 2, revertTo: id }, signal);
+      expect(await read(path, 0, 6)).toBe('before');
+      expect(await read(path, GIB + 4096, 13)).toBe('in the middle');
+      expect(await read(path, 2 * GIB - 5, 3)).toBe('\0\0\0');
+      await write(path, 0, 'again!');
+      expect(await read(place.snapshot(id), 0, 6)).toBe('before');
+      execFileSync('cmp', ['-s', place.snapshot(id), place.snapshot(id)]);
+    });
+
+    it('keep the size that they have grown to when they are reverted to a smaller one', async () => {
+      const { path, ...desired } = await made();
+      await write(path, 10, 'small');
+      const id = await snapshotOf(desired.id);
+      await driver.apply({ ...desired, sizeGib: 3, settledGib: 1 }, signal);
+      await write(path, 2 * GIB, 'grown');
+      await driver.apply({ ...desired, sizeGib: 3, settledGib: 3, revertTo: id }, signal);
+      expect(statSync(path).size).toBe(3 * GIB);
+      expect(await read(path, 10, 5)).toBe('small');
+      expect(await read(path, 2 * GIB, 5)).toBe('\0\0\0\0\0');
+    });
+
+    it('begin with the bytes of a snapshot, and are their own from then on', async () => {
+      const origin = await made();
+      await write(origin.path, 0, 'origin');
+      const source = await snapshotOf(origin.id);
+      const copy = await made({ source });
+      expect(await read(copy.path, 0, 6)).toBe('origin');
+      await write(copy.path, 0, 'copied');
+      await driver.remove(origin.id, signal);
+      await driver.snapshots.remove(source, signal);
+      expect(await read(copy.path, 0, 6)).toBe('copied');
+      // The source is for what is not there yet only.
+      expect(await driver.apply({ ...volume({ id: copy.id, source }), settledGib: 1 }, signal)).toMatchObject({
+        changed: [],
+      });
+    });
+
+    it('keep their holes in snapshots', async () => {
+      const { path, id } = await made({ sizeGib: 100 });
+      await write(path, 50 * GIB, randomBytes(1024 ** 2));
+      const snapshot = place.snapshot(await snapshotOf(id));
+      expect(statSync(snapshot).size).toBe(100 * GIB);
+      expect(blocksOf(snapshot)).toBeLessThan(2 * 1024 ** 2);
+    });
+
+    it('that are lost are never made anew, and come back with their file', async () => {
+      const { path, ...desired } = await made();
+      const id = await snapshotOf(desired.id);
+      await write(path, 0, 'precious');
+      await rm(place.snapshot(id));
+      const lost = driver.snapshots.apply({ id, volumeId: desired.id, settled: true }, signal);
+      await expect(lost).rejects.toMatchObject({
+        retryable: false,
+        customerMessage: expect.stringContaining('snapshot'),
+      });
+      expect(existsSync(place.snapshot(id))).toBe(false);
+      truncateSync(path, 100);
+      const settled = { ...desired, settledGib: 1 };
+      await expect(driver.apply(settled, signal)).rejects.toMatchObject({ retryable: false });
+      expect(statSync(path).size).toBe(100);
+      await rm(path);
+      await expect(driver.apply(settled, signal)).rejects.toMatchObject({ retryable: false });
+      expect(existsSync(path)).toBe(false);
+      const nothing = driver.snapshots.apply({ id: randomUUID(), volumeId: desired.id, settled: false }, signal);
+      await expect(nothing).rejects.toMatchObject({
+        retryable: true,
+        customerMessage: expect.stringContaining('volume'),
+      });
+    });
+
+    it('keep their bytes in quarantine', async () => {
+      const { path, id } = await made();
+      await write(path, 0, 'kept');
+      await driver.quarantine(id);
+      await made({ id });
+      await driver.quarantine(id);
+      const aside = join(dirname(dirname(path)), 'quarantine');
+      const kept = readdirSync(aside).filter((each) => each.includes(id));
+      expect(kept).toHaveLength(2);
+      expect(await read(join(aside, `${id}.raw`), 0, 4)).toBe('kept');
+    });
+
+    it('refuse what the filesystem cannot hold, and ids that are none', async () => {
+      for (const sizeGib of [8_000_000_000, 9_000_000]) {
+        const desired = volume({ sizeGib });
+        const outcome = await driver.apply(desired, signal).then(
+          () => 'done',
+          (error: { retryable: boolean; customerMessage: string }) => error,
+        );
+        if (outcome === 'done') await driver.remove(desired.id, signal);
+        else expect(outcome).toMatchObject({ retryable: false, customerMessage: expect.stringContaining('size') });
+        expect(await driver.list()).not.toContain(desired.id);
+      }
+      await expect(driver.apply(volume({ id: '../../etc/passwd' }), signal)).rejects.toMatchObject({
+        retryable: false,
+      });
+      await expect(driver.remove('a', signal)).rejects.toMatchObject({ retryable: false });
+    });
+
+    it('forget at the next start what a crash left unfinished', async () => {
+      const { path, id } = await made();
+      await write(path, 0, 'whole');
+      writeFileSync(`${path}.unfinished`, 'half');
+      writeFileSync(`${place.snapshot(randomUUID())}.unfinished`, 'half');
+      driver = place.driver();
+      await driver.start();
+      expect(await driver.list()).toContain(id);
+      expect(readdirSync(dirname(path)).filter((each) => each.includes('unfinished'))).toEqual([]);
+      expect(readdirSync(dirname(place.snapshot(id))).filter((each) => each.includes('unfinished'))).toEqual([]);
+      expect(await read(path, 0, 5)).toBe('whole');
+      expect(await hasVolumes(place.dataDir)).toBe(true);
+      expect(await hasVolumes(join(place.dataDir, 'elsewhere'))).toBe(false);
+    });
+  });
+}
+
+describe('a copy that takes long', () => {
+  let place: Place;
+  let driver: VolumeDriver;
+  const BIG = 100 * 1024 ** 2;
+  beforeAll(async () => {
+    place = await folder();
+    driver = place.driver({ patience: 1 });
+    await driver.start();
+  });
+  afterAll(async () => {
+    await driver.stop();
+    await place.cleanUp();
+  });
+  const big = async () => {
+    const desired = volume();
+    await driver.apply(desired, signal);
+    await write(place.volume(desired.id), 0, randomBytes(BIG));
+    return desired;
+  };
+  const settled = async (ask: () => Promise<{ copying: boolean }>) => {
+    const giveUp = Date.now() + 60_000;
+    while ((await ask()).copying && Date.now() < giveUp) await sleep(20);
+  };
+
+  it('lets its caller go and goes on by itself, while other volumes are served', async () => {
+    const { id: volumeId } = await big();
+    const id = randomUUID();
+    const ask = () => driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+    expect(await ask()).toEqual({ copying: true });
+    expect(await driver.snapshots.list()).not.toContain(id);
+    const other = volume();
+    expect(await driver.apply(other, signal)).toMatchObject({ copying: false });
+    const small = randomUUID();
+    await settled(() => driver.snapshots.apply({ id: small, volumeId: other.id, settled: false }, signal));
+    expect(await driver.snapshots.list()).toContain(small);
+    await settled(ask);
+    execFileSync('cmp', [place.volume(volumeId), place.snapshot(id)]);
+  });
+
+  it('reverts once however often it is asked, and the next revert is another one', async () => {
+    const desired = await big();
+    const path = place.volume(desired.id);
+    const before = await read(path, 0, 64);
+    const id = randomUUID();
+    await settled(() => driver.snapshots.apply({ id, volumeId: desired.id, settled: false }, signal));
+    const reverting = { ...desired, settledGib: 1, revertTo: id };
+    for (const _ of [1, 2]) {
+      await write(path, 0, 'changed since');
+      const { ino } = await stat(path);
+      await settled(() => driver.apply(reverting, signal));
+      expect(await read(path, 0, 64)).toBe(before);
+      expect((await stat(path)).ino).not.toBe(ino);
+      await driver.apply({ ...reverting, revertTo: null }, signal);
+    }
+  });
+
+  it('ends with what it was for, and with the driver', async () => {
+    const { id: volumeId } = await big();
+    const [id, other] = [randomUUID(), randomUUID()];
+    for (const each of [id, other]) await driver.snapshots.apply({ id: each, volumeId, settled: false }, signal);
+    await driver.snapshots.remove(id, signal);
+    await driver.stop();
+    const folder = dirname(place.snapshot(id));
+    const left = readdirSync(folder).filter((each) => each.includes(id) || each.includes('unfinished'));
+    expect(left).toEqual([]);
+    await settled(() => driver.snapshots.apply({ id: other, volumeId, settled: false }, signal));
+    execFileSync('cmp', [place.volume(volumeId), place.snapshot(other)]);
+  });
+});
+
+describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'a full disk', () => {
+  it('fails the copy for good, leaves what was there, and can be mended', async () => {
+    const place = await xfs();
+    const driver = place.driver({ withoutReflinks: true });
+    await driver.start();
+    const desired = volume();
+    await driver.apply(desired, signal);
+    await write(place.volume(desired.id), 0, randomBytes(350 * 1024 ** 2));
+    const id = randomUUID();
+    const ask = () => driver.snapshots.apply({ id, volumeId: desired.id, settled: false }, signal);
+    const outcome = async () => {
+      while ((await ask()).copying) await sleep(20);
+    };
+    await expect(outcome()).rejects.toMatchObject({
+      retryable: false,
+      customerMessage: expect.stringContaining('space'),
+    });
+    expect(readdirSync(dirname(place.snapshot(id)))).toEqual([]);
+    expect(statSync(place.volume(desired.id)).size).toBe(GIB);
+    await driver.stop();
+    await place.cleanUp();
+  });
+});
+
+describe.skipIf(!requires('qemu-utils'))(skipReason('qemu-utils') ?? 'to a virtual machine', () => {
+  it('an image is a disk: QEMU writes a pattern, and reads it after the revert', async () => {
+    const place = await folder();
+    const driver = place.driver();
+    await driver.start();
+    const desired = volume();
+    await driver.apply(desired, signal);
+    const path = place.volume(desired.id);
+    const qemu = (command: string) => execFileSync('qemu-io', ['-f', 'raw', '-c', command, path], { encoding: 'utf8' });
+    qemu('write -P 0x5a 64k 1M');
+    const id = randomUUID();
+    await driver.snapshots.apply({ id, volumeId: desired.id, settled: false }, signal);
+    qemu('write -P 0xa5 64k 1M');
+    await driver.apply({ ...desired, settledGib: 1, revertTo: id }, signal);
+    expect(qemu('read -P 0x5a 64k 1M')).not.toContain('verification failed');
+    expect(() => qemu('read -P 0xa5 64k 1M')).toThrow();
+    const info = execFileSync('qemu-img', ['info', '--output=json', '-f', 'raw', path], { encoding: 'utf8' });
+    expect(JSON.parse(info)).toMatchObject({ 'virtual-size': GIB });
+    await driver.stop();
+    await place.cleanUp();
+  });
+});

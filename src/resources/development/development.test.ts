@@ -1,0 +1,169 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+import { openDevelopmentClock } from '../../platform/development-clock.ts';
+import { faultyResources } from './schema.ts';
+
+const cloud = useCloudyard({ development: true });
+const closed = useCloudyard({ driver: null });
+const clock = '/cloudyard/v1/dev/clock';
+const faults = '/cloudyard/v1/dev/faults';
+const move = (body: object) => cloud.post(clock, body);
+const paths = ({ status, body }: Answer) => [status, ...(body.errors ?? []).map((e: { path: string }) => e.path)];
+const nowOf = ({ body }: Answer) => Date.parse(body.now);
+
+afterEach(async () => {
+  await move({ real: true });
+  await cloud.delete(faults);
+});
+
+async function newVolume(): Promise<string> {
+  const body = { name: 'data', size: 1, source: 'new-volume' };
+  const task = await cloud.ended(await cloud.post('/cloud/v1/volumes/1/1', body));
+  expect(task.body.state).toBe('FINISHED');
+  return task.body.created_resources.volumes[0];
+}
+
+describe('the clock', () => {
+  it('is set, goes on from there, and goes back', async () => {
+    expect(nowOf(await move({ set: '2030-01-01T00:00:00Z' }))).toBe(Date.parse('2030-01-01T00:00:00Z'));
+    const advanced = nowOf(await move({ advance_seconds: 3600 })) - Date.parse('2030-01-01T01:00:00Z');
+    expect(advanced).toBeGreaterThanOrEqual(0);
+    expect(advanced).toBeLessThan(60_000);
+    const id = await newVolume();
+    expect((await cloud.get(`/cloud/v1/volumes/1/1/${id}`)).body.created_at).toMatch(/^2030-01-01T01:/);
+    expect(Math.abs(nowOf(await move({ real: true })) - Date.now())).toBeLessThan(5000);
+  });
+
+  it('is the same for every process, within a second', async () => {
+    const other = await openDevelopmentClock(cloud.db);
+    await move({ set: '2031-01-01T00:00:00Z' });
+    await expect.poll(() => other.now().getUTCFullYear(), { timeout: 1000, interval: 20 }).toBe(2031);
+    other.stop();
+  });
+
+  it('lets a month of a policy pass, run by run', async () => {
+    const volume = await newVolume();
+    await move({ set: '2027-03-01T00:00:00Z' });
+    const schedules = [
+      { type: 'cron', hour: '3', max_quantity: 5, timezone: 'Europe/Luxembourg', retention_time: { days: 3 } },
+    ];
+    const body = { action: 'volume_snapshot', name: 'nightly', schedules, volume_ids: [volume] };
+    const policy = (await cloud.post('/cloud/v1/lifecycle_policy/1/1', body)).body;
+    expect((await move({ advance_seconds: 31 * 86_400 })).status).toBe(200);
+    const { results } = (await cloud.get(`/cloud/v1/lifecycle_policy/1/1/${policy.id}/runs`)).body;
+    expect(results).toHaveLength(31);
+    expect(results.at(0).due_at).toBe('2027-03-31T01:00:00Z');
+    expect(results.at(-1).due_at).toBe('2027-03-01T02:00:00Z');
+    for (const run of results) expect(run).toMatchObject({ snapshots: [{ volume_id: volume }], failed: [] });
+    // Every fourth day or so one goes by age before the next is made.
+    expect(results[0].started_at).toBe(results[0].due_at);
+    const kept = (await cloud.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`)).body.results;
+    expect(kept.filter((s: any) => s.status === 'available').length).toBeLessThanOrEqual(3);
+
+    // What jumps makes one run, and what goes back waits.
+    await move({ set: '2027-04-10T00:00:00Z' });
+    const runs = async () => (await cloud.get(`/cloud/v1/lifecycle_policy/1/1/${policy.id}/runs`)).body.count;
+    await expect.poll(runs).toBe(32);
+    await move({ set: '2027-03-20T00:00:00Z' });
+    await move({ advance_seconds: 86_400 });
+    expect(await runs()).toBe(32);
+    await cloud.delete(`/cloud/v1/lifecycle_policy/1/1/${policy.id}`);
+  }, 60_000);
+
+  it.each<[object, (string | number)[]]>([
+    [{}, [400, '']],
+    [{ advance_seconds: 1, real: true }, [400, 'real']],
+    [{ advance_seconds: -1 }, [400, 'advance_seconds']],
+    [{ advance_seconds: 1e12 }, [400, 'advance_seconds']],
+    [{ advance_seconds: '1' }, [400, 'advance_seconds']],
+    [{ set: 'noon' }, [400, 'set']],
+    [{ set: '1960-01-01T00:00:00Z' }, [400, 'set']],
+    [{ set: '2026-12-31T23:59:60Z' }, [400, 'set']],
+    [{ real: false }, [400, 'real']],
+    [{ back: 1 }, [400, 'back']],
+  ])('%j is refused', async (body, expected) => {
+    expect(paths(await move(body))).toEqual(expected);
+  });
+});
+
+describe('faults', () => {
+  const create = (body: object) => cloud.post(faults, { operation: 'apply', mode: 'fail', ...body });
+  const volume = { name: 'data', size: 1, source: 'new-volume' };
+
+  it('fail as often as was asked, with the message that was asked', async () => {
+    const created = await create({ resource: 'volume', count: 2, message: 'No disk for you.' });
+    const fault = { resource: 'volume', operation: 'apply', mode: 'fail', count: 2, seconds: null };
+    expect(created.body).toEqual({ ...fault, id: expect.any(Number), remaining: 2, message: 'No disk for you.' });
+    for (let i = 0; i < 2; i++) {
+      const task = await cloud.ended(await cloud.post('/cloud/v1/volumes/1/1', volume));
+      expect(task.body).toMatchObject({ state: 'ERROR', error: 'No disk for you.' });
+    }
+    await newVolume();
+    expect((await cloud.get(faults)).body).toMatchObject({ count: 1, results: [{ remaining: 0 }] });
+    expect((await cloud.delete(faults)).status).toBe(204);
+    expect((await cloud.get(faults)).body).toEqual({ count: 0, results: [] });
+  });
+
+  it('take their time', async () => {
+    await create({ resource: 'volume', mode: 'slow', seconds: 1 });
+    const before = performance.now();
+    await newVolume();
+    expect(performance.now() - before).toBeGreaterThan(1000);
+  });
+
+  it('stall until they are cleared', async () => {
+    const id = await newVolume();
+    await create({ resource: 'snapshot', mode: 'stall' });
+    const asked = await cloud.post('/cloud/v1/snapshots/1/1', { name: 'stalled', volume_id: id });
+    const state = async () => (await cloud.get(`/cloud/v1/tasks/${asked.body.tasks[0]}`)).body.state;
+    await expect.poll(state).toBe('RUNNING');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await state()).toBe('RUNNING');
+    await cloud.delete(faults);
+    await expect.poll(state).toBe('FINISHED');
+  });
+
+  it('come to deletions and to what is within another driver, too', async () => {
+    const id = await newVolume();
+    await create({ resource: 'volume', operation: 'remove' });
+    await create({ resource: 'file_share' });
+    expect((await cloud.ended(await cloud.delete(`/cloud/v1/volumes/1/1/${id}`))).body.state).toBe('ERROR');
+    expect((await cloud.ended(await cloud.delete(`/cloud/v1/volumes/1/1/${id}`))).body.state).toBe('FINISHED');
+    expect((await cloud.get(faults)).body.results.map((fault: any) => fault.remaining)).toEqual([0, 1]);
+  });
+
+  it.each<[object, string[]]>([
+    [{ resource: 'toaster' }, ['resource']],
+    [{}, ['resource']],
+    [{ resource: 'volume', operation: 'explode' }, ['operation']],
+    [{ resource: 'volume', mode: 'maybe' }, ['mode']],
+    [{ resource: 'volume', count: 0 }, ['count']],
+    [{ resource: 'volume', seconds: -1 }, ['seconds']],
+    [{ resource: 'volume', message: '' }, ['message']],
+  ])('%j is refused', async (body, named) => {
+    expect(paths(await create(body))).toEqual([400, ...named]);
+  });
+
+  it.each(faultyResources.map((resource) => [resource]))('of %s are taken', async (resource) => {
+    expect((await create({ resource })).status).toBe(200);
+  });
+});
+
+describe('who may', () => {
+  const requests = [
+    ['POST', clock, { advance_seconds: 1 }],
+    ['POST', faults, { resource: 'volume', operation: 'apply', mode: 'fail' }],
+    ['GET', faults, undefined],
+    ['DELETE', faults, undefined],
+  ] as const;
+
+  it.each(requests)('%s %s is for admins of the operator, and not there otherwise', async (method, path, body) => {
+    const { token } = await cloud.newClient('admin');
+    const member = await cloud.newToken(1, 'member');
+    expect((await cloud.request(method, path, body, { token: null })).status).toBe(401);
+    expect((await cloud.request(method, path, body, { token })).status).toBe(403);
+    expect((await cloud.request(method, path, body, { token: member })).status).toBe(403);
+    expect((await closed.request(method, path, body)).status).toBe(404);
+  });
+});

@@ -1,0 +1,178 @@
+/**
+ * Cron fields by the rules of APScheduler's CronTrigger: what they may say, their defaults, and which days and minutes
+ * they mean. Pure; in local time, of whatever zone (fire-times.ts).
+ *
+ * What CronTrigger refuses is refused. What it takes and then disregards (the step of `mon-fri/2`, the end of `lastly`)
+ * is refused, too: it would not run as it reads.
+ */
+import type { FieldError } from '../../errors/catalogue.ts';
+
+export const cronFieldNames = ['month', 'day', 'week', 'day_of_week', 'hour', 'minute'] as const;
+export type CronFieldName = (typeof cronFieldNames)[number];
+export type CronFields = Partial<Record<CronFieldName, string | null>>;
+
+/** The `option`th of a weekday in a month; 5 stands for the last one. Weekdays count from Monday, 0. */
+interface WeekdayPosition {
+  option: number;
+  weekday: number;
+}
+
+/** What fields say. Tables are indexed by the value itself. */
+export interface Cron {
+  months: boolean[];
+  days: boolean[];
+  lastDay: boolean;
+  weekdayPositions: WeekdayPosition[];
+  weeks: boolean[];
+  weekdays: boolean[];
+  /** Minutes of a day, ascending. */
+  minutesOfDay: number[];
+}
+
+const bounds: Record<CronFieldName, [min: number, max: number]> = {
+  month: [1, 12],
+  day: [1, 31],
+  week: [1, 53],
+  day_of_week: [0, 6],
+  hour: [0, 23],
+  minute: [0, 59],
+};
+/** Of a field that is finer than every given one; coarser ones are `*`. */
+const finer: Record<CronFieldName, string> = {
+  month: '1',
+  day: '1',
+  week: '*',
+  day_of_week: '*',
+  hour: '0',
+  minute: '0',
+};
+const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+const positions = ['1st', '2nd', '3rd', '4th', '5th', 'last'];
+
+class Fault extends Error {}
+
+/** Reads fields; what is wrong stands in `errors`, under the names of the fields. */
+export function parseCron(fields: CronFields): { cron: Cron } | { errors: FieldError[] } {
+  const isGiven = (name: CronFieldName) => typeof fields[name] === 'string';
+  const leastSignificant = cronFieldNames.findLastIndex(isGiven);
+  if (leastSignificant < 0) {
+    const message = `at least one of ${cronFieldNames.join(', ')} is required; without any it would run all the time`;
+    return { errors: [{ path: '', message }] };
+  }
+  const cron: Cron = {
+    months: [],
+    days: [],
+    lastDay: false,
+    weekdayPositions: [],
+    weeks: [],
+    weekdays: [],
+    minutesOfDay: [],
+  };
+  const hours: boolean[] = [];
+  const minutes: boolean[] = [];
+  const tables = { month: cron.months, day: cron.days, week: cron.weeks, day_of_week: cron.weekdays, hour: hours };
+  const errors: FieldError[] = [];
+  for (const [i, name] of cronFieldNames.entries()) {
+    const text = fields[name] ?? (i < leastSignificant ? '*' : finer[name]);
+    try {
+      for (const expression of text.trim().split(/ *, */)) {
+        readExpression(name, expression, name === 'minute' ? minutes : tables[name], cron);
+      }
+    } catch (fault) {
+      if (!(fault instanceof Fault)) throw fault;
+      errors.push({ path: name, message: fault.message });
+    }
+  }
+  if (errors.length > 0) return { errors };
+  for (let minute = 0; minute < 1440; minute++) {
+    if (hours[Math.floor(minute / 60)] && minutes[minute % 60]) cron.minutesOfDay.push(minute);
+  }
+  return { cron };
+}
+
+/** Adds to the table what one expression of a list says. @throws Fault */
+function readExpression(name: CronFieldName, expression: string, table: boolean[], cron: Cron): void {
+  const range = /^(?:(\*)|([0-9]+)(?:-([0-9]+))?)(?:\/([0-9]+))?$/.exec(expression);
+  if (range) {
+    const [, all, first, last, step] = range;
+    if (all) addRange(name, table, null, null, number(step));
+    else addRange(name, table, Number(first), number(last), number(step));
+    return;
+  }
+  if (name === 'day' && expression.toLowerCase() === 'last') {
+    cron.lastDay = true;
+    return;
+  }
+  const position = name === 'day' && /^(1st|2nd|3rd|4th|5th|last) +([a-z0-9_]+)$/i.exec(expression);
+  if (position) {
+    const option = positions.indexOf(position[1]!.toLowerCase());
+    cron.weekdayPositions.push({ option, weekday: named(weekdayNames, position[2]!, 'weekday') });
+    return;
+  }
+  const words = name === 'month' ? monthNames : name === 'day_of_week' ? weekdayNames : null;
+  const names = words && /^([a-z]+)(?:-([a-z]+))?$/i.exec(expression);
+  if (!names) throw new Fault(`${JSON.stringify(expression)} is not understood; ${examples(name)}`);
+  const what = name === 'month' ? 'month' : 'weekday';
+  const base = name === 'month' ? 1 : 0;
+  const first = named(words, names[1]!, what) + base;
+  addRange(name, table, first, names[2] === undefined ? null : named(words, names[2], what) + base, null);
+}
+
+function addRange(
+  name: CronFieldName,
+  table: boolean[],
+  first: number | null,
+  last: number | null,
+  step: number | null,
+): void {
+  const [min, max] = bounds[name];
+  if (step === 0) throw new Fault('the step must be more than 0');
+  if (step !== null && step > max - min)
+    throw new Fault(`the step ${step} is more than the range ${min} to ${max} has`);
+  const from = first ?? min;
+  // One value alone is a range of one; with a step it goes on to the end.
+  const to = last ?? (first !== null && step === null ? first : max);
+  if (last !== null && from > last) throw new Fault(`the range ${from}-${last} runs backwards`);
+  if (from < min) throw new Fault(`${from} is less than ${min}, the least that there is`);
+  if (to > max) throw new Fault(`${to} is more than ${max}, the most that there is`);
+  // As CronTrigger does it, a range that ends in 0 counts as one to the end here.
+  if (first !== null && step !== null && step > (last || max) - from) {
+    throw new Fault(`the step ${step} is more than the range ${from} to ${last || max} has`);
+  }
+  for (let value = from; value <= to; value += step ?? 1) table[value] = true;
+}
+
+function number(digits: string | undefined): number | null {
+  return digits === undefined ? null : Number(digits);
+}
+
+function named(names: string[], word: string, what: string): number {
+  const index = names.indexOf(word.toLowerCase());
+  if (index < 0) throw new Fault(`${JSON.stringify(word)} is no ${what}; there are ${names.join(', ')}`);
+  return index;
+}
+
+function examples(name: CronFieldName): string {
+  const [min, max] = bounds[name];
+  const more = {
+    month: ', names such as jan or jan-mar',
+    day: ', last, or weekdays such as 2nd mon or last fri',
+    day_of_week: ' (0 is Monday), names such as mon or mon-fri',
+    week: ' (ISO weeks)',
+    hour: '',
+    minute: '',
+  }[name];
+  return `write * or */2, numbers from ${min} to ${max} such as ${max - 3}, ${max - 3}-${max} or ${min}-${max}/2${more}, or several with commas`;
+}
+
+/** Whether a day is meant. `weekday` is of the day; `lastDay` of its month. */
+export function matchesDay(cron: Cron, day: number, weekday: number, lastDay: number): boolean {
+  if (!cron.weekdays[weekday]) return false;
+  if (cron.days[day] || (cron.lastDay && day === lastDay)) return true;
+  return cron.weekdayPositions.some(
+    (position) =>
+      position.weekday === weekday &&
+      (position.option === 5 ? day + 7 > lastDay : Math.floor((day - 1) / 7) === position.option),
+  );
+}

@@ -1,0 +1,333 @@
+/**
+ * Fire times against an independent statement of the rules: every quarter of an hour of ten years, as Intl shows it on
+ * the wall, is looked at, and those whose parts are all meant, and that the wall has not shown before, are the fire times.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import vectors from '../../../test/vectors/cron-fire-times.json' with { type: 'json' };
+import { parseTiming } from './fire-times.ts';
+import type { FireTimes, Timing } from './fire-times.ts';
+
+const utc = (date: Date) => date.toISOString().replace('.000', '');
+
+function fireTimes(timing: Timing, anchor = new Date('2026-01-01T00:00:00Z')): FireTimes {
+  const parsed = parseTiming(timing, anchor);
+  if ('errors' in parsed) throw new Error(JSON.stringify(parsed.errors));
+  return parsed;
+}
+
+function refused(timing: Timing): string[] {
+  const parsed = parseTiming(timing, new Date('2026-01-01T00:00:00Z'));
+  return 'errors' in parsed ? parsed.errors.map((error) => error.path) : [];
+}
+
+function runs(times: FireTimes, from: Date, count: number): string[] {
+  const found: string[] = [];
+  for (let at = times.next(from); at && found.length < count; at = times.next(at)) found.push(utc(at));
+  return found;
+}
+
+describe('the examples of fire times', () => {
+  it.each(vectors.map((vector) => [JSON.stringify(vector.schedule), vector] as const))('%s', (_name, vector) => {
+    const found = runs(fireTimes(vector.schedule as Timing), new Date(vector.from), vector.utc_one_of.length);
+    expect(found).toHaveLength(vector.utc_one_of.length);
+    for (const [i, oneOf] of vector.utc_one_of.entries()) expect(oneOf).toContain(found[i]);
+  });
+});
+
+/** What a clock on the wall of a zone shows at an instant, and whether it shows it for the first time. */
+interface Shown {
+  at: number;
+  month: number;
+  day: number;
+  lastDay: number;
+  weekday: number;
+  week: number;
+  hour: number;
+  minute: number;
+  first: boolean;
+}
+
+const quarter = 15 * 60_000;
+const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+
+/** Ten years of a zone's wall, a quarter of an hour apart. */
+function wall(timeZone: string, firstYear: number): Shown[] {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    dateStyle: 'full',
+    timeStyle: 'medium',
+  });
+  const seen = new Set<string>();
+  const weeks = new Map<string, number>();
+  const shown: Shown[] = [];
+  for (let at = Date.UTC(firstYear, 0, 1); at < Date.UTC(firstYear + 10, 0, 1); at += quarter) {
+    const text = format.format(at);
+    const [, name, monthName, day, year, hour, minute] =
+      /^(\w+), (\w+) (\d+), (\d+) at (\d+):(\d+):\d+$/.exec(text) ?? [];
+    const date = `${monthName} ${day} ${year}`;
+    const utcDate = new Date(`${date} UTC`);
+    if (!weeks.has(date)) weeks.set(date, weekOf(utcDate));
+    shown.push({
+      at,
+      month: utcDate.getUTCMonth() + 1,
+      day: Number(day),
+      lastDay: new Date(Date.UTC(Number(year), utcDate.getUTCMonth() + 1, 0)).getUTCDate(),
+      weekday: weekdayNames.indexOf(name!.slice(0, 3).toLowerCase()),
+      week: weeks.get(date)!,
+      hour: Number(hour),
+      minute: Number(minute),
+      first: !seen.has(text),
+    });
+    seen.add(text);
+  }
+  return shown;
+}
+
+/** Week 1 begins with the Monday on or before January 4: counts from the last such Monday, seven days at a time. */
+function weekOf(date: Date): number {
+  const day = 86_400_000;
+  const starts = [1, 0, -1].map((later) => {
+    const fourth = Date.UTC(date.getUTCFullYear() + later, 0, 4);
+    return fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * day;
+  });
+  let week = 0;
+  for (let monday = starts.find((start) => start <= date.getTime())!; monday <= date.getTime(); monday += 7 * day)
+    week += 1;
+  return week;
+}
+
+interface Field {
+  text: string;
+  holds(value: number, shown: Shown): boolean;
+}
+
+/** What a number field may say, and the values that it means, counted one by one. */
+const numbers = (min: number, max: number): fc.Arbitrary<Field> => {
+  const value = fc.integer({ min, max });
+  const range = fc.tuple(value, value).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
+  return fc.oneof(
+    fc.constant({ text: '*', holds: () => true }),
+    value.map((one) => ({ text: `${one}`, holds: (v: number) => v === one })),
+    range.map(([a, b]) => ({ text: `${a}-${b}`, holds: (v: number) => a <= v && v <= b })),
+    fc.integer({ min: 1, max: max - min }).map((step) => ({
+      text: `*/${step}`,
+      holds: (v: number) => (v - min) % step === 0,
+    })),
+    range
+      .filter(([a, b]) => a > 0 && a < b)
+      .chain(([a, b]) =>
+        fc.integer({ min: 1, max: b - a }).map((step) => ({
+          text: `${a}-${b}/${step}`,
+          holds: (v: number) => a <= v && v <= b && (v - a) % step === 0,
+        })),
+      ),
+  );
+};
+
+const weekdays = fc.oneof(
+  numbers(0, 6),
+  fc.nat(6).map((one) => ({ text: weekdayNames[one]!, holds: (v: number) => v === one })),
+  fc.constant({ text: 'Mon-fri', holds: (v: number) => v < 5 }),
+);
+const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const months = fc.oneof(
+  numbers(1, 12),
+  fc.nat(11).map((one) => ({ text: monthNames[one]!, holds: (v: number) => v === one + 1 })),
+);
+const days = fc.oneof(
+  numbers(1, 31),
+  fc.constant({ text: 'last', holds: (v: number, { lastDay }: Shown) => v === lastDay }),
+  fc.tuple(fc.nat(5), fc.nat(6)).map(([option, weekday]) => ({
+    text: `${['1st', '2nd', '3rd', '4th', '5th', 'last'][option]} ${weekdayNames[weekday]}`,
+    holds: (v: number, shown: Shown) =>
+      shown.weekday === weekday && (option === 5 ? v + 7 > shown.lastDay : v > option * 7 && v <= (option + 1) * 7),
+  })),
+);
+const quarters = fc.constantFrom(
+  { text: '*/15', holds: () => true },
+  { text: '30', holds: (v: number) => v === 30 },
+  { text: '0,45', holds: (v: number) => v === 0 || v === 45 },
+);
+const listOf = (one: fc.Arbitrary<Field>): fc.Arbitrary<Field> =>
+  fc.array(one, { minLength: 1, maxLength: 3 }).map((all) => ({
+    text: all.map((field) => field.text).join(', '),
+    holds: (v, shown) => all.some((field) => field.holds(v, shown)),
+  }));
+
+const schedule = fc.record({
+  month: fc.option(listOf(months), { freq: 2 }),
+  day: fc.option(listOf(days), { freq: 2 }),
+  week: fc.option(listOf(numbers(1, 53)), { freq: 1 }),
+  day_of_week: fc.option(listOf(weekdays), { freq: 2 }),
+  hour: fc.option(listOf(numbers(0, 23)), { freq: 2 }),
+  minute: fc.option(quarters, { freq: 2 }),
+});
+type Schedule = Record<'month' | 'day' | 'week' | 'day_of_week' | 'hour' | 'minute', Field | null>;
+
+function meant(given: Schedule, shown: Shown): boolean {
+  const finerGiven = { month: given.day ?? given.week ?? given.day_of_week ?? given.hour ?? given.minute };
+  const hourOrMinute = given.hour ?? given.minute;
+  const inMonth = given.month ? given.month.holds(shown.month, shown) : finerGiven.month !== null || shown.month === 1;
+  const onDay = given.day
+    ? given.day.holds(shown.day, shown)
+    : (given.week ?? given.day_of_week ?? hourOrMinute) !== null || shown.day === 1;
+  const inWeek = !given.week || given.week.holds(shown.week, shown);
+  const onWeekday = !given.day_of_week || given.day_of_week.holds(shown.weekday, shown);
+  const inHour = given.hour ? given.hour.holds(shown.hour, shown) : given.minute !== null || shown.hour === 0;
+  const inMinute = given.minute ? given.minute.holds(shown.minute, shown) : shown.minute === 0;
+  return shown.first && inMonth && onDay && inWeek && onWeekday && inHour && inMinute;
+}
+
+const zones: [string, number][] = [
+  ['UTC', 2020],
+  ['Europe/Dublin', 2020],
+  ['America/New_York', 2024],
+  ['Australia/Lord_Howe', 2020],
+  ['Africa/Casablanca', 2014],
+  ['Pacific/Apia', 2006],
+  ['Asia/Gaza', 2018],
+  ['America/St_Johns', 2004],
+  ['Antarctica/Troll', 2024],
+];
+
+describe('ten years of fire times are those that the wall shows, none twice and none missed', () => {
+  it.each(zones)(
+    '%s, from %i',
+    (timezone, firstYear) => {
+      const shown = wall(timezone, firstYear);
+      const text = (given: Schedule): Timing => ({
+        type: 'cron',
+        timezone,
+        ...Object.fromEntries(Object.entries(given).map(([name, field]) => [name, field && field.text])),
+      });
+      fc.assert(
+        fc.property(schedule, (given) => {
+          fc.pre(Object.values(given).some((field) => field !== null));
+          const expected = shown.filter((one) => meant(given, one)).map((one) => one.at);
+          const parsed = parseTiming(text(given), new Date(shown[0]!.at - 1000));
+          if ('errors' in parsed) {
+            expect(parsed.errors).toEqual([{ path: '', message: expect.stringContaining('never fires') }]);
+            expect(expected).toEqual([]);
+            return;
+          }
+          const found: number[] = [];
+          let at = parsed.next(new Date(shown[0]!.at - 1000));
+          for (; at && at.getTime() <= shown.at(-1)!.at; at = parsed.next(at)) found.push(at.getTime());
+          expect(found).toEqual(expected);
+        }),
+        { numRuns: 15 },
+      );
+    },
+    60_000,
+  );
+
+  it('asked at any instant, the answer is the next one, also between the two showings of one local time', () => {
+    const times = fireTimes({ type: 'cron', minute: '*/10', timezone: 'Australia/Lord_Howe' });
+    const from = Date.parse('2026-04-04T12:00:00Z');
+    const all = runs(times, new Date(from), 60).map((text) => Date.parse(text));
+    fc.assert(
+      fc.property(fc.integer({ min: from, max: all.at(-2)! }), (after) => {
+        expect(times.next(new Date(after))!.getTime()).toBe(all.find((at) => at > after));
+      }),
+    );
+    expect(new Set(all).size).toBe(all.length);
+  });
+});
+
+describe('intervals', () => {
+  it('are measured from creation, in elapsed time, whatever clocks on the wall do', () => {
+    const anchor = new Date('2026-03-28T12:34:00Z');
+    const times = fireTimes({ type: 'interval', days: 1, hours: 2 }, anchor);
+    expect(runs(times, new Date('2026-03-28T12:34:00Z'), 2)).toEqual(['2026-03-29T14:34:00Z', '2026-03-30T16:34:00Z']);
+    expect(runs(times, new Date('2020-01-01T00:00:00Z'), 1)).toEqual(['2026-03-29T14:34:00Z']);
+    expect(runs(times, new Date('2026-03-29T14:34:00Z'), 1)).toEqual(['2026-03-30T16:34:00Z']);
+  });
+
+  it('never fire twice and never miss', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 0, max: 10 ** 12 }), (minutes, later) => {
+        const anchor = new Date('2026-01-01T00:00:00Z');
+        const times = fireTimes({ type: 'interval', minutes }, anchor);
+        const next = times.next(new Date(anchor.getTime() + later))!.getTime() - anchor.getTime();
+        expect(next % (minutes * 60_000)).toBe(0);
+        expect(next).toBeGreaterThan(later);
+        expect(next - minutes * 60_000).toBeLessThanOrEqual(later);
+      }),
+    );
+  });
+});
+
+describe('what is refused', () => {
+  it.each<[Timing, string[]]>([
+    [{ type: 'cron' }, ['']],
+    [{ type: 'cron', timezone: 'UTC' }, ['']],
+    [{ type: 'cron', day: '31', month: '2' }, ['']],
+    [{ type: 'cron', day: '31', month: '4,6,9,11' }, ['']],
+    [{ type: 'cron', day: '1', week: '18' }, []],
+    [{ type: 'cron', month: '6', week: '53' }, ['']],
+    // Clocks never show this time: it is the one that they skip.
+    [{ type: 'cron', month: '3', day: 'last sun', hour: '2', minute: '30', timezone: 'Europe/Berlin' }, ['']],
+    [
+      { type: 'cron', hour: '24', minute: '60', month: '0', day: '32', week: '54', day_of_week: '7' },
+      ['month', 'day', 'week', 'day_of_week', 'hour', 'minute'],
+    ],
+    [{ type: 'cron', minute: '*/60' }, ['minute']],
+    [{ type: 'cron', minute: '*/0' }, ['minute']],
+    [{ type: 'cron', minute: '5-5/1' }, ['minute']],
+    [{ type: 'cron', minute: '30-10' }, ['minute']],
+    [{ type: 'cron', minute: '' }, ['minute']],
+    [{ type: 'cron', minute: '1,,2' }, ['minute']],
+    [{ type: 'cron', minute: 'last' }, ['minute']],
+    [{ type: 'cron', minute: '١' }, ['minute']],
+    [{ type: 'cron', day_of_week: 'fri-mon' }, ['day_of_week']],
+    [{ type: 'cron', day_of_week: 'mon-fri/2' }, ['day_of_week']],
+    [{ type: 'cron', day_of_week: 'monday' }, ['day_of_week']],
+    [{ type: 'cron', day_of_week: 'last' }, ['day_of_week']],
+    [{ type: 'cron', day: '6th mon' }, ['day']],
+    [{ type: 'cron', day: '2nd 0' }, ['day']],
+    [{ type: 'cron', day: 'mon' }, ['day']],
+    [{ type: 'cron', hour: '3', timezone: 'Mars/Olympus' }, ['timezone']],
+    [{ type: 'cron', hour: '3', timezone: 'PST' }, ['timezone']],
+    [{ type: 'cron', hour: '3', timezone: '+01:00' }, ['timezone']],
+    [{ type: 'cron', hour: '3', timezone: 'europe/berlin' }, ['timezone']],
+    [{ type: 'cron', hour: '3', timezone: '' }, ['timezone']],
+    [{ type: 'cron', hour: '25', timezone: 'Nowhere' }, ['hour', 'timezone']],
+    [{ type: 'interval' }, ['']],
+    [{ type: 'interval', days: 0, hours: 0 }, ['']],
+  ])('%j', (timing, paths) => {
+    expect(refused(timing)).toEqual(paths);
+  });
+
+  it('nothing else: whatever stands in the fields, there is an answer', () => {
+    const piece = fc.constantFrom(
+      '*',
+      '/',
+      '-',
+      ',',
+      ' ',
+      '1',
+      '0',
+      '31',
+      'mon',
+      'jan',
+      'last',
+      '2nd',
+      'x',
+      '\n',
+      '9'.repeat(400),
+    );
+    const text = fc.option(fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join('')));
+    fc.assert(
+      fc.property(
+        fc.record({ month: text, day: text, week: text, day_of_week: text, hour: text, minute: text }),
+        (given) => {
+          const parsed = parseTiming({ type: 'cron', ...given }, new Date('2026-01-01T00:00:00Z'));
+          if (!('errors' in parsed)) expect(parsed.next(new Date('2026-01-01T00:00:00Z'))).toBeInstanceOf(Date);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,273 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { crashEverywhere } from '../../../../test/crash-harness.ts';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { silentLogger } from '../../../platform/log.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+import type { Reconciler } from '../../../tasks/reconcile.ts';
+import type { Failure } from './failure.ts';
+import { createLifecyclePolicyDuties, createLifecyclePolicyRunReconciler } from './reconcile.ts';
+
+const cloud = useCloudyard({ driver: null });
+const policies = '/cloud/v1/lifecycle_policy/1/1';
+const nothing = {};
+
+beforeAll(async () => {
+  await cloud.db.$client.query('create table told (run_id uuid)');
+  await cloud.patch('/cloudyard/v1/clients/1/quotas', {
+    region_id: 1,
+    volume_count_limit: 100_000,
+    volume_size_limit: 100_000,
+  });
+});
+
+const depsOn = (db: Db) => ({
+  ...cloud.services,
+  db,
+  log: silentLogger,
+  // In the transaction, as a notification is.
+  notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into told values ($1)', [data['run_id']]),
+  regionIds: [1],
+  lookSeconds: 1,
+});
+
+/** One of the periodic duties as a reconciler, so that it can be struck anywhere: 0 starts, 1 settles and ends, 2 expires. */
+function duty(db: Db, which: 0 | 1 | 2): Reconciler {
+  const { work } = createLifecyclePolicyDuties(depsOn(db))[which]!;
+  return {
+    resource: 'duty',
+    async reconcile() {
+      await work();
+      return { kind: 'done' };
+    },
+    recordFailure: async () => undefined,
+    unconverged: async () => [],
+    findDrift: async () => [],
+  };
+}
+
+const sql = async (text: string, ...values: unknown[]) => (await cloud.db.$client.query(text, values)).rows;
+
+/** A volume as if a host had made it. */
+async function newVolume(): Promise<string> {
+  const { body } = await cloud.post('/cloud/v1/volumes/1/1', { name: 'data', size: 1, source: 'new-volume' });
+  const [task] = await sql(
+    `update tasks set state = 'FINISHED' where id = $1 returning resource_id as id`,
+    body.tasks[0],
+  );
+  await sql(
+    `update volumes set status = 'available', observed_size = size, observed_generation = generation where id = $1`,
+    task.id,
+  );
+  return task.id;
+}
+
+const schedule = { type: 'interval', hours: 1, max_quantity: 1, retention_time: { hours: 3 } };
+
+/** A policy of a volume, whose schedule is due; the id of the schedule. Those of earlier rounds rest. */
+async function duePolicy(): Promise<string> {
+  await sql('update lifecycle_policy_schedules set next_run_at = null');
+  const body = { action: 'volume_snapshot', name: 'policy', schedules: [schedule], volume_ids: [await newVolume()] };
+  const policy = (await cloud.post(policies, body)).body;
+  cloud.clock.advance(3600);
+  return policy.schedules[0].id;
+}
+
+/** The same, whose run has begun; the id of the run's row of the volume. */
+async function begunRun(): Promise<string> {
+  const scheduleId = await duePolicy();
+  await createLifecyclePolicyDuties(depsOn(cloud.db))[0]!.work();
+  const [row] = await sql(
+    `select rv.id from lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
+     where r.schedule_id = $1 and rv.state = 'pending'`,
+    scheduleId,
+  );
+  return row.id;
+}
+
+async function requested(): Promise<string> {
+  const id = await begunRun();
+  await createLifecyclePolicyRunReconciler(depsOn(cloud.db)).reconcile(id, new AbortController().signal, () => {});
+  return id;
+}
+
+/** The host has done what it was asked, well or not. */
+async function observed(id: string, status: 'available' | 'error'): Promise<void> {
+  await sql(
+    `update snapshots set status = $2, observed_generation = generation
+     where id = (select snapshot_id from lifecycle_policy_run_volumes where id = $1)`,
+    id,
+    status,
+  );
+  await sql(
+    `update tasks set state = $2, error = 'The disk is broken.' where resource_id in (
+       select snapshot_id::text from lifecycle_policy_run_volumes where id = $1)`,
+    id,
+    status === 'error' ? 'ERROR' : 'FINISHED',
+  );
+}
+
+/** A second run of a schedule whose first snapshot is good; the id of its row. */
+async function secondRun(): Promise<string> {
+  const first = await requested();
+  await observed(first, 'available');
+  const [settle] = [createLifecyclePolicyDuties(depsOn(cloud.db))[1]!.work];
+  await settle();
+  cloud.clock.advance(3600);
+  await createLifecyclePolicyDuties(depsOn(cloud.db))[0]!.work();
+  const [row] = await sql(
+    `select rv.id from lifecycle_policy_run_volumes rv
+     where volume_id = (select volume_id from lifecycle_policy_run_volumes where id = $1) and state = 'pending'`,
+    first,
+  );
+  await createLifecyclePolicyRunReconciler(depsOn(cloud.db)).reconcile(row.id, new AbortController().signal, () => {});
+  return row.id;
+}
+
+/** All that is written down of the runs of a volume's schedule, oldest first. */
+async function world(id: string, by: 'schedule' | 'volume') {
+  // What was settled by somebody who died before he ended the run.
+  await createLifecyclePolicyDuties(depsOn(cloud.db))[3]!.work();
+  const rows = await sql(
+    `select rv.state, r.done_at is not null as done, s.status as snapshot, rv.message,
+            jsonb_array_length(rv.expired)::int as expired, rv.expire_at is not null as expires,
+            (select count(*)::int from snapshots n where n.schedule_id = r.schedule_id and n.scheduled_at = r.scheduled_at) as made,
+            (select count(*)::int from graphile_worker.jobs j where j.key = 'lifecycle_policy_run:' || rv.id) as jobs
+     from lifecycle_policy_runs r join lifecycle_policy_run_volumes rv on rv.run_id = r.id
+       left join snapshots s on s.id = rv.snapshot_id
+     where r.schedule_id = ${by === 'schedule' ? '$1' : '(select r.schedule_id from lifecycle_policy_runs r join lifecycle_policy_run_volumes v on v.run_id = r.id where v.id = $1)'}
+     order by r.scheduled_at`,
+    id,
+  );
+  return rows;
+}
+
+const pending = {
+  state: 'pending',
+  done: false,
+  snapshot: null,
+  message: null,
+  expired: 0,
+  expires: false,
+  made: 0,
+  jobs: 1,
+};
+const running = { ...pending, state: 'running', snapshot: 'creating', made: 1 };
+const made = { ...running, state: 'made', done: true, snapshot: 'available', expires: true };
+
+async function everywhere(
+  arrange: () => Promise<string>,
+  reconciler: (db: Db) => Reconciler,
+  check: (id: string) => Promise<void>,
+): Promise<void> {
+  const { db, services } = cloud;
+  const figures = await crashEverywhere({ db, tasks: services.tasks, driver: nothing, reconciler, arrange, check });
+  expect(figures.injected).toBeGreaterThan(10);
+}
+
+describe('wherever the scheduler fails or dies, and however often', () => {
+  it(
+    'what is due begins once',
+    () =>
+      everywhere(
+        duePolicy,
+        (db) => duty(db, 0),
+        // The dead still hold their locks for a moment, and what is locked waits for the next look.
+        async (id) => {
+          const look = async () => (
+            await createLifecyclePolicyDuties(depsOn(cloud.db))[0]!.work(), world(id, 'schedule')
+          );
+          await expect.poll(look, { timeout: 5000 }).toEqual([pending]);
+        },
+      ),
+    120_000,
+  );
+
+  it(
+    'a volume of a run has one snapshot',
+    () =>
+      everywhere(
+        begunRun,
+        (db) => createLifecyclePolicyRunReconciler(depsOn(db)),
+        async (id) => expect(await world(id, 'volume')).toEqual([running]),
+      ),
+    120_000,
+  );
+
+  it(
+    'a snapshot that is good lets the older one go, and is kept itself',
+    () =>
+      everywhere(
+        async () => {
+          const id = await secondRun();
+          await observed(id, 'available');
+          return id;
+        },
+        (db) => duty(db, 1),
+        async (id) =>
+          expect(await world(id, 'volume')).toEqual([
+            { ...made, snapshot: 'deleting' },
+            { ...made, expired: 1 },
+          ]),
+      ),
+    120_000,
+  );
+
+  it(
+    'a snapshot that failed goes, and the older good one stays',
+    () =>
+      everywhere(
+        async () => {
+          const id = await secondRun();
+          await observed(id, 'error');
+          return id;
+        },
+        (db) => duty(db, 1),
+        async (id) =>
+          expect(await world(id, 'volume')).toEqual([
+            made,
+            { ...running, state: 'failed', done: true, snapshot: 'deleting', message: 'The disk is broken.' },
+          ]),
+      ),
+    120_000,
+  );
+
+  it('a run that failed ends once, and its client is told once', () => {
+    const failed = { ...running, state: 'failed', done: true, snapshot: 'deleting', message: 'The disk is broken.' };
+    return everywhere(
+      async () => {
+        const id = await requested();
+        await observed(id, 'error');
+        return id;
+      },
+      (db) => duty(db, 1),
+      async (id) => {
+        expect(await world(id, 'volume')).toEqual([failed]);
+        const [told] = await sql(
+          `select s.failing, (select count(*)::int from told where told.run_id = r.id) as messages
+           from lifecycle_policy_schedules s join lifecycle_policy_runs r on r.schedule_id = s.id
+             join lifecycle_policy_run_volumes rv on rv.run_id = r.id
+           where rv.id = $1`,
+          id,
+        );
+        expect(told).toEqual({ failing: true, messages: 1 });
+      },
+    );
+  }, 120_000);
+
+  it(
+    'age never takes the last good one',
+    () =>
+      everywhere(
+        async () => {
+          const id = await requested();
+          await observed(id, 'available');
+          await createLifecyclePolicyDuties(depsOn(cloud.db))[1]!.work();
+          cloud.clock.advance(5 * 3600);
+          return id;
+        },
+        (db) => duty(db, 2),
+        async (id) => expect(await world(id, 'volume')).toEqual([{ ...made, expires: false }]),
+      ),
+    120_000,
+  );
+});

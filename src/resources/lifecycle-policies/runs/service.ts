@@ -1,0 +1,65 @@
+/** What was recorded of the runs of policies. */
+import type { Scope } from '../../../authz/actor.ts';
+import { withZone } from '../../../platform/clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Db } from '../../../platform/db.ts';
+import type { ListRuns, Run, RunCollection } from '../schema.ts';
+import type { LifecyclePolicies } from '../service.ts';
+import * as store from './store.ts';
+import type { RunRow, RunVolumeRow } from './store.ts';
+
+export type LifecyclePolicyRuns = ReturnType<typeof createLifecyclePolicyRuns>;
+
+export interface LifecyclePolicyRunsDeps {
+  db: Db;
+  clock: Clock;
+  policies: Pick<LifecyclePolicies, 'get'>;
+}
+
+export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePolicyRunsDeps) {
+  return {
+    /** When something is due next in these regions; null: nothing is. */
+    nextEvent: (regionIds: number[]) => store.nextEvent(db, regionIds),
+
+    /** Seconds that the most overdue schedule of these regions has been waiting. */
+    async lateness(regionIds: number[]): Promise<number> {
+      const next = await store.nextRun(db, regionIds);
+      return next ? Math.max(0, (clock.now().getTime() - next.getTime()) / 1000) : 0;
+    },
+
+    /** How much is due in these regions and not done. */
+    countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
+
+    /** Newest first. */
+    async list(scope: Scope, policyId: number, filter: ListRuns): Promise<RunCollection> {
+      await policies.get(scope, { id: policyId });
+      const { count, rows } = await store.list(db, policyId, filter);
+      const volumes = await store.volumesOfRuns(
+        db,
+        rows.map((run) => run.id),
+      );
+      const byRun = Map.groupBy(volumes, (volume) => volume.runId);
+      return { count, results: rows.map((run) => present(run, byRun.get(run.id) ?? [])) };
+    },
+  };
+}
+
+function present(run: RunRow, volumes: RunVolumeRow[]): Run {
+  const inState = (...states: RunVolumeRow['state'][]) => volumes.filter(({ state }) => states.includes(state));
+  return {
+    id: run.id,
+    schedule_id: run.scheduleId,
+    due_at: withZone(run.scheduledAt),
+    started_at: withZone(run.startedAt),
+    done_at: withZone(run.doneAt),
+    snapshots: inState('made').map(({ volumeId, snapshotId }) => ({ volume_id: volumeId, snapshot_id: snapshotId! })),
+    expired: volumes.flatMap(({ volumeId, expired }) =>
+      expired.map((id) => ({ volume_id: volumeId, snapshot_id: id })),
+    ),
+    failed: inState('failed').map(({ volumeId, message }) => ({ volume_id: volumeId, message: message ?? '' })),
+    pending: inState('pending', 'running').map(({ volumeId, snapshotId }) => ({
+      volume_id: volumeId,
+      snapshot_id: snapshotId,
+    })),
+  };
+}

@@ -1,0 +1,338 @@
+/**
+ * The rules of lifecycle policies. They live in rows alone: a change is done with its transaction. When their schedules
+ * run stands in `next_run_at`, which is null while a policy is paused; runs/ does the rest.
+ */
+import { randomUUID } from 'node:crypto';
+import type { RequestContext, Scope } from '../../authz/actor.ts';
+import { invalidInput, notFound } from '../../errors/catalogue.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { withZone } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { Quota } from '../../quota/quota.ts';
+import type { Price } from '../pricing/schema.ts';
+import type { Pricing } from '../pricing/service.ts';
+import { scheduleExpiry } from './runs/store.ts';
+import {
+  checkSchedule,
+  checkSchedules,
+  localTime,
+  mostKept,
+  presentSchedule,
+  sameSchedule,
+  timesOf,
+} from './schedules.ts';
+import type { CheckedSchedule } from './schedules.ts';
+import { maxSchedules } from './schema.ts';
+import type {
+  CreateLifecyclePolicy,
+  CreateSchedule,
+  LifecyclePolicy,
+  LifecyclePolicyCollection,
+  LifecyclePolicyPrice,
+  LifecyclePolicyUsage,
+  ListLifecyclePolicies,
+  PreviewSchedule,
+  PriceLifecyclePolicy,
+  SchedulePreview,
+  UpdateLifecyclePolicy,
+} from './schema.ts';
+import * as store from './store.ts';
+import type { PolicyRow, VolumeOfPolicy } from './store.ts';
+
+export interface LifecyclePoliciesDeps {
+  db: Db;
+  clock: Clock;
+  quota: Quota;
+  idempotency: Idempotency;
+  pricing: Pick<Pricing, 'snapshotOf'>;
+}
+
+export type LifecyclePolicies = ReturnType<typeof createLifecyclePolicies>;
+
+/** What is asked of a change: to which policy, and whether its answer shows the volumes. */
+export interface Asked {
+  id: number;
+  needVolumes?: boolean;
+}
+
+export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
+  const { db, clock, quota, idempotency, pricing } = deps;
+
+  const present = async (on: Db | Tx, policies: PolicyRow[], needVolumes = false): Promise<LifecyclePolicy[]> => {
+    const ids = policies.map(({ id }) => id);
+    const schedules = Map.groupBy(await store.schedulesOf(on, ids), ({ policyId }) => policyId);
+    const volumes = needVolumes ? Map.groupBy(await store.volumesOf(on, ids), ({ policyId }) => policyId) : null;
+    return policies.map((policy) => ({
+      action: policy.action,
+      id: policy.id,
+      name: policy.name,
+      project_id: policy.projectId,
+      region_id: policy.regionId,
+      schedules: (schedules.get(policy.id) ?? []).map(presentSchedule),
+      status: policy.status,
+      user_id: policy.userId,
+      ...(volumes && {
+        volumes: (volumes.get(policy.id) ?? []).map(({ id, name }) => ({ volume_id: id, volume_name: name })),
+      }),
+    }));
+  };
+
+  /** A change of one policy, locked for it; answers the policy. */
+  const change = (
+    context: RequestContext,
+    scope: Scope,
+    { id, needVolumes }: Asked,
+    work: (tx: Tx, policy: PolicyRow) => Promise<void>,
+  ): Promise<LifecyclePolicy> =>
+    idempotency.mutate(db, context, async (tx) => {
+      const policy = await store.lock(tx, id, scope);
+      if (!policy) throw notFound('lifecycle policy', id);
+      await work(tx, policy);
+      return (await present(tx, [(await store.find(tx, scope, id))!], needVolumes))[0]!;
+    });
+
+  const insertSchedules = async (
+    tx: Tx,
+    context: RequestContext,
+    policy: PolicyRow,
+    schedules: CheckedSchedule[],
+    at: { now: Date; position: number },
+  ): Promise<void> => {
+    await store.insertSchedules(
+      tx,
+      schedules.map(({ given, times, retentionSeconds }, i) => ({
+        id: randomUUID(),
+        policyId: policy.id,
+        regionId: policy.regionId,
+        position: at.position + i,
+        given,
+        retentionSeconds,
+        userId: context.actor.tokenId,
+        createdAt: at.now,
+        nextRunAt: policy.status === 'active' ? times.next(at.now) : null,
+      })),
+    );
+    await quota.reserve(tx, policy, { snapshot_schedule_count: schedules.length });
+  };
+
+  /** Sets when its schedules run next, and when its snapshots expire: later than now, or never while it is paused. */
+  const setTimes = async (tx: Tx, { id, status }: Pick<PolicyRow, 'id' | 'status'>): Promise<void> => {
+    const now = clock.now();
+    const schedules = await store.schedulesOf(tx, [id]);
+    const next = (schedule: store.ScheduleRow) => (status === 'active' ? timesOf(schedule).next(now) : null);
+    await store.setNextRuns(
+      tx,
+      schedules.map((schedule) => ({ id: schedule.id, nextRunAt: next(schedule) })),
+    );
+    await scheduleExpiry(tx, id);
+  };
+
+  const usage = async (scope: Scope, schedules: CreateSchedule[], volumeIds: string[]) => {
+    const now = wholeSecond(clock.now());
+    const perVolume = checkSchedules(schedules, now)
+      .map((schedule) => mostKept(schedule, now))
+      .reduce((sum, kept) => sum + kept, 0);
+    const ids = unique(volumeIds);
+    const volumes = await store.readVolumes(db, scope, ids);
+    requireVolumes(volumeIds, volumes);
+    const gib = volumes.reduce((sum, { size }) => sum + size, 0) * perVolume;
+    return { perVolume, count: volumes.length * perVolume, gib, volumes };
+  };
+
+  return {
+    async create(
+      context: RequestContext,
+      scope: Scope,
+      body: CreateLifecyclePolicy,
+      needVolumes = false,
+    ): Promise<LifecyclePolicy> {
+      const now = wholeSecond(clock.now());
+      const schedules = checkSchedules(body.schedules ?? [], now);
+      const volumeIds = body.volume_ids ?? [];
+      return idempotency.mutate(db, context, async (tx) => {
+        requireVolumes(volumeIds, await store.holdVolumes(tx, scope, unique(volumeIds)));
+        const { name, action, status = 'active' } = body;
+        const { clientId, projectId, regionId } = scope;
+        const placed = { clientId, projectId, regionId, userId: context.actor.tokenId, createdAt: now };
+        const policy = await store.insert(tx, { ...placed, name, action, status });
+        await store.addVolumes(
+          tx,
+          unique(volumeIds).map((volumeId) => ({ policyId: policy.id, volumeId })),
+        );
+        await insertSchedules(tx, context, policy, schedules, { now, position: 0 });
+        return (await present(tx, [policy], needVolumes))[0]!;
+      });
+    },
+
+    async list(scope: Scope, query: ListLifecyclePolicies): Promise<LifecyclePolicyCollection> {
+      const { count, rows } = await store.list(db, scope, query);
+      return { count, results: await present(db, rows, query.need_volumes) };
+    },
+
+    async get(scope: Scope, { id, needVolumes }: Asked): Promise<LifecyclePolicy> {
+      const policy = await store.find(db, scope, id);
+      if (!policy) throw notFound('lifecycle policy', id);
+      return (await present(db, [policy], needVolumes))[0]!;
+    },
+
+    update: (context: RequestContext, scope: Scope, asked: Asked, body: UpdateLifecyclePolicy) =>
+      change(context, scope, asked, async (tx, policy) => {
+        const { name = policy.name, status = policy.status } = body;
+        if (name === policy.name && status === policy.status) return;
+        await store.update(tx, policy.id, { name, status });
+        if (status !== policy.status) await setTimes(tx, { id: policy.id, status });
+      }),
+
+    /** Its snapshots stay, and those that are being made are made. */
+    async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
+      await idempotency.mutate(db, context, async (tx) => {
+        const policy = await store.lock(tx, id, scope);
+        if (!policy) throw notFound('lifecycle policy', id);
+        const schedules = await store.schedulesOf(tx, [id]);
+        await store.remove(tx, policy);
+        await quota.release(tx, policy, { snapshot_schedule_count: schedules.length });
+      });
+    },
+
+    /** One that is there already is not added again: whoever lost the answer may ask again. */
+    addSchedules: (context: RequestContext, scope: Scope, asked: Asked, given: CreateSchedule[]) =>
+      change(context, scope, asked, async (tx, policy) => {
+        const now = wholeSecond(clock.now());
+        const checked = checkSchedules(given, now);
+        const before = await store.schedulesOf(tx, [policy.id]);
+        const fresh = checked.filter((one) => !before.some((schedule) => sameSchedule(schedule.given, one.given)));
+        if (before.length + fresh.length > maxSchedules) {
+          const message = `a policy has at most ${maxSchedules} schedules; this one has ${before.length}`;
+          throw invalidInput([{ path: 'schedules', message }]);
+        }
+        await insertSchedules(tx, context, policy, fresh, { now, position: (before.at(-1)?.position ?? -1) + 1 });
+      }),
+
+    removeSchedules: (context: RequestContext, scope: Scope, asked: Asked, ids: string[]) =>
+      change(context, scope, asked, async (tx, policy) => {
+        const removed = await store.removeSchedules(tx, policy.id, ids);
+        if (removed === 0) return;
+        await scheduleExpiry(tx, policy.id);
+        await quota.release(tx, policy, { snapshot_schedule_count: removed });
+      }),
+
+    addVolumes: (context: RequestContext, scope: Scope, asked: Asked, volumeIds: string[]) =>
+      change(context, scope, asked, async (tx, policy) => {
+        const ids = unique(volumeIds);
+        requireVolumes(volumeIds, await store.holdVolumes(tx, scope, ids));
+        await store.addVolumes(
+          tx,
+          ids.map((volumeId) => ({ policyId: policy.id, volumeId })),
+        );
+        await scheduleExpiry(tx, policy.id);
+      }),
+
+    removeVolumes: (context: RequestContext, scope: Scope, asked: Asked, volumeIds: string[]) =>
+      change(context, scope, asked, async (tx, policy) => {
+        await store.removeVolumes(tx, policy.id, unique(volumeIds));
+        await scheduleExpiry(tx, policy.id);
+      }),
+
+    /** Puts a volume that is being made under policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
+    async joinNewVolume(tx: Tx, scope: Scope, volumeId: string, policyIds: number[]): Promise<void> {
+      const known = await store.holdPolicies(tx, scope, policyIds);
+      const errors = policyIds.flatMap((id, i) =>
+        known.has(id) ? [] : [{ path: `lifecycle_policy_ids.${i}`, message: `lifecycle policy ${id} was not found` }],
+      );
+      if (errors.length > 0) throw invalidInput(errors);
+      await store.addVolumes(
+        tx,
+        policyIds.map((policyId) => ({ policyId, volumeId })),
+      );
+    },
+
+    /** Sets all times anew, after the clock was set back. */
+    async setAllTimes(): Promise<void> {
+      for (const id of await store.allIds(db)) {
+        await transaction(db, async (tx) => {
+          const policy = await store.lock(tx, id);
+          if (policy) await setTimes(tx, policy);
+        });
+      }
+    },
+
+    /** The next instants of a schedule, as if it were made at `from`. */
+    preview(body: PreviewSchedule): SchedulePreview {
+      const { schedule, from, count = 10 } = body;
+      const after = from === undefined ? clock.now() : new Date(from);
+      if (!(after.getTime() >= 0) || after.getUTCFullYear() > 9999) {
+        throw invalidInput([{ path: 'from', message: 'must be an instant from 1970 to 9999' }]);
+      }
+      const checked = checkSchedule(schedule, wholeSecond(after), 'schedule');
+      if ('errors' in checked) throw invalidInput(checked.errors);
+      const runs: SchedulePreview['runs'] = [];
+      for (let at = checked.times.next(after); at && runs.length < count; at = checked.times.next(at)) {
+        runs.push({ utc: withZone(at), local: localTime(at, checked.times) });
+      }
+      return { runs };
+    },
+
+    /** What the policy will need at most, if it is made so. */
+    async estimate(scope: Scope, clientId: number, body: CreateLifecyclePolicy): Promise<LifecyclePolicyUsage> {
+      const { perVolume, count, gib } = await usage(scope, body.schedules ?? [], body.volume_ids ?? []);
+      return {
+        max_cost: pricing.snapshotOf(scope, clientId, gib),
+        max_volume_snapshot_count_usage: count,
+        max_volume_snapshot_sequence_length: perVolume,
+        max_volume_snapshot_size_usage: gib,
+      };
+    },
+
+    async priceV1(scope: Scope, clientId: number, body: CreateLifecyclePolicy): Promise<Price> {
+      const { gib } = await usage(scope, body.schedules ?? [], body.volume_ids ?? []);
+      return pricing.snapshotOf(scope, clientId, gib);
+    },
+
+    /** The most that the policy's snapshots will cost, by volume in the order given. */
+    async price(scope: Scope, clientId: number, body: PriceLifecyclePolicy): Promise<LifecyclePolicyPrice> {
+      const { perVolume, gib, volumes } = await usage(scope, body.schedules ?? [], body.volume_ids);
+      const whole = pricing.snapshotOf(scope, clientId, gib);
+      const parts = unique(body.volume_ids).map((id) => {
+        const { size, typeName } = volumes.find((volume) => volume.id === id)!;
+        return { type: typeName, price: pricing.snapshotOf(scope, clientId, size * perVolume) };
+      });
+      const by = (period: 'price_per_hour' | 'price_per_month') => ({
+        volumes: parts.map(({ type, price }) => {
+          const amount = price[period];
+          return amount === null ? null : { type, price: amount, discount: price.discount_percent };
+        }),
+      });
+      return {
+        currency_code: whole.currency_code,
+        discount: whole.discount_percent,
+        per_hour: by('price_per_hour'),
+        per_month: by('price_per_month'),
+        price_status: whole.price_status,
+        price_without_discount_per_month: whole.price_without_discount_per_month,
+        tax_percent: whole.tax_percent,
+        total_price_per_hour: whole.price_per_hour,
+        total_price_per_month: whole.price_per_month,
+      };
+    },
+  };
+}
+
+/** Intervals are measured from it and shown in whole seconds. */
+function wholeSecond(instant: Date): Date {
+  return new Date(Math.floor(instant.getTime() / 1000) * 1000);
+}
+
+function unique(ids: string[]): string[] {
+  return [...new Set(ids.map((id) => id.toLowerCase()))];
+}
+
+/** @throws ClientError 400 that names every volume that is not there, or not this project's */
+function requireVolumes(asked: string[], found: VolumeOfPolicy[]): void {
+  const known = new Set(found.map(({ id }) => id));
+  const errors = asked.flatMap((id, i) =>
+    known.has(id.toLowerCase()) ? [] : [{ path: `volume_ids.${i}`, message: `volume ${id} was not found` }],
+  );
+  if (errors.length > 0) throw invalidInput(errors);
+}

@@ -1,0 +1,254 @@
+/**
+ * The rules of snapshots. Every change is one transaction: rows, quota, and the task with its job.
+ *
+ * A volume and its snapshots lock together, because all of them lie in each other's way; only, snapshots of one volume
+ * may be made and deleted beside each other. Whoever changes one of them holds the volume's row.
+ */
+import { randomUUID } from 'node:crypto';
+import type { RequestContext, Scope } from '../../authz/actor.ts';
+import { ClientError, invalidInput, notFound, resourceLocked } from '../../errors/catalogue.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { withZone } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { Quota } from '../../quota/quota.ts';
+import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
+import type { Tags, UpdateTags } from '../../tags/tags.ts';
+import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
+import * as store from './store.ts';
+import type { SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+
+export interface SnapshotsDeps {
+  db: Db;
+  clock: Clock;
+  tasks: Tasks;
+  quota: Quota;
+  idempotency: Idempotency;
+}
+
+export type Snapshots = ReturnType<typeof createSnapshots>;
+type TaskIds = { tasks: string[] };
+
+/** A run of a policy's schedule, for one volume. Schedule, volume and instant name the snapshot that it makes. */
+export interface SnapshotRun {
+  volumeId: string;
+  lifecyclePolicyId: number;
+  scheduleId: string;
+  scheduledAt: Date;
+  /** Longer than the pattern of names allows, if the schedule's template makes it so. */
+  name: string;
+  tags: Tags;
+}
+
+export function createSnapshots(deps: SnapshotsDeps) {
+  const { db, clock, tasks, quota, idempotency } = deps;
+
+  /** The snapshot, locked with its volume for this transaction, and both free of tasks. @throws ClientError 404, 409 */
+  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<SnapshotRow> => {
+    const found = await store.lockWithVolume(tx, id, scope);
+    if (!found) throw notFound('snapshot', id);
+    const taskId = (await tasks.lockedBy(tx, found.snapshot.id)) ?? (await tasks.lockedBy(tx, found.volume.id));
+    if (taskId) throw resourceLocked('snapshot', id, taskId);
+    return found.snapshot;
+  };
+
+  /** Asks the host for a snapshot of a volume that the transaction has locked. Counts it last. */
+  const insert = async (
+    tx: Tx,
+    context: RequestContext,
+    volume: VolumeRow,
+    given: Pick<SnapshotRow, 'name' | 'description' | 'tags' | 'lifecyclePolicyId' | 'scheduleId' | 'scheduledAt'>,
+  ): Promise<{ snapshotId: string; taskId: string }> => {
+    const { clientId, projectId, regionId, size } = volume;
+    const id = randomUUID();
+    const taskId = await tasks.enqueue(tx, context, {
+      type: 'create_snapshot',
+      key: { resource: 'snapshot', id, regionId },
+      projectId,
+      generation: 1,
+      createdResources: { snapshots: [id] },
+    });
+    const placed = { id, clientId, projectId, regionId, volumeId: volume.id, size };
+    await store.insert(tx, { ...given, ...placed, creatorTaskId: taskId, createdAt: clock.now() });
+    await quota.reserve(tx, volume, { volume_snapshots_count: 1, volume_snapshots_size: size });
+    return { snapshotId: id, taskId };
+  };
+
+  /** Asks the host to remove a snapshot that is locked. */
+  const markDeleted = async (tx: Tx, snapshot: SnapshotRow): Promise<number> => {
+    const generation = snapshot.generation + 1;
+    const deletedAt = snapshot.deletedAt ?? clock.now();
+    await store.update(tx, snapshot.id, { status: 'deleting', deletedAt, updatedAt: clock.now(), generation });
+    return generation;
+  };
+
+  const enqueueDeletion = async (tx: Tx, context: RequestContext, snapshot: SnapshotRow): Promise<string> => {
+    const generation = await markDeleted(tx, snapshot);
+    const { projectId } = snapshot;
+    return tasks.enqueue(tx, context, { type: 'delete_snapshot', key: keyOf(snapshot), projectId, generation });
+  };
+
+  const view = async (scope: Scope, id: string): Promise<SnapshotView> => {
+    const found = await store.view(db, scope, id);
+    if (!found) throw notFound('snapshot', id);
+    return found;
+  };
+
+  const updateRow = async (
+    context: RequestContext,
+    scope: Scope,
+    id: string,
+    change: (current: SnapshotRow) => Pick<SnapshotRow, 'name' | 'tags'>,
+  ): Promise<Snapshot> => {
+    await idempotency.mutate(db, context, async (tx) => {
+      const snapshot = await lockForChange(tx, scope, id);
+      const { name, tags } = change(snapshot);
+      if (name === snapshot.name && sameTags(tags, snapshot.tags)) return;
+      await store.update(tx, id, { name, tags, updatedAt: clock.now() });
+    });
+    return present(await view(scope, id), scope.regionName);
+  };
+
+  return {
+    async create(context: RequestContext, scope: Scope, body: CreateSnapshot): Promise<TaskIds> {
+      const tags = newTags(body.tags ?? body.metadata);
+      return idempotency.mutate(db, context, async (tx) => {
+        const volume = await store.lockVolume(tx, body.volume_id, scope);
+        if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} was not found` }]);
+        const taskId = await tasks.lockedBy(tx, volume.id);
+        if (taskId) throw resourceLocked('volume', volume.id, taskId);
+        if (!hasBytes(volume)) throw withoutBytes(volume);
+        const { name, description = null } = body;
+        const byHand = { lifecyclePolicyId: null, scheduleId: null, scheduledAt: null };
+        return { tasks: [(await insert(tx, context, volume, { name, description, tags, ...byHand })).taskId] };
+      });
+    },
+
+    /**
+     * Makes the snapshot of a policy's run, in the transaction that records the run: under its own quota, and never
+     * twice. It waits for the task that the volume may have. Answers what the run has made before, if it has.
+     * @throws ClientError when the volume is gone or has no bytes to copy, or a quota would be exceeded: then the
+     * transaction must roll back
+     */
+    async createForRun(
+      tx: Tx,
+      context: RequestContext,
+      run: SnapshotRun,
+    ): Promise<{ snapshotId: string; taskId: string }> {
+      const volume = await store.lockVolume(tx, run.volumeId);
+      if (!volume) throw notFound('volume', run.volumeId);
+      const made = await store.ofRun(tx, run);
+      if (made) return made;
+      const waits = (await tasks.lockedBy(tx, volume.id)) !== null && !volume.deletedAt;
+      if (!waits && !hasBytes(volume)) throw withoutBytes(volume);
+      const { name, tags, lifecyclePolicyId, scheduleId, scheduledAt } = run;
+      return insert(tx, context, volume, { name, tags, description: null, lifecyclePolicyId, scheduleId, scheduledAt });
+    },
+
+    /** The snapshots that a schedule made of a volume and that are to stay, newest first; only `available` ones are good. */
+    ofSchedule: (on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> =>
+      store.ofSchedule(on, scheduleId, volumeId),
+
+    /** Deletes a snapshot that a policy is done with. Answers its task; null when something still holds the snapshot. */
+    async expire(tx: Tx, context: RequestContext, id: string): Promise<string | null> {
+      const found = await store.lockWithVolume(tx, id);
+      if (!found || found.snapshot.deletedAt) return null;
+      const { snapshot, volume } = found;
+      const busy = (await tasks.lockedBy(tx, snapshot.id)) ?? (await tasks.lockedBy(tx, volume.id));
+      if (busy ?? (await store.copyingTask(tx, snapshot.id))) return null;
+      return enqueueDeletion(tx, context, snapshot);
+    },
+
+    async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
+      // Nothing is attached to an instance, for there are none.
+      if (filter.instance_id !== undefined) return { count: 0, results: [] };
+      const { count, rows } = await store.list(db, scope, filter);
+      return { count, results: rows.map((row) => present(row, scope.regionName)) };
+    },
+
+    async get(scope: Scope, id: string): Promise<Snapshot> {
+      return present(await view(scope, id), scope.regionName);
+    },
+
+    update: (context: RequestContext, scope: Scope, id: string, body: UpdateSnapshot): Promise<Snapshot> =>
+      updateRow(context, scope, id, ({ name, tags }) => ({
+        name: body.name ?? name,
+        tags: body.tags === undefined ? tags : mergeTags(tags, body.tags),
+      })),
+
+    /** The deprecated form: what is not given goes, and null is not given. */
+    replaceTags: (context: RequestContext, scope: Scope, id: string, given: UpdateTags): Promise<Snapshot> =>
+      updateRow(context, scope, id, ({ name, tags }) => {
+        const kept = Object.entries(given ?? {}).filter((entry): entry is [string, string] => entry[1] !== null);
+        return { name, tags: replaceTags(tags, Object.fromEntries(kept), '') };
+      }),
+
+    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
+      return idempotency.mutate(db, context, async (tx) => {
+        const snapshot = await lockForChange(tx, scope, id);
+        const copying = await store.copyingTask(tx, snapshot.id);
+        if (copying) throw resourceLocked('snapshot', id, copying);
+        return { tasks: [await enqueueDeletion(tx, context, snapshot)] };
+      });
+    },
+
+    /** For the service of volumes, which holds the volume's row: its snapshots, oldest first. */
+    ofVolume: (tx: Tx, volumeId: string): Promise<SnapshotRow[]> => store.ofVolume(tx, volumeId),
+
+    /** For the same: deletes snapshots with their volume, whose task waits for them. @throws ClientError 409 */
+    async deleteWithVolume(tx: Tx, rows: SnapshotRow[]): Promise<void> {
+      for (const row of rows) {
+        const copying = await store.copyingTask(tx, row.id);
+        if (copying) throw resourceLocked('snapshot', row.id, copying);
+        await markDeleted(tx, row);
+        await tasks.requestReconcile(tx, keyOf(row));
+      }
+    },
+
+    /** A snapshot to make a volume from, held until the commit, with its volume. @throws ClientError 400, 409 */
+    async forCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {
+      const found = await store.lockWithVolume(tx, id, scope);
+      if (!found) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} was not found` }]);
+      const taskId = await tasks.lockedBy(tx, found.snapshot.id);
+      if (taskId) throw resourceLocked('snapshot', id, taskId);
+      if (found.snapshot.status !== 'available') {
+        const message = `snapshot ${id} is in status ${found.snapshot.status}; no volume can be made from it`;
+        throw new ClientError('Conflict', message);
+      }
+      return found;
+    },
+  };
+}
+
+function keyOf({ id, regionId }: SnapshotRow): ResourceKey {
+  return { resource: 'snapshot', id, regionId };
+}
+
+/** What failed in its creation has none, what is lost or going has none worth keeping. */
+function hasBytes(volume: VolumeRow): boolean {
+  return volume.observedSize !== null && !volume.deletedAt && volume.status !== 'error';
+}
+
+function withoutBytes({ id, status }: VolumeRow): ClientError {
+  return new ClientError('Conflict', `volume ${id} is in status ${status}; there is nothing to make a snapshot of`);
+}
+
+function present(snapshot: SnapshotView, regionName: string): Snapshot {
+  return {
+    id: snapshot.id,
+    name: snapshot.name,
+    created_at: withZone(snapshot.createdAt),
+    creator_task_id: snapshot.creatorTaskId,
+    description: snapshot.description,
+    project_id: snapshot.projectId,
+    region: regionName,
+    region_id: snapshot.regionId,
+    size: snapshot.size,
+    status: snapshot.status,
+    tags: presentTags(snapshot.tags),
+    task_id: snapshot.taskId,
+    updated_at: withZone(snapshot.updatedAt),
+    volume_id: snapshot.volumeId,
+  };
+}

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+import type { RequestContext } from '../../authz/actor.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
+
+const cloud = useCloudyard();
+const volumes = '/cloud/v1/volumes/1/1';
+const snapshots = '/cloud/v1/snapshots/1/1';
+const unknownId = '11111111-1111-4111-8111-111111111111';
+
+async function aVolume(size = 2): Promise<string> {
+  const task = await cloud.ended(await cloud.post(volumes, { name: 'a volume', source: 'new-volume', size }));
+  return task.body.created_resources.volumes[0];
+}
+
+async function aSnapshot(volume_id: string, changes: object = {}): Promise<Record<string, any>> {
+  const task = await cloud.ended(await cloud.post(snapshots, { name: 'a snapshot', volume_id, ...changes }));
+  return (await cloud.get(`${snapshots}/${task.body.created_resources.snapshots[0]}`)).body;
+}
+
+const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body;
+const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
+const idsOf = async (query: string) =>
+  (await cloud.get(`${snapshots}?${query}`)).body.results.map(({ id }: { id: string }) => id);
+
+describe('a snapshot', () => {
+  it('is made by one task, and shows every field of the contract', async () => {
+    const volume_id = await aVolume(3);
+    const body = { name: 'a snapshot', volume_id, description: 'before the upgrade', tags: { a: '1' } };
+    const created = await cloud.post(snapshots, body);
+    const task = await cloud.ended(created);
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_snapshot', error: null });
+    const shown = await cloud.get(`${snapshots}/${task.body.created_resources.snapshots[0]}`);
+    expect(shown.body).toEqual({
+      ...body,
+      id: task.body.created_resources.snapshots[0],
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      creator_task_id: created.body.tasks[0],
+      project_id: 1,
+      region: 'local',
+      region_id: 1,
+      size: 3,
+      status: 'available',
+      tags: [{ key: 'a', value: '1', read_only: false }],
+      task_id: null,
+      updated_at: shown.body.created_at,
+    });
+  });
+
+  it('keeps the size that its volume had', async () => {
+    const volume = await aVolume(2);
+    const { id } = await aSnapshot(volume);
+    await cloud.ended(await cloud.post(`${volumes}/${volume}/extend`, { size: 6 }));
+    expect((await cloud.get(`${snapshots}/${id}`)).body.size).toBe(2);
+  });
+
+  it('changes its name and tags, and by the deprecated operation all of its tags', async () => {
+    const { id } = await aSnapshot(await aVolume(), { tags: { a: '1', b: '2' } });
+    const changed = await cloud.patch(`${snapshots}/${id}`, { name: 'another name', tags: { a: null, c: '3' } });
+    expect(changed.body).toMatchObject({ name: 'another name' });
+    expect(changed.body.tags.map(({ key }: { key: string }) => key)).toEqual(['b', 'c']);
+    const replaced = await cloud.request('PUT', `${snapshots}/${id}/metadata`, { d: '4', e: null });
+    expect(replaced.body.tags).toEqual([{ key: 'd', value: '4', read_only: false }]);
+    expect((await cloud.patch(`${snapshots}/${id}`, {})).body).toEqual(replaced.body);
+  });
+
+  it('counts, and counts no more when it is gone', async () => {
+    const volume = await aVolume(4);
+    const before = await usage();
+    const { id } = await aSnapshot(volume);
+    expect(await usage()).toMatchObject({
+      volume_snapshots_count_usage: before.volume_snapshots_count_usage + 1,
+      volume_snapshots_size_usage: before.volume_snapshots_size_usage + 4,
+    });
+    expect((await cloud.ended(await cloud.delete(`${snapshots}/${id}`))).body.state).toBe('FINISHED');
+    expect((await cloud.get(`${snapshots}/${id}`)).status).toBe(404);
+    expect(await usage()).toEqual(before);
+  });
+
+  it('is listed by its volume', async () => {
+    const [one, other] = [await aVolume(), await aVolume()];
+    const [first, second] = [await aSnapshot(one), await aSnapshot(one)];
+    await aSnapshot(other);
+    expect(await idsOf(`volume_id=${one}`)).toEqual([first['id'], second['id']]);
+    expect(await idsOf(`volume_id=${one}&limit=1&offset=1`)).toEqual([second['id']]);
+    expect(await idsOf(`volume_id=${unknownId}`)).toEqual([]);
+    expect(await idsOf('instance_id=x')).toEqual([]);
+    expect((await cloud.get(snapshots)).body.count).toBe((await idsOf('')).length);
+  });
+
+  it('is refused without a name, a volume, or with anything unknown', async () => {
+    const volume_id = await aVolume();
+    for (const [body, fields] of [
+      [{ volume_id }, ['name']],
+      [{ name: 'ab', volume_id }, ['name']],
+      [{ name: 'abc' }, ['volume_id']],
+      [{ name: 'abc', volume_id: 'x' }, ['volume_id']],
+      [{ name: 'abc', volume_id: unknownId }, ['volume_id']],
+      [{ name: 'abc', volume_id, description: 7 }, ['description']],
+      [{ name: 'abc', volume_id, colour: 'red' }, ['colour']],
+    ] as const) {
+      const answer = await cloud.post(snapshots, body);
+      expect([body, answer.status, paths(answer)]).toEqual([body, 400, fields]);
+    }
+    expect((await cloud.get(`${snapshots}?schedule_id=x`)).status).toBe(400);
+    expect((await cloud.get(`${snapshots}/x`)).status).toBe(400);
+    expect((await cloud.get(`${snapshots}/${unknownId}`)).status).toBe(404);
+    expect((await cloud.delete(`${snapshots}/${unknownId}`)).status).toBe(404);
+  });
+});
+
+describe("a policy's run", () => {
+  const context: RequestContext = {
+    actor: { tokenId: 1, clientId: 1, role: 'member', projectIds: null, operator: false },
+    requestId: 'a run',
+  };
+  const run = (volumeId: string, changes: object = {}) => ({
+    volumeId,
+    lifecyclePolicyId: 7,
+    scheduleId: randomUUID(),
+    scheduledAt: new Date('2026-03-29T01:00:00Z'),
+    name: `Snapshot of volume ${volumeId} created by policy 7`,
+    tags: { created_by_policy: { value: '7', read_only: true } },
+    ...changes,
+  });
+  const inOne = <T>(work: (tx: Tx) => Promise<T>) => transaction(cloud.db, work);
+  const ended = async (taskId: string) =>
+    (await cloud.get(`/cloud/v1/tasks/${taskId}?wait=20`)).body as Record<string, any>;
+
+  it('makes one snapshot of a volume, however often and by how many at once it is run', async () => {
+    const given = run(await aVolume());
+    const made = await Promise.all(
+      Array.from({ length: 5 }, () => inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given))),
+    );
+    const [first] = made;
+    for (const each of made) expect(each).toEqual(first);
+    expect((await ended(first!.taskId))['state']).toBe('FINISHED');
+    expect(await idsOf(`schedule_id=${given.scheduleId}`)).toEqual([first!.snapshotId]);
+    expect(await idsOf('lifecycle_policy_id=7')).toContain(first!.snapshotId);
+    const { body } = await cloud.get(`${snapshots}/${first!.snapshotId}`);
+    expect(body).toMatchObject({ name: given.name, tags: [{ key: 'created_by_policy', read_only: true }] });
+  });
+
+  it('keeps its tag whatever a user sends', async () => {
+    const given = run(await aVolume());
+    const { snapshotId, taskId } = await inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given));
+    await ended(taskId);
+    const path = `${snapshots}/${snapshotId}`;
+    expect((await cloud.patch(path, { tags: null })).body.tags).toHaveLength(1);
+    expect((await cloud.request('PUT', `${path}/metadata`, {})).body.tags).toHaveLength(1);
+    for (const answer of [
+      await cloud.patch(path, { tags: { created_by_policy: null } }),
+      await cloud.request('PUT', `${path}/metadata`, { created_by_policy: 'me' }),
+    ]) {
+      expect(answer.status).toBe(400);
+    }
+  });
+
+  it('is refused with a reason where a quota would be passed, and nothing is left of it', async () => {
+    const volume = await aVolume();
+    const before = await usage();
+    await cloud.patch('/cloudyard/v1/clients/1/quotas', {
+      region_id: 1,
+      volume_snapshots_count_limit: before.volume_snapshots_count_usage,
+    });
+    const refused = inOne((tx) => cloud.services.snapshots.createForRun(tx, context, run(volume)));
+    await expect(refused).rejects.toMatchObject({ code: 'QuotaExceeded' });
+    expect(await idsOf(`volume_id=${volume}`)).toEqual([]);
+    await cloud.patch('/cloudyard/v1/clients/1/quotas', { region_id: 1, volume_snapshots_count_limit: null });
+    await expect(
+      inOne((tx) => cloud.services.snapshots.createForRun(tx, context, run(unknownId))),
+    ).rejects.toMatchObject({ code: 'NotFound' });
+  });
+
+  it('knows what it has made, newest first, and deletes what it is done with', async () => {
+    const volumeId = await aVolume();
+    const scheduleId = randomUUID();
+    for (const scheduledAt of ['2026-03-29T01:00:00Z', '2026-03-30T01:00:00Z']) {
+      const given = run(volumeId, { scheduleId, scheduledAt: new Date(scheduledAt) });
+      await ended((await inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given))).taskId);
+    }
+    const made = await cloud.services.snapshots.ofSchedule(cloud.db, scheduleId, volumeId);
+    expect(made.map(({ scheduledAt }) => scheduledAt!.toISOString().slice(0, 10))).toEqual([
+      '2026-03-30',
+      '2026-03-29',
+    ]);
+    const taskId = await inOne((tx) => cloud.services.snapshots.expire(tx, context, made[1]!.id));
+    expect(await ended(taskId!)).toMatchObject({ state: 'FINISHED', task_type: 'delete_snapshot' });
+    expect(await idsOf(`schedule_id=${scheduleId}`)).toEqual([made[0]!.id]);
+    expect(await inOne((tx) => cloud.services.snapshots.expire(tx, context, made[1]!.id))).toBeNull();
+  });
+});

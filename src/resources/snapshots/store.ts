@@ -1,0 +1,241 @@
+/** SQL of snapshots. Writes touch this folder's table only; a snapshot's volume is read, and held, through its own store. */
+import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { rowCounts } from '../../platform/table.ts';
+import type { Placed } from '../../tasks/tasks.ts';
+import { load as loadVolume, lock as lockVolume } from '../volumes/store.ts';
+import type { VolumeRow, Where } from '../volumes/store.ts';
+import { volumes } from '../volumes/table.ts';
+import type { ListSnapshots, SnapshotStatus } from './schema.ts';
+import { snapshots } from './table.ts';
+
+export { loadVolume, lockVolume };
+export type { VolumeRow, Where };
+export type SnapshotRow = typeof snapshots.$inferSelect;
+
+/** A snapshot with the task that locks it; its status is `restoring` while its volume is reverted to it. */
+export type SnapshotView = SnapshotRow & { taskId: string | null };
+
+const resource = 'snapshot';
+
+const shownStatus = sql<SnapshotStatus>`case when ${volumes.revertTo} = ${snapshots.id} then 'restoring'
+  else ${snapshots.status} end`;
+
+/** Its own task, or else its volume's. */
+const lockingTask = sql<string | null>`(
+  select t.id from tasks t
+  where t.resource_id in (snapshots.id::text, snapshots.volume_id::text) and t.state in ('NEW', 'RUNNING')
+  order by t.resource_id = snapshots.id::text desc, t.created_on limit 1)`;
+
+const views = (db: Db) =>
+  db
+    .select({ ...getTableColumns(snapshots), status: shownStatus, taskId: lockingTask })
+    .from(snapshots)
+    .innerJoin(volumes, eq(volumes.id, snapshots.volumeId));
+
+function standsIn(where: Where): SQL[] {
+  return [eq(snapshots.projectId, where.projectId), eq(snapshots.regionId, where.regionId)];
+}
+
+export async function view(db: Db, where: Where, id: string): Promise<SnapshotView | null> {
+  const [row] = await views(db).where(and(eq(snapshots.id, id), ...standsIn(where)));
+  return row ?? null;
+}
+
+export async function list(
+  db: Db,
+  where: Where,
+  filter: ListSnapshots,
+): Promise<{ count: number; rows: SnapshotView[] }> {
+  const filters: SQL[] = [];
+  if (filter.volume_id !== undefined) filters.push(eq(snapshots.volumeId, filter.volume_id));
+  if (filter.schedule_id !== undefined) filters.push(eq(snapshots.scheduleId, filter.schedule_id));
+  if (filter.lifecycle_policy_id !== undefined) {
+    filters.push(eq(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id));
+  }
+  const conditions = and(...standsIn(where), ...filters);
+  const page = views(db)
+    .where(conditions)
+    .orderBy(asc(snapshots.createdAt), asc(snapshots.id))
+    .limit(filter.limit ?? 1000)
+    .offset(filter.offset ?? 0);
+  const counted = filters.length > 0 ? db.$count(snapshots, conditions) : countAll(db, where);
+  const [rows, count] = await Promise.all([page, counted]);
+  return { count, rows };
+}
+
+async function countAll(db: Db, where: Where): Promise<number> {
+  const [row] = await db
+    .select({ count: rowCounts.count })
+    .from(rowCounts)
+    .where(
+      and(
+        eq(rowCounts.resource, resource),
+        eq(rowCounts.projectId, where.projectId),
+        eq(rowCounts.regionId, where.regionId),
+      ),
+    );
+  return row?.count ?? 0;
+}
+
+export type NewSnapshot = Omit<
+  SnapshotRow,
+  'status' | 'observedReal' | 'generation' | 'observedGeneration' | 'updatedAt' | 'deletedAt'
+>;
+
+/** Prepared, and one with the count, because a policy's instant asks for a thousand of them. */
+const insertSnapshot = prepared(
+  'snapshot_insert',
+  `with counted as (
+     insert into row_counts as c (resource, project_id, region_id, count) values ('${resource}', $3, $4, 1)
+     on conflict (resource, project_id, region_id) do update set count = c.count + 1)
+   insert into snapshots (id, client_id, project_id, region_id, volume_id, name, description, size, lifecycle_policy_id,
+     schedule_id, scheduled_at, tags, creator_task_id, created_at, updated_at, status, generation, observed_generation)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, 'creating', 1, 0)`,
+);
+
+/** Counts the snapshot too, so this is the statement to run late: it locks the project's count until the commit. */
+export async function insert(tx: Tx, s: NewSnapshot): Promise<void> {
+  await insertSnapshot(
+    tx,
+    s.id,
+    s.clientId,
+    s.projectId,
+    s.regionId,
+    s.volumeId,
+    s.name,
+    s.description,
+    s.size,
+    s.lifecyclePolicyId,
+    s.scheduleId,
+    s.scheduledAt,
+    s.tags,
+    s.creatorTaskId,
+    s.createdAt,
+  );
+}
+
+/** Takes the locks of the snapshot's volume and then of the snapshot: the order in which everybody takes them. */
+export async function lockWithVolume(
+  tx: Tx,
+  id: string,
+  where?: Where,
+): Promise<{ snapshot: SnapshotRow; volume: VolumeRow } | null> {
+  const [found] = await tx
+    .select({ volumeId: snapshots.volumeId })
+    .from(snapshots)
+    .where(and(eq(snapshots.id, id), ...(where ? standsIn(where) : [])));
+  const volume = found && (await lockVolume(tx, found.volumeId));
+  const snapshot = volume && (await lock(tx, id));
+  return snapshot ? { snapshot, volume } : null;
+}
+
+/** Takes the row's lock alone: enough for who records what was observed. */
+export async function lock(tx: Tx, id: string): Promise<SnapshotRow | null> {
+  const [row] = await tx.select().from(snapshots).where(eq(snapshots.id, id)).for('update');
+  return row ?? null;
+}
+
+export async function load(db: Db, id: string): Promise<SnapshotRow | null> {
+  const [row] = await db.select().from(snapshots).where(eq(snapshots.id, id));
+  return row ?? null;
+}
+
+/** Oldest first. */
+export async function ofVolume(on: Db | Tx, volumeId: string): Promise<SnapshotRow[]> {
+  return on
+    .select()
+    .from(snapshots)
+    .where(eq(snapshots.volumeId, volumeId))
+    .orderBy(asc(snapshots.createdAt), asc(snapshots.id));
+}
+
+/** Those that a schedule made of a volume and that are to stay, newest first. */
+export async function ofSchedule(on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> {
+  return on
+    .select()
+    .from(snapshots)
+    .where(and(eq(snapshots.scheduleId, scheduleId), eq(snapshots.volumeId, volumeId), isNull(snapshots.deletedAt)))
+    .orderBy(desc(snapshots.scheduledAt), desc(snapshots.id));
+}
+
+const readRun = prepared<{ snapshotId: string; taskId: string }>(
+  'snapshot_of_run',
+  `select id as "snapshotId", creator_task_id as "taskId" from snapshots
+   where schedule_id = $1 and volume_id = $2 and scheduled_at = $3`,
+);
+
+/** What a run has made of a volume, if it has. */
+export async function ofRun(tx: Tx, run: { scheduleId: string; volumeId: string; scheduledAt: Date }) {
+  const [made] = await readRun(tx, run.scheduleId, run.volumeId, run.scheduledAt);
+  return made ?? null;
+}
+
+const readCopyingTask = prepared<{ id: string }>(
+  'snapshot_copying_task',
+  `select t.id from volumes v cross join lateral (
+     select id, created_on from tasks where resource_id = v.id::text and state in ('NEW', 'RUNNING')
+     order by created_on limit 1) t
+   where v.source_snapshot_id = $1 and v.observed_size is null order by t.created_on limit 1`,
+);
+
+/** The task that makes a volume from the snapshot just now, or null. */
+export async function copyingTask(tx: Tx, id: string): Promise<string | null> {
+  const [task] = await readCopyingTask(tx, id);
+  return task?.id ?? null;
+}
+
+export async function update(tx: Tx, id: string, changes: Partial<SnapshotRow>): Promise<void> {
+  await tx.update(snapshots).set(changes).where(eq(snapshots.id, id));
+}
+
+/** Removes the row and counts it out. */
+export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
+  await tx.delete(snapshots).where(eq(snapshots.id, snapshot.id));
+  await tx
+    .update(rowCounts)
+    .set({ count: sql`${rowCounts.count} - 1` })
+    .where(
+      and(
+        eq(rowCounts.resource, resource),
+        eq(rowCounts.projectId, snapshot.projectId),
+        eq(rowCounts.regionId, snapshot.regionId),
+      ),
+    );
+}
+
+/** Snapshots whose desired state the host has not been seen to have. */
+export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
+  return db
+    .select({ id: snapshots.id, regionId: snapshots.regionId })
+    .from(snapshots)
+    .where(and(inArray(snapshots.regionId, regionIds), lt(snapshots.observedGeneration, snapshots.generation)))
+    .limit(1000);
+}
+
+/** Snapshots that were made and are to stay, by whether they are thought to be whole. */
+export async function settled(db: Db, regionIds: number[]): Promise<(Placed & { whole: boolean })[]> {
+  return db
+    .select({ id: snapshots.id, regionId: snapshots.regionId, whole: sql<boolean>`${snapshots.status} = 'available'` })
+    .from(snapshots)
+    .where(
+      and(
+        inArray(snapshots.regionId, regionIds),
+        isNull(snapshots.deletedAt),
+        sql`(${snapshots.status} = 'available' or (${snapshots.status} = 'error' and ${snapshots.observedReal}))`,
+      ),
+    );
+}
+
+/** Those of the given ids that have a row, in whatever region and state. */
+export async function known(db: Db, ids: string[]): Promise<Set<string>> {
+  const rows = await db.select({ id: snapshots.id }).from(snapshots).where(inArray(snapshots.id, ids));
+  return new Set(rows.map((row) => row.id));
+}
+
+/** What the rows use of the quota (quota/audit.ts). */
+export const usageOfRows = `
+  select client_id, region_id, 'volume_snapshots_count', count(*) from snapshots group by 1, 2
+  union all select client_id, region_id, 'volume_snapshots_size', sum(size) from snapshots group by 1, 2`;

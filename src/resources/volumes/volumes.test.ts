@@ -1,0 +1,285 @@
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+
+const cloud = useCloudyard({
+  configuration: (shipped) => ({
+    ...shipped,
+    regions: shipped.regions.map((region) => ({ ...region, volume_types: ['standard', 'cold', 'ultra'] })),
+  }),
+});
+const volumes = '/cloud/v1/volumes/1/1';
+const snapshots = '/cloud/v1/snapshots/1/1';
+const unknownId = '11111111-1111-4111-8111-111111111111';
+const valid = { name: 'a volume', source: 'new-volume', size: 2 };
+
+async function aVolume(changes: object = {}): Promise<Record<string, any>> {
+  const task = await cloud.ended(await cloud.post(volumes, { ...valid, ...changes }));
+  return (await cloud.get(`${volumes}/${task.body.created_resources.volumes[0]}`)).body;
+}
+
+async function aSnapshot(volume_id: string): Promise<string> {
+  const task = await cloud.ended(await cloud.post(snapshots, { name: 'a snapshot', volume_id }));
+  return task.body.created_resources.snapshots[0];
+}
+
+const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body;
+const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
+const settled = async (id: string) => {
+  const { task_id } = (await cloud.get(`${volumes}/${id}`)).body;
+  if (task_id) await cloud.get(`/cloud/v1/tasks/${task_id}?wait=20`);
+};
+
+describe('a volume', () => {
+  it('is made by one task, and shows every field of the contract', async () => {
+    const created = await cloud.post(volumes, { ...valid, tags: { b: '2', a: '1' }, type_name: 'ultra' });
+    const task = await cloud.ended(created);
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_volume', error: null });
+    const [id] = task.body.created_resources.volumes;
+    const { body } = await cloud.get(`${volumes}/${id}`);
+    expect(body).toEqual({
+      id,
+      name: 'a volume',
+      attachments: [],
+      bootable: false,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      creator_task_id: created.body.tasks[0],
+      is_root_volume: false,
+      limiter_stats: null,
+      project_id: 1,
+      region: 'local',
+      region_id: 1,
+      size: 2,
+      snapshot_ids: [],
+      status: 'available',
+      tags: [
+        { key: 'a', value: '1', read_only: false },
+        { key: 'b', value: '2', read_only: false },
+      ],
+      task_id: null,
+      updated_at: body.created_at,
+      volume_image_metadata: null,
+      volume_type: 'ultra',
+    });
+  });
+
+  it('takes tags under the name that the Terraform provider uses, and its empty list of snapshots', async () => {
+    const { id, tags } = await aVolume({ metadata: { from: 'terraform' } });
+    expect(tags).toEqual([{ key: 'from', value: 'terraform', read_only: false }]);
+    await cloud.ended(await cloud.delete(`${volumes}/${id}?snapshots=`));
+    expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
+  });
+
+  it('changes its name and tags at once, and not at all by an empty body', async () => {
+    const { id } = await aVolume({ tags: { a: '1', b: '2' } });
+    const changed = await cloud.patch(`${volumes}/${id}`, { name: 'another name', tags: { a: null, c: '3' } });
+    expect(changed.body).toMatchObject({ name: 'another name', status: 'available' });
+    expect(changed.body.tags.map(({ key }: { key: string }) => key)).toEqual(['b', 'c']);
+    expect((await cloud.patch(`${volumes}/${id}`, {})).body).toEqual(changed.body);
+    expect((await cloud.patch(`${volumes}/${id}`, { tags: null })).body.tags).toEqual([]);
+  });
+
+  it('grows, counts what it grows by, and never shrinks', async () => {
+    const { id } = await aVolume();
+    const before = await usage();
+    const task = await cloud.ended(await cloud.post(`${volumes}/${id}/extend`, { size: 5 }));
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'extend_volume' });
+    expect((await cloud.get(`${volumes}/${id}`)).body).toMatchObject({ size: 5, status: 'available' });
+    expect((await usage()).volume_size_usage).toBe(before.volume_size_usage + 3);
+    expect(await cloud.post(`${volumes}/${id}/extend`, { size: 5 })).toMatchObject({
+      status: 200,
+      body: { tasks: [] },
+    });
+    for (const size of [4, 0, -1, 1.5, '6', 1e12, undefined]) {
+      const answer = await cloud.post(`${volumes}/${id}/extend`, { size });
+      expect([size, answer.status, paths(answer)]).toEqual([size, 400, ['size']]);
+    }
+  });
+
+  it('is made from a snapshot, of its size and of its volume type unless told otherwise', async () => {
+    const origin = await aVolume({ type_name: 'cold', size: 3 });
+    const snapshot_id = await aSnapshot(origin['id']);
+    const copy = await aVolume({ source: 'snapshot', snapshot_id, size: undefined });
+    expect(copy).toMatchObject({ size: 3, volume_type: 'cold', status: 'available', snapshot_ids: [] });
+    expect(await aVolume({ source: 'snapshot', snapshot_id, size: 3, type_name: 'ultra' })).toMatchObject({
+      volume_type: 'ultra',
+    });
+    const larger = await cloud.post(volumes, { ...valid, source: 'snapshot', snapshot_id, size: 4 });
+    expect([larger.status, paths(larger)]).toEqual([400, ['size']]);
+  });
+
+  it('reverts to its newest snapshot, answering no body, locked until that is done', async () => {
+    const { id } = await aVolume();
+    const none = await cloud.post(`${volumes}/${id}/revert`);
+    expect(none).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
+    await aSnapshot(id);
+    const options = { headers: { 'idempotency-key': `revert ${id}` } };
+    for (const _ of [1, 2]) {
+      expect(await cloud.post(`${volumes}/${id}/revert`, undefined, options)).toMatchObject({ status: 200, body: '' });
+    }
+    await settled(id);
+    expect((await cloud.get(`${volumes}/${id}`)).body).toMatchObject({ status: 'available', task_id: null });
+    const { rows } = await cloud.db.$client.query(`select state from tasks where task_type = 'revert_volume'`);
+    expect(rows).toEqual([{ state: 'FINISHED' }]);
+  });
+
+  it('goes with the snapshots that are named, or not at all', async () => {
+    const before = await usage();
+    const { id } = await aVolume();
+    const [first, second] = [await aSnapshot(id), await aSnapshot(id)];
+    expect((await cloud.get(`${volumes}/${id}`)).body.snapshot_ids).toEqual([first, second]);
+    for (const query of ['', '?snapshots=', `?snapshots=${first}`]) {
+      const refused = await cloud.delete(`${volumes}/${id}${query}`);
+      expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
+      expect(refused.body.message).toContain(second);
+    }
+    for (const wrong of [unknownId, 'x', `${first},,${unknownId}`]) {
+      const refused = await cloud.delete(`${volumes}/${id}?snapshots=${wrong}`);
+      expect([refused.status, paths(refused)]).toEqual([400, ['snapshots']]);
+    }
+    const task = await cloud.ended(
+      await cloud.delete(`${volumes}/${id}?snapshots=${second.toUpperCase()},%20${first}`),
+    );
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_volume' });
+    for (const gone of [`${volumes}/${id}`, `${snapshots}/${first}`, `${snapshots}/${second}`]) {
+      expect((await cloud.get(gone)).status).toBe(404);
+    }
+    expect(await usage()).toEqual(before);
+  });
+
+  it('is listed oldest first, by parts of its name and id and by its tags', async () => {
+    const { projectId, token } = await cloud.newClient();
+    const path = `/cloud/v1/volumes/${projectId}/1`;
+    const make = async (name: string, tags: object) =>
+      (await cloud.ended(await cloud.post(path, { ...valid, name, tags }, { token }), { token })).body.created_resources
+        .volumes[0] as string;
+    const [one, two] = [await make('first one', { a: '1' }), await make('second one', { a: '2' })];
+    const found = async (query: string) => {
+      const { body } = await cloud.get(`${path}?${query}`, { token });
+      const ids = body.results.map(({ id }: { id: string }) => (id === one ? 1 : id === two ? 2 : id));
+      return [body.count, ids];
+    };
+    expect(await found('')).toEqual([2, [1, 2]]);
+    expect(await found('limit=1&offset=1')).toEqual([2, [2]]);
+    expect(await found('name_part=first')).toEqual([1, [1]]);
+    expect(await found(`id_part=${two.slice(2, 20).toUpperCase()}`)).toEqual([1, [2]]);
+    expect(await found('tag_key=a')).toEqual([2, [1, 2]]);
+    expect(await found(`tag_key_value=${encodeURIComponent('{"a":"2"}')}`)).toEqual([1, [2]]);
+    expect(await found('bootable=false&has_attachments=false')).toEqual([2, [1, 2]]);
+    for (const none of ['bootable=true', 'has_attachments=true', 'instance_id=x', 'cluster_id=x']) {
+      expect(await found(none)).toEqual([0, []]);
+    }
+    expect((await cloud.get(`${path}?limit=0`, { token })).status).toBe(400);
+  });
+
+  it('is never more than a quota allows, however many are asked for at once', async () => {
+    const { clientId, projectId, token } = await cloud.newClient();
+    await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, {
+      region_id: 1,
+      volume_count_limit: 100,
+      volume_size_limit: 10,
+    });
+    const path = `/cloud/v1/volumes/${projectId}/1`;
+    const answers = await Promise.all(Array.from({ length: 12 }, () => cloud.post(path, valid, { token })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(5).fill(200), ...Array(7).fill(409)]);
+    expect((await cloud.get(path, { token })).body.count).toBe(5);
+    const figures = (await cloud.get(`/cloud/v2/regional_quotas/${clientId}/1`, { token })).body;
+    expect(figures).toMatchObject({ volume_count_usage: 5, volume_size_usage: 10 });
+  });
+
+  it('keeps its project from being deleted', async () => {
+    const project = (await cloud.post('/cloud/v1/projects', { name: 'has a volume' })).body.id;
+    const created = await cloud.post(`/cloud/v1/volumes/${project}/1`, valid);
+    await cloud.ended(created);
+    const refused = await cloud.delete(`/cloud/v1/projects/${project}`);
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
+  });
+});
+
+describe('bad input is refused, naming the field, and changes nothing', () => {
+  const cases: [string, object, string[]][] = [
+    ['size 0', { size: 0 }, ['size']],
+    ['size 1.5', { size: 1.5 }, ['size']],
+    ['size 1e12', { size: 1e12 }, ['size']],
+    ['no size', { size: undefined }, ['size']],
+    ['a name too short', { name: 'ab' }, ['name']],
+    ['a name with odd characters', { name: 'a/b;c' }, ['name']],
+    ['a name that ends in a space', { name: 'name ' }, ['name']],
+    ['no source', { source: undefined }, ['source']],
+    ['an unknown source', { source: 'backup' }, ['source']],
+    ['an image', { source: 'image', image_id: unknownId }, ['source']],
+    ['an unknown snapshot', { source: 'snapshot', snapshot_id: unknownId }, ['snapshot_id']],
+    ['no snapshot', { source: 'snapshot' }, ['snapshot_id']],
+    ['a snapshot of an empty volume', { snapshot_id: unknownId }, ['snapshot_id']],
+    ['an instance', { instance_id_to_attach_to: unknownId }, ['instance_id_to_attach_to']],
+    ['an odd attachment tag', { attachment_tag: 'a,b' }, ['attachment_tag']],
+    ['an unknown type', { type_name: 'floppy' }, ['type_name']],
+    ['an unknown policy', { lifecycle_policy_ids: [99] }, ['lifecycle_policy_ids.0']],
+    ['a policy id that is none', { lifecycle_policy_ids: ['x'] }, ['lifecycle_policy_ids.0']],
+    ['an unknown field', { colour: 'red' }, ['colour']],
+    ['an empty tag key', { tags: { '': 'v' } }, ['tags.']],
+    ['a tag of the system', { tags: { 'cloudyard:x': 'v' } }, ['tags.cloudyard:x']],
+    ['everything at once', { size: 0, name: '', source: 'x', no: 1 }, ['no', 'name', 'size', 'source']],
+  ];
+  it.each(cases)('%s', async (_name, changes, fields) => {
+    const before = [(await cloud.get(volumes)).body.count, await usage()];
+    const answer = await cloud.post(volumes, { ...valid, ...changes });
+    expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
+    expect(new Set(paths(answer))).toEqual(new Set(fields));
+    expect([(await cloud.get(volumes)).body.count, await usage()]).toEqual(before);
+  });
+
+  it('an id that is none is 400, an unknown one and one of another project is 404', async () => {
+    const { id } = await aVolume();
+    const { projectId, token } = await cloud.newClient();
+    for (const suffix of ['', '/extend', '/revert']) {
+      const send = (path: string, options = {}) =>
+        suffix
+          ? cloud.post(`${path}${suffix}`, suffix === '/extend' ? { size: 9 } : undefined, options)
+          : cloud.get(path, options);
+      expect((await send(`${volumes}/x`)).status).toBe(400);
+      expect((await send(`${volumes}/${unknownId}`)).status).toBe(404);
+      expect((await send(`/cloud/v1/volumes/${projectId}/1/${id}`, { token })).status).toBe(404);
+    }
+    expect((await cloud.delete(`/cloud/v1/volumes/${projectId}/1/${id}`, { token })).status).toBe(404);
+    const other = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, { name: 'abc', volume_id: id }, { token });
+    expect([other.status, paths(other)]).toEqual([400, ['volume_id']]);
+  });
+
+  it('a type that the region does not offer', async () => {
+    const { body } = await cloud.get('/cloud/v1/regions/1?show_volume_types=true');
+    expect(body.available_volume_types).toEqual(['standard', 'cold', 'ultra']);
+    expect((await cloud.get('/cloud/v1/regions/1')).body.available_volume_types).toBeNull();
+    const answer = await cloud.post(volumes, { ...valid, type_name: 'ssd_hiiops' });
+    expect([answer.status, paths(answer)]).toEqual([400, ['type_name']]);
+  });
+});
+
+describe('prices', () => {
+  const price = (what: string, body: object) => cloud.post(`/cloud/v1/pricing/1/1/${what}`, body);
+
+  it('of a volume by its size and type, of one from a snapshot, and of a snapshot', async () => {
+    const shown = await price('volumes', { source: 'new-volume', size: 100 });
+    expect(shown.body).toMatchObject({ currency_code: 'EUR', price_status: 'show', price_per_hour: 0.01287 });
+    const ultra = await price('volumes', { source: 'new-volume', size: 100, type_name: 'ultra' });
+    expect(ultra.body.price_per_hour).toBeGreaterThan(shown.body.price_per_hour);
+    const { id } = await aVolume({ size: 100, type_name: 'ultra' });
+    const snapshot_id = await aSnapshot(id);
+    expect((await price('volumes', { source: 'snapshot', snapshot_id })).body).toEqual(ultra.body);
+    expect((await price('snapshots', { volume_id: id })).body.price_per_hour).toBe(0.006435);
+  });
+
+  it('of nothing that is there is refused', async () => {
+    for (const [what, body, path] of [
+      ['volumes', { source: 'new-volume' }, 'size'],
+      ['volumes', { source: 'new-volume', size: 102_401 }, 'size'],
+      ['volumes', { source: 'snapshot', size: 1 }, 'snapshot_id'],
+      ['volumes', { source: 'snapshot', snapshot_id: unknownId }, 'snapshot_id'],
+      ['snapshots', { volume_id: unknownId }, 'volume_id'],
+      ['snapshots', {}, 'volume_id'],
+    ] as const) {
+      const answer = await price(what, body);
+      expect([what, body, answer.status, paths(answer)]).toEqual([what, body, 400, [path]]);
+    }
+  });
+});

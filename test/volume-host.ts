@@ -1,0 +1,88 @@
+/**
+ * A host of volumes in memory that a test can look into, hold, break and rob. A volume's bytes are a text. Keeps the
+ * invariants of every driver: idempotent, grows and never shrinks, what was made is never made anew.
+ */
+import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from '../src/drivers/volume.ts';
+import { createSteering, terminal } from './drivers.ts';
+import type { Steering } from './drivers.ts';
+
+export interface VolumeCall {
+  method: 'apply' | 'remove';
+  kind: 'volume' | 'snapshot';
+  id: string;
+  desired?: DesiredVolume | DesiredSnapshot;
+}
+
+export interface HeldVolume {
+  sizeGib: number;
+  bytes: string;
+}
+
+export interface VolumeHost extends VolumeDriver, Steering<VolumeCall> {
+  /** What is on the host, and what was put aside. A test may take from it, add to it, and write to a volume. */
+  readonly contents: {
+    volumes: Map<string, HeldVolume>;
+    snapshots: Map<string, HeldVolume>;
+    aside: Map<string, HeldVolume>;
+  };
+  /** How many more calls of `apply` end while bytes are still being copied. */
+  stillCopying: number;
+}
+
+/** `real` makes the engine look for drift, as it does on hosts whose volumes survive a restart. */
+export function createVolumeHost({ real = false } = {}): VolumeHost {
+  const contents: VolumeHost['contents'] = { volumes: new Map(), snapshots: new Map(), aside: new Map() };
+  const steering = createSteering<VolumeCall>();
+  const { volumes, snapshots } = contents;
+  const parts = (kind: VolumeCall['kind'], kept: Map<string, HeldVolume>) => ({
+    real,
+    list: async () => [...kept.keys()],
+    remove: (id: string, signal: AbortSignal) =>
+      steering.call({ method: 'remove', kind, id }, signal, () => kept.delete(id)),
+    async quarantine(id: string) {
+      if (kept.has(id)) contents.aside.set(id, kept.get(id)!);
+      kept.delete(id);
+    },
+  });
+  const applyVolume = (desired: DesiredVolume) => {
+    const before = volumes.get(desired.id);
+    const from = desired.revertTo ?? (before ? null : desired.source);
+    if (!before && desired.settledGib !== null && desired.revertTo === null) throw terminal('the data is gone');
+    if (from !== null && !snapshots.has(from)) throw terminal('the snapshot is gone');
+    const bytes = from === null ? (before?.bytes ?? '') : snapshots.get(from)!.bytes;
+    volumes.set(desired.id, { bytes, sizeGib: Math.max(desired.sizeGib, before?.sizeGib ?? 0) });
+  };
+  const applySnapshot = ({ id, volumeId, settled }: DesiredSnapshot) => {
+    if (snapshots.has(id)) return;
+    if (settled || !volumes.has(volumeId)) throw terminal('the data is gone');
+    snapshots.set(id, { ...volumes.get(volumeId)! });
+  };
+  const copying = () => host.stillCopying > 0 && host.stillCopying-- > 0;
+  const host = {
+    ...parts('volume', volumes),
+    name: 'test',
+    contents,
+    stillCopying: 0,
+    status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
+    start: async () => undefined,
+    stop: async () => undefined,
+    async apply(desired: DesiredVolume, signal: AbortSignal) {
+      if (copying()) return { copying: true };
+      await steering.call({ method: 'apply', kind: 'volume', id: desired.id, desired }, signal, () =>
+        applyVolume(desired),
+      );
+      return { copying: false, sizeGib: volumes.get(desired.id)!.sizeGib, changed: [] };
+    },
+    snapshots: {
+      ...parts('snapshot', snapshots),
+      async apply(desired: DesiredSnapshot, signal: AbortSignal) {
+        if (copying()) return { copying: true };
+        await steering.call({ method: 'apply', kind: 'snapshot', id: desired.id, desired }, signal, () =>
+          applySnapshot(desired),
+        );
+        return { copying: false, changed: [] };
+      },
+    },
+  };
+  return Object.defineProperties(host, Object.getOwnPropertyDescriptors(steering)) as unknown as VolumeHost;
+}
