@@ -135,6 +135,17 @@ export const policy = {
   getGlobalQuotas: client('reader'),
   getRegionalQuotas: client('reader'),
   updateClientQuotas: operator,
+
+  createApiKey: project('member'),
+  listApiKeys: project('reader'),
+  getApiKey: project('reader'),
+  updateApiKey: project('member'),
+  deleteApiKey: project('member'),
+  // The API key is the credential.
+  authorizeContainer: everyone,
+  authorizeContainerByPath: everyone,
+
+  listAudit: token('admin'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

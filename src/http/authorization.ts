@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { atLeast } from '../authz/actor.ts';
-import type { Actor } from '../authz/actor.ts';
+import type { Actor, RequestFacts } from '../authz/actor.ts';
 import { policy } from '../authz/policy.ts';
 import type { Operation, Rule } from '../authz/policy.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
@@ -24,7 +24,7 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
     if (!rule || rule.reach === 'public') return;
     const actor = await deps.authenticate(tokenOf(request));
     if (!actor) throw unauthenticated('the token is unknown, expired or revoked');
-    request.by = { actor, requestId: request.id };
+    request.by = { actor, requestId: request.id, request: factsOf(request) };
     if (!atLeast(actor, rule.role)) {
       throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
     }
@@ -45,6 +45,7 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
       regionId: path.region_id ?? 0,
       regionName: path.region_id === undefined ? '' : requireRegion(deps, path.region_id),
     };
+    request.by.request!.scope = request.scope;
   });
 }
 
@@ -52,6 +53,28 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
 function ruleOf(request: FastifyRequest): Rule | undefined {
   const operation = request.routeOptions.schema?.operationId;
   return operation === undefined ? undefined : policy[operation as Operation];
+}
+
+const maxClaim = 200;
+
+/** For the audit log. What clients say of themselves is cut. */
+function factsOf(request: FastifyRequest): RequestFacts {
+  const { headers } = request;
+  const claim = (name: string) => {
+    const value = headers[name];
+    return typeof value === 'string' ? value.slice(0, maxClaim) : undefined;
+  };
+  const [userAgent, forwardedFor] = [claim('user-agent'), claim('x-forwarded-for')];
+  return {
+    operation: request.routeOptions.schema!.operationId!,
+    origin: {
+      address: request.ip,
+      method: request.method,
+      path: request.url.split('?', 1)[0]!,
+      ...(forwardedFor && { forwarded_for: forwardedFor }),
+      ...(userAgent && { user_agent: userAgent }),
+    },
+  };
 }
 
 /** The scheme is `apikey`, in any case: real clients send `APIKey`. */

@@ -3,14 +3,18 @@
  *
  * Invariant: a key is claimed, with the answer, in the transaction that does the work. So a crash leaves both or
  * neither, and of two requests at once the second waits for the first one's commit and then repeats its answer.
- * Errors are not kept: whoever mends a request may send it under the same key.
+ * Errors are not kept: whoever mends a request may send it under the same key. An answer that shows a secret is kept
+ * encrypted (`sealed`).
  */
 import { createHash } from 'node:crypto';
+import { actOfRequest } from '../audit/audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { RequestContext } from '../authz/actor.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
 
@@ -42,8 +46,8 @@ const forget = prepared(
 export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
-  /** Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. */
-  mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Runs a change of a request in one transaction, with its entry in the audit log; under an `Idempotency-Key`, at most once. */
+  mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>, options?: { sealed?: boolean }): Promise<T>;
   /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
   /** Keeps the answer of a request that changed nothing (a price, a check of limits). */
@@ -52,24 +56,26 @@ export interface Idempotency {
   forget(db: Db): Promise<void>;
 }
 
-export function createIdempotency(clock: Clock): Idempotency {
+export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
     const claimed = await claim(tx, context.actor.clientId, key, fingerprint, clock.now());
     if (claimed.length === 0) throw new AlreadyAnswered();
   };
-  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown) => {
-    await keep(tx, context.actor.clientId, context.idempotency!.key, JSON.stringify(answer ?? null));
+  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
+    const text = JSON.stringify(answer ?? null);
+    const kept = sealed ? seal(keyring, contextOf(context), text) : text;
+    await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
   };
-  const mutate: Idempotency['mutate'] = async (db, context, work) => {
-    if (!context.idempotency) return transaction(db, work);
-    const result = await transaction(db, async (tx) => {
+  const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
+    const result = await audit.transaction(db, actOfRequest(context), async (tx) => {
+      if (!context.idempotency) return work(tx);
       await claimIn(tx, context);
       const answer = await work(tx);
-      await keepIn(tx, context, answer);
+      await keepIn(tx, context, answer, sealed);
       return answer;
     });
-    context.idempotency.claimed = true;
+    if (context.idempotency) context.idempotency.claimed = true;
     return result;
   };
 
@@ -84,16 +90,34 @@ export function createIdempotency(clock: Clock): Idempotency {
           `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: row.answer };
+      return row && { answer: unseal(keyring, contextOf(context), row.answer) };
     },
     async keepUnclaimed(db, context, answer) {
-      if (context.idempotency?.claimed) return;
-      await mutate(db, context, async () => answer);
+      if (context.idempotency!.claimed) return;
+      await transaction(db, async (tx) => {
+        await claimIn(tx, context);
+        await keepIn(tx, context, answer, false);
+      });
+      context.idempotency!.claimed = true;
     },
     async forget(db) {
       await forget(db, clock.now());
     },
   };
+}
+
+const sealMark = '$sealed';
+const contextOf = ({ actor, idempotency }: RequestContext) => `idempotency:${actor.clientId}:${idempotency!.key}`;
+
+function seal(keyring: Keyring, context: string, text: string): string {
+  return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), context).toString('base64') });
+}
+
+/** @throws EncryptionError when the key that sealed it is gone from the key file */
+function unseal(keyring: Keyring, context: string, kept: unknown): unknown {
+  const sealed = (kept as Record<string, unknown> | null)?.[sealMark];
+  if (typeof sealed !== 'string') return kept;
+  return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), context).toString());
 }
 
 /** Hex SHA-256 over what makes a request the same request. Bodies are compared by value, not by spelling. */

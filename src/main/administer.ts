@@ -1,10 +1,11 @@
 /** Commands that look at the database or change it, and end: tokens, clients, quotas, migrations. */
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { actOfCommand } from '../audit/audit.ts';
 import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
-import { brokenConstraint, transaction } from '../platform/db.ts';
+import { brokenConstraint } from '../platform/db.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -63,10 +64,10 @@ export async function quotaCommand(settings: Settings, [action, ...args]: string
   const regionId = wholeNumber('--region', values.region);
   const limits = positionals.map(limitOf);
   if (limits.length === 0) throw new UsageError('name a kind and its limit: cloudyard quota set sfs_count=10');
-  await withServices(settings, async ({ db, quota, clients, regions }) => {
+  await withServices(settings, async ({ db, audit, quota, clients, regions }) => {
     if (!(await clients.exists(clientId))) throw new Error(`there is no client ${clientId}`);
     if (!regions.get(regionId)) throw new Error(`there is no region ${regionId}`);
-    await transaction(db, async (tx) => {
+    await audit.transaction(db, actOfCommand('setQuota', clientId), async (tx) => {
       for (const [kind, limit] of limits) {
         const scope = { clientId, regionId: isGlobal(kind) ? globalRegion : regionId };
         await quota.setLimits(tx, scope, { [kind]: limit });

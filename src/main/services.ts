@@ -1,5 +1,6 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
+import { createAudit } from '../audit/audit.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
@@ -12,6 +13,9 @@ import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
+import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createApiKeys } from '../resources/api-keys/service.ts';
+import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { usesOfProject as fileSharesOfProject } from '../resources/file-shares/store.ts';
@@ -91,20 +95,24 @@ export interface ServicesDeps {
   configuration: Configuration;
   /** What secrets are encrypted with. */
   keyring: Keyring;
+  /** How long the audit log keeps an entry; 0: for ever; 365 where not given. */
+  auditDays?: number;
 }
 
 export async function createServices(deps: ServicesDeps) {
   const { db, clock, configuration, keyring } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
-  const idempotency = createIdempotency(clock);
+  const audit = createAudit({ clock, keepDays: deps.auditDays ?? 365 });
+  const idempotency = createIdempotency(clock, keyring, audit);
   const quota = createQuota(configuration.defaultLimits);
   const tasks = createTasks(clock, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
-  const shared = { db, clock, tasks, quota, idempotency, regions, caches };
+  const shared = { db, clock, tasks, quota, audit, idempotency, regions, caches };
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
+  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
   const projects = createProjects({
     ...shared,
     usedBy: [
@@ -113,6 +121,7 @@ export async function createServices(deps: ServicesDeps) {
       fileSharesOfProject,
       loadBalancersOfProject,
       secrets.usesOfProject,
+      apiKeys.usesOfProject,
     ],
   });
   const clients = createClients({ ...shared, projects, networks });
@@ -125,6 +134,7 @@ export async function createServices(deps: ServicesDeps) {
     clock,
     metrics,
     caches,
+    audit,
     idempotency,
     quota,
     tasks,
@@ -147,6 +157,8 @@ export async function createServices(deps: ServicesDeps) {
     lbPools,
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
+    apiKeys,
+    auditLog: createAuditLog(shared),
     taskViews: createTaskViews(shared),
   };
 }

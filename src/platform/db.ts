@@ -58,12 +58,12 @@ const attempts = 5;
 
 /**
  * Runs `work` in one transaction: all of it is committed, or none. A deadlock or serialization failure runs it again,
- * so `work` has no effect outside `tx`.
+ * so `work` has no effect outside `tx`. `begin` may set something with it, in the same round trip.
  */
-export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, begin = 'begin'): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once(db, work);
+      return await once(db, work, begin);
     } catch (error) {
       const code = postgresCode(error);
       if (attempt === attempts || (code !== serializationFailure && code !== deadlock)) throw error;
@@ -71,11 +71,11 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Prom
   }
 }
 
-async function once<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function once<T>(db: Db, work: (tx: Tx) => Promise<T>, begin: string): Promise<T> {
   const client = await db.$client.connect();
   let broken: Error | undefined;
   try {
-    await client.query('begin');
+    await client.query(begin);
     const result = await work(drizzle({ client }) as unknown as Tx);
     await client.query('commit');
     return result;

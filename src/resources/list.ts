@@ -1,5 +1,9 @@
 /** Every resource that clients can reach: one line each. */
 import type { Routes } from '../http/app.ts';
+import { apiKeyRoutes, authorizeRoutes } from './api-keys/routes.ts';
+import type { ApiKeys } from './api-keys/service.ts';
+import { auditRoutes } from './audit/routes.ts';
+import type { AuditLog } from './audit/service.ts';
 import { fileShareRoutes } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
 import { lbPoolRoutes } from './lb-pools/routes.ts';
@@ -38,6 +42,8 @@ export interface ResourceServices {
   lbPools: LbPools;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
+  apiKeys: ApiKeys;
+  auditLog: AuditLog;
 }
 
 export const resourceRoutes = (services: ResourceServices): Routes[] => [
@@ -53,4 +59,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   lbPoolRoutes(services.lbPools),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
+  apiKeyRoutes(services.apiKeys),
+  authorizeRoutes(services.apiKeys),
+  auditRoutes(services.auditLog),
 ];

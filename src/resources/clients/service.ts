@@ -1,6 +1,7 @@
 /** Clients: who owns projects, tokens and quotas. The operator makes them; the first start makes the operator's. */
+import { actOfCommand } from '../../audit/audit.ts';
+import type { Audit } from '../../audit/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
@@ -10,6 +11,7 @@ import * as store from './store.ts';
 export interface ClientsDeps {
   db: Db;
   clock: Clock;
+  audit: Audit;
   projects: Projects;
   networks: Networks;
   regions: Regions;
@@ -21,7 +23,7 @@ export type Clients = ReturnType<typeof createClients>;
 const firstStart = 0x636c6f75_64;
 
 export function createClients(deps: ClientsDeps) {
-  const { db, clock } = deps;
+  const { db, clock, audit } = deps;
 
   /** A client with its default project, and a network in each region. */
   const insertClient = async (tx: Tx, name: string, operator: boolean) => {
@@ -35,7 +37,11 @@ export function createClients(deps: ClientsDeps) {
 
   return {
     async create(name: string): Promise<{ clientId: number; projectId: number }> {
-      return transaction(db, (tx) => insertClient(tx, name, false));
+      return audit.transaction(db, actOfCommand('createClient'), async (tx, act) => {
+        const made = await insertClient(tx, name, false);
+        act.clientId = made.clientId;
+        return made;
+      });
     },
 
     list: () => store.list(db),
@@ -48,7 +54,7 @@ export function createClients(deps: ClientsDeps) {
      * Makes the operator's client with project 1 when there is nothing yet. Safe to call always and everywhere.
      */
     async bootstrap(): Promise<{ operatorId: number }> {
-      return transaction(db, async (tx) => {
+      return audit.transaction(db, actOfCommand('createOperator'), async (tx) => {
         await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
         const operator = await store.operator(tx);
         if (operator) return { operatorId: operator.id };
