@@ -2,6 +2,7 @@
  * `npm run bench [name…]`: measures what is said to be fast, and prints one table. It is a measurement and no test: a
  * bar that is missed is printed, not failed on.
  */
+import { authorize } from './authorize.ts';
 import { createShare } from './create-share.ts';
 import { finishShare } from './finish-share.ts';
 import { getShare } from './get-share.ts';
@@ -21,6 +22,7 @@ const benches: Record<string, Bench> = {
   create: createShare,
   finish: finishShare,
   list: listShares,
+  authorize,
   start: startServer,
 };
 

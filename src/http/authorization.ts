@@ -19,34 +19,45 @@ export interface AuthorizationDeps {
 }
 
 export function authorization(app: App, deps: AuthorizationDeps): void {
-  app.addHook('onRequest', async (request) => {
+  // With callbacks, because what is public is asked most: see telemetry.ts.
+  app.addHook('onRequest', (request, _reply, done) => {
     const rule = ruleOf(request);
-    if (!rule || rule.reach === 'public') return;
-    const actor = await deps.authenticate(tokenOf(request));
-    if (!actor) throw unauthenticated('the token is unknown, expired or revoked');
-    request.by = { actor, requestId: request.id, request: factsOf(request) };
-    if (!atLeast(actor, rule.role)) {
-      throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
-    }
-    if (rule.reach === 'operator' && !actor.operator) {
-      throw new ClientError('Forbidden', 'this is for the operator of this Cloudyard');
-    }
+    if (!rule || rule.reach === 'public') return done();
+    letIn(deps, request, rule).then(() => done(), done);
   });
 
-  app.addHook('preHandler', async (request) => {
+  app.addHook('preHandler', (request, _reply, done) => {
     const rule = ruleOf(request);
-    if (!rule || rule.reach === 'public') return;
-    const { actor } = request.by;
-    const path = request.params as { project_id?: number; region_id?: number; client_id?: number };
-    if (rule.reach === 'client') requireClient(actor, path.client_id!);
-    request.scope = {
-      clientId: path.client_id ?? actor.clientId,
-      projectId: rule.reach === 'project' ? await requireProject(deps, actor, path.project_id!) : 0,
-      regionId: path.region_id ?? 0,
-      regionName: path.region_id === undefined ? '' : requireRegion(deps, path.region_id),
-    };
-    request.by.request!.scope = request.scope;
+    if (!rule || rule.reach === 'public') return done();
+    letTo(deps, request, rule).then(() => done(), done);
   });
+}
+
+/** @throws ClientError 401, 403 */
+async function letIn(deps: AuthorizationDeps, request: FastifyRequest, rule: Rule): Promise<void> {
+  const actor = await deps.authenticate(tokenOf(request));
+  if (!actor) throw unauthenticated('the token is unknown, expired or revoked');
+  request.by = { actor, requestId: request.id, request: factsOf(request) };
+  if (!atLeast(actor, rule.role)) {
+    throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
+  }
+  if (rule.reach === 'operator' && !actor.operator) {
+    throw new ClientError('Forbidden', 'this is for the operator of this Cloudyard');
+  }
+}
+
+/** To what the path names. @throws ClientError 403, 404 */
+async function letTo(deps: AuthorizationDeps, request: FastifyRequest, rule: Rule): Promise<void> {
+  const { actor } = request.by;
+  const path = request.params as { project_id?: number; region_id?: number; client_id?: number };
+  if (rule.reach === 'client') requireClient(actor, path.client_id!);
+  request.scope = {
+    clientId: path.client_id ?? actor.clientId,
+    projectId: rule.reach === 'project' ? await requireProject(deps, actor, path.project_id!) : 0,
+    regionId: path.region_id ?? 0,
+    regionName: path.region_id === undefined ? '' : requireRegion(deps, path.region_id),
+  };
+  request.by.request!.scope = request.scope;
 }
 
 /** Undefined where no route matched. */
