@@ -28,7 +28,20 @@ CREATE TABLE "api_keys" (
 	CONSTRAINT "api_keys_key_id_unique" UNIQUE("key_id")
 );
 --> statement-breakpoint
+CREATE TABLE "pull_secrets" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"registry" text NOT NULL,
+	"login" text NOT NULL,
+	"password" "bytea" NOT NULL,
+	"updated_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "pull_secrets_name" UNIQUE("project_id","region_id","name")
+);
+--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "pull_secrets" ADD CONSTRAINT "pull_secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "audit_entries_client" ON "audit_entries" USING btree ("client_id","id");--> statement-breakpoint
 CREATE INDEX "audit_entries_at" ON "audit_entries" USING btree ("at");--> statement-breakpoint
 CREATE UNIQUE INDEX "api_keys_name" ON "api_keys" USING btree ("project_id","region_id","name") WHERE "api_keys"."deleted_at" is null;--> statement-breakpoint

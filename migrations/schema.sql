@@ -244,6 +244,18 @@ CREATE TABLE "projects" (
 	"deleted_at" timestamp with time zone
 );
 
+CREATE TABLE "pull_secrets" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"registry" text NOT NULL,
+	"login" text NOT NULL,
+	"password" "bytea" NOT NULL,
+	"updated_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "pull_secrets_name" UNIQUE("project_id","region_id","name")
+);
+
 CREATE TABLE "regions" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -347,6 +359,7 @@ ALTER TABLE "lb_listener_counters" ADD CONSTRAINT "lb_listener_counters_listener
 ALTER TABLE "load_balancer_traffic" ADD CONSTRAINT "load_balancer_traffic_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "pull_secrets" ADD CONSTRAINT "pull_secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;

@@ -33,6 +33,8 @@ export interface CloudyardOptions {
   configuration?: (shipped: Configuration) => Configuration;
   log?: Logger;
   rateLimit?: number;
+  /** CIDRs of registries that pull secrets are verified against. */
+  verifyNetworks?: string[];
 }
 
 export interface Answer {
@@ -105,7 +107,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
-  const services = await createServices({ db, clock, log, configuration, keyring });
+  const verifyNetworks = options.verifyNetworks ?? [];
+  const services = await createServices({ db, clock, log, configuration, keyring, verifyNetworks });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });

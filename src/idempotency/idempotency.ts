@@ -37,6 +37,11 @@ const recall = prepared<{ fingerprint: string; answer: unknown }>(
    where client_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
 );
 
+const sealed = prepared<{ client_id: number; key: string; answer: unknown }>(
+  'idempotency_sealed',
+  `select client_id, key, answer from idempotency_keys where answer ? '$sealed'`,
+);
+
 const forget = prepared(
   'idempotency_forget',
   `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
@@ -54,6 +59,8 @@ export interface Idempotency {
   keepUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
   /** Deletes what is older than 24 hours. */
   forget(db: Db): Promise<void>;
+  /** Seals with the current key what an older one sealed. Returns how many answers these were. */
+  reencrypt(db: Db): Promise<number>;
 }
 
 export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
@@ -64,7 +71,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
   };
   const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
     const text = JSON.stringify(answer ?? null);
-    const kept = sealed ? seal(keyring, contextOf(context), text) : text;
+    const kept = sealed ? seal(keyring, contextOf(context.actor.clientId, context.idempotency!.key), text) : text;
     await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
   };
   const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
@@ -90,7 +97,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
           `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: unseal(keyring, contextOf(context), row.answer) };
+      return row && { answer: unseal(keyring, contextOf(context.actor.clientId, key), row.answer) };
     },
     async keepUnclaimed(db, context, answer) {
       if (context.idempotency!.claimed) return;
@@ -103,11 +110,22 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     async forget(db) {
       await forget(db, clock.now());
     },
+    async reencrypt(db) {
+      let count = 0;
+      for (const { client_id, key, answer } of await sealed(db)) {
+        const context = contextOf(client_id, key);
+        if (keyring.isCurrent(Buffer.from((answer as Sealed)[sealMark], 'base64'))) continue;
+        await keep(db, client_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));
+        count++;
+      }
+      return count;
+    },
   };
 }
 
 const sealMark = '$sealed';
-const contextOf = ({ actor, idempotency }: RequestContext) => `idempotency:${actor.clientId}:${idempotency!.key}`;
+type Sealed = { [sealMark]: string };
+const contextOf = (clientId: number, key: string) => `idempotency:${clientId}:${key}`;
 
 function seal(keyring: Keyring, context: string, text: string): string {
   return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), context).toString('base64') });

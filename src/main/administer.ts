@@ -6,7 +6,7 @@ import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
 import { brokenConstraint } from '../platform/db.ts';
-import { openKeyFile } from '../platform/encryption.ts';
+import { addKey, keyIds, openKeyFile, useKey } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../quota/kinds.ts';
@@ -76,6 +76,33 @@ export async function quotaCommand(settings: Settings, [action, ...args]: string
     print('done');
   });
 }
+
+/**
+ * Keys that secrets are encrypted with. `--prepare` makes one that only decrypts, so that every host has it before any
+ * encrypts with it; `--use` then takes it. Without either both are done at once, which is right for one key file.
+ */
+export async function secretsCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
+  if (action !== 'rotate-key') throw new UsageError('secrets rotate-key?');
+  const options = { prepare: { type: 'boolean', default: false }, use: { type: 'string' } } as const;
+  const { prepare, use } = parseArgs({ args, options }).values;
+  if (prepare && use !== undefined) throw new UsageError('--prepare or --use, not both');
+  await withServices(settings, async ({ db, audit, reencrypt }) => {
+    const act = { ...actOfCommand(prepare ? 'prepareKey' : 'rotateKey'), always: true };
+    const id = await audit.transaction(db, act, async (tx) => {
+      await tx.$client.query('select pg_advisory_xact_lock($1)', [keyRotation]);
+      return use ?? addKey(settings.keyFile);
+    });
+    if (prepare) return print(`${id} is in ${settings.keyFile}; copy the file to all hosts, then: --use ${id}`);
+    useKey(settings.keyFile, id);
+    const count = await reencrypt();
+    print(`${id} encrypts from now on; ${count} encrypted anew`);
+    const old = keyIds(settings.keyFile).slice(1);
+    if (old.length > 0) print(`of no more use once every host has the file: ${old.join(', ')}`);
+  });
+}
+
+/** Advisory lock: two rotations of one database come one after the other. */
+const keyRotation = 0x636c6f75_6b;
 
 function tokenOptions(args: string[]) {
   const options = {

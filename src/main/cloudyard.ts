@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
 import { readSettings, settingNames, unknownSettings } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
-import { clientCommand, migrateCommand, quotaCommand, tokenCommand } from './administer.ts';
+import { clientCommand, migrateCommand, quotaCommand, secretsCommand, tokenCommand } from './administer.ts';
 import { doctor } from './doctor.ts';
 import { root } from './root.ts';
 import { run } from './run.ts';
@@ -21,6 +21,7 @@ const help = `Usage: cloudyard <command>
   client create NAME        a client with its first project
   client list
   quota set KIND=LIMIT ... [--client N] [--region N]   LIMIT may be "default"; global kinds take no --region
+  secrets rotate-key [--prepare | --use ID]   a new key for everything that is encrypted (docs/operating.md)
   doctor                    what is installed, what is missing, and the line that installs it
 
 Settings are environment variables (docs/operating.md):
@@ -56,6 +57,8 @@ async function dispatch(command: string, args: string[], settings: Settings): Pr
       return clientCommand(settings, args);
     case 'quota':
       return quotaCommand(settings, args);
+    case 'secrets':
+      return secretsCommand(settings, args);
     case 'doctor':
       return doctor();
     default:

@@ -65,7 +65,9 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
-  const services = await createServices({ db, clock: systemClock, log, configuration, keyring });
+  const { auditDays, verifyNetworks } = settings;
+  const given = { configuration, keyring, auditDays, verifyNetworks };
+  const services = await createServices({ db, clock: systemClock, log, ...given });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   await services.clients.bootstrap();

@@ -1,5 +1,6 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
+import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { createAudit } from '../audit/audit.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -31,6 +32,7 @@ import type { BookOfRegion } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
 import { QuotasFile } from '../resources/quotas/schema.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
+import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
@@ -97,6 +99,8 @@ export interface ServicesDeps {
   keyring: Keyring;
   /** How long the audit log keeps an entry; 0: for ever; 365 where not given. */
   auditDays?: number;
+  /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
+  verifyNetworks?: readonly string[];
 }
 
 export async function createServices(deps: ServicesDeps) {
@@ -112,6 +116,8 @@ export async function createServices(deps: ServicesDeps) {
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
+  const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: () => false });
+  const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
   const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
   const projects = createProjects({
     ...shared,
@@ -122,6 +128,7 @@ export async function createServices(deps: ServicesDeps) {
       loadBalancersOfProject,
       secrets.usesOfProject,
       apiKeys.usesOfProject,
+      pullSecrets.usesOfProject,
     ],
   });
   const clients = createClients({ ...shared, projects, networks });
@@ -158,7 +165,26 @@ export async function createServices(deps: ServicesDeps) {
     pricing: createPricing(configuration.bookOfRegion, deps.log),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     apiKeys,
+    pullSecrets,
     auditLog: createAuditLog(shared),
     taskViews: createTaskViews(shared),
+    reencrypt: () => reencryptEverything([secrets.reencrypt, pullSecrets.reencrypt, () => idempotency.reencrypt(db)]),
   };
+}
+
+/**
+ * Encrypts everything with the current key: one function a kind. Returns how much another key had encrypted.
+ * @throws EncryptionError of the first kind that has a ciphertext which does not decrypt, once all are done
+ */
+async function reencryptEverything(reencrypts: (() => Promise<number>)[]): Promise<number> {
+  let sum = 0;
+  const failures: unknown[] = [];
+  for (const reencrypt of reencrypts) {
+    await reencrypt().then(
+      (count) => (sum += count),
+      (error: unknown) => failures.push(error),
+    );
+  }
+  if (failures.length > 0) throw failures[0];
+  return sum;
 }

@@ -73,7 +73,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
   const drivers = await startDrivers(settings, log);
   for (const driver of allDrivers(drivers)) closing.push(driver.stop);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { clock, tasks, metrics, idempotency, secrets, audit, apiKeys } = services;
+  const { clock, tasks, metrics, idempotency, audit, apiKeys, reencrypt } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
@@ -89,7 +89,7 @@ async function work({ settings, database, services, regionIds, log, closing }: W
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },
-      { seconds: 3600, work: secrets.reencrypt },
+      { seconds: 3600, work: reencrypt },
       { seconds: 3600, work: () => audit.forget(db) },
       { seconds: 3600, work: apiKeys.forget },
       ...createDuties({ clock, db }, drivers, regionIds),

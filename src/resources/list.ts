@@ -20,6 +20,8 @@ import { projectRoutes } from './projects/routes.ts';
 import type { Projects } from './projects/service.ts';
 import { quotaRoutes } from './quotas/routes.ts';
 import type { ClientQuotas } from './quotas/service.ts';
+import { pullSecretRoutes } from './pull-secrets/routes.ts';
+import type { PullSecrets } from './pull-secrets/service.ts';
 import { regionRoutes } from './regions/routes.ts';
 import type { Regions } from './regions/service.ts';
 import { secretRoutes } from './secrets/routes.ts';
@@ -43,6 +45,7 @@ export interface ResourceServices {
   pricing: Pricing;
   clientQuotas: ClientQuotas;
   apiKeys: ApiKeys;
+  pullSecrets: PullSecrets;
   auditLog: AuditLog;
 }
 
@@ -61,5 +64,6 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   quotaRoutes(services.clientQuotas),
   apiKeyRoutes(services.apiKeys),
   authorizeRoutes(services.apiKeys),
+  pullSecretRoutes(services.pullSecrets),
   auditRoutes(services.auditLog),
 ];
