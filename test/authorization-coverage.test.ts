@@ -17,7 +17,12 @@ import { useCloudyard } from './harness.ts';
 import type { Answer } from './harness.ts';
 
 /** All that may be had without a token. Whoever adds to this adds it here, too, and has it reviewed. */
-const publicOperations = ['getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'];
+const publicOperations = [
+  ...['getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'],
+  ...['authorizeContainer', 'authorizeContainerByPath'],
+];
+/** Of these, those that want another credential than a token: an API key. */
+const ofOtherCredentials = ['authorizeContainer', 'authorizeContainerByPath'];
 /** Pages without an operation: the API reference. */
 const pages = /^\/docs(\/|$)/;
 
@@ -99,6 +104,7 @@ beforeAll(async () => {
     { token },
   );
   await balancerOfVictim();
+  await platformOfVictim();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
@@ -121,6 +127,16 @@ async function balancerOfVictim(): Promise<void> {
   const opaque = { name, secret_type: 'opaque', payload: 'AAAA', payload_content_type: 'application/octet-stream' };
   const secret = { ...opaque, payload_content_encoding: 'base64' };
   await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
+}
+
+/** An API key and a pull secret, which paths name by their names. */
+async function platformOfVictim(): Promise<void> {
+  const { projectId, token } = victim;
+  const [keys, secrets] = ['keys', 'secrets'].map((kind) => `/cloud/v1/caas/${kind}/${projectId}/1`) as [string, string];
+  await cloud.post(keys, { name: 'of-the-victim', containers: [], description: 'secret of the victim' }, { token });
+  const login = { registry: 'registry.test', login: 'secret of the victim', password: 'secret of the victim' };
+  await cloud.post(secrets, { name: 'of-the-victim', ...login }, { token });
+  owned.set('key_name', 'of-the-victim').set('secret_name', 'of-the-victim');
 }
 
 /** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */
@@ -215,7 +231,10 @@ describe('the policy', () => {
     for (const route of everyRoute) {
       expect([route.path, route.described.security !== undefined]).toEqual([route.path, route.rule.reach === 'public']);
     }
-    for (const route of open) expect((await tryRoute(route, null)).status).toBe(200);
+    for (const route of open) {
+      const status = ofOtherCredentials.includes(route.described.operationId) ? 401 : 200;
+      expect((await tryRoute(route, null)).status).toBe(status);
+    }
   });
 
   it('is asked about every route: none is hidden from the document but the reference page', async () => {

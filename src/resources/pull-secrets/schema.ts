@@ -5,9 +5,8 @@ import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
 
 /** `.` and `..` would be lost in paths. */
 const PullSecretName = Type.String({
-  minLength: 1,
   maxLength: 250,
-  pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._-]*$',
+  pattern: '^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$',
   description: '1 to 250 letters, digits, `.`, `_` and `-`',
 });
 const Login = Type.String({
