@@ -114,7 +114,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
   const workers: Worker[] = [];
   const cloudyard = {
-    ...requests(app, admin!),
+    ...requests(app, db, admin!),
     db,
     connection,
     services,
@@ -166,7 +166,20 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   };
 }
 
-function requests(app: App, admin: string) {
+/** Of what is not a GET, what changes nothing. */
+const onlyReads = /\/(check_\w+|pricing|authorize)(\/|$|\?)/;
+
+/** Whatever a test changes is in the audit log, once; what was refused is not. */
+async function expectAudited(db: Db, method: string, path: string, status: number, requestId: unknown): Promise<void> {
+  const { rows } = await db.$client.query<{ operation: string }>(
+    'select operation from audit_entries where request_id = $1',
+    [requestId],
+  );
+  const expected = status < 300 && !onlyReads.test(path) ? 1 : 0;
+  if (rows.length !== expected) throw new Error(`${method} ${path} (${status}) has ${rows.length} entries in the audit log`);
+}
+
+function requests(app: App, db: Db, admin: string) {
   const request: Cloudyard['request'] = async (method, path, body, options = {}) => {
     const token = options.token === undefined ? admin : options.token;
     const response = await app.inject({
@@ -175,6 +188,11 @@ function requests(app: App, admin: string) {
       headers: { ...(token !== null && { authorization: `apikey ${token}` }), ...options.headers },
       ...(body !== undefined && { payload: body as object }),
     });
+    // A repeated answer has no entry, and a request for nothing may have one.
+    const isRepeated = options.headers?.['idempotency-key'] !== undefined || JSON.stringify(body) === '{}';
+    if (method !== 'GET' && method !== 'HEAD' && response.statusCode < 500 && !isRepeated) {
+      await expectAudited(db, method, path, response.statusCode, response.headers['x-request-id']);
+    }
     const isJson = String(response.headers['content-type']).startsWith('application/json') && response.body !== '';
     return { status: response.statusCode, body: isJson ? response.json() : response.body, headers: response.headers };
   };

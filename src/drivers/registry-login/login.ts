@@ -75,10 +75,15 @@ async function firstAnswer(authority: string, reach: Reach, signal: AbortSignal)
   try {
     return { url: secure, host, answer: await get(secure, host, null, signal) };
   } catch (error) {
-    if (!host.isInside || signal.aborted) throw error;
+    if (!host.isInside || signal.aborted || speaksTls(error)) throw error;
     const plain = new URL(`http://${authority}/v2/`);
     return { url: plain, host, answer: await get(plain, host, null, signal) };
   }
+}
+
+/** It showed a certificate, only none that is to be trusted. */
+function speaksTls(error: unknown): boolean {
+  return /CERT|SIGNED|UNABLE_TO/.test((error as { code?: string }).code ?? '');
 }
 
 /** The header with a token for these credentials; null when the token server refuses them. */
