@@ -132,7 +132,10 @@ async function balancerOfVictim(): Promise<void> {
 /** An API key and a pull secret, which paths name by their names. */
 async function platformOfVictim(): Promise<void> {
   const { projectId, token } = victim;
-  const [keys, secrets] = ['keys', 'secrets'].map((kind) => `/cloud/v1/caas/${kind}/${projectId}/1`) as [string, string];
+  const [keys, secrets] = ['keys', 'secrets'].map((kind) => `/cloud/v1/caas/${kind}/${projectId}/1`) as [
+    string,
+    string,
+  ];
   await cloud.post(keys, { name: 'of-the-victim', containers: [], description: 'secret of the victim' }, { token });
   const login = { registry: 'registry.test', login: 'secret of the victim', password: 'secret of the victim' };
   await cloud.post(secrets, { name: 'of-the-victim', ...login }, { token });

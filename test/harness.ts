@@ -176,7 +176,8 @@ async function expectAudited(db: Db, method: string, path: string, status: numbe
     [requestId],
   );
   const expected = status < 300 && !onlyReads.test(path) ? 1 : 0;
-  if (rows.length !== expected) throw new Error(`${method} ${path} (${status}) has ${rows.length} entries in the audit log`);
+  if (rows.length !== expected)
+    throw new Error(`${method} ${path} (${status}) has ${rows.length} entries in the audit log`);
 }
 
 function requests(app: App, db: Db, admin: string) {

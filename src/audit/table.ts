@@ -18,8 +18,5 @@ export const auditEntries = pgTable(
     origin: jsonb('origin').notNull().$type<Origin>(),
     changes: jsonb('changes').notNull().$type<Change[]>(),
   },
-  (t) => [
-    index('audit_entries_client').on(t.clientId, t.id),
-    index('audit_entries_at').on(t.at),
-  ],
+  (t) => [index('audit_entries_client').on(t.clientId, t.id), index('audit_entries_at').on(t.at)],
 );

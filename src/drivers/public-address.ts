@@ -20,6 +20,8 @@ export function isInNetworks(address: string, networks: readonly string[]): bool
   const parsed = ipaddr.process(bare);
   return networks.some((network) => {
     const [base, prefix] = ipaddr.parseCIDR(network);
-    return base.kind() === parsed.kind() && parsed.match([base, prefix] as [ipaddr.IPv4, number] & [ipaddr.IPv6, number]);
+    return (
+      base.kind() === parsed.kind() && parsed.match([base, prefix] as [ipaddr.IPv4, number] & [ipaddr.IPv6, number])
+    );
   });
 }

@@ -90,10 +90,11 @@ export async function secretsCommand(settings: Settings, [action, ...args]: stri
     const act = { ...actOfCommand(prepare ? 'prepareKey' : 'rotateKey'), always: true };
     const id = await audit.transaction(db, act, async (tx) => {
       await tx.$client.query('select pg_advisory_xact_lock($1)', [keyRotation]);
-      return use ?? addKey(settings.keyFile);
+      const id = use ?? addKey(settings.keyFile);
+      if (!prepare) useKey(settings.keyFile, id);
+      return id;
     });
     if (prepare) return print(`${id} is in ${settings.keyFile}; copy the file to all hosts, then: --use ${id}`);
-    useKey(settings.keyFile, id);
     const count = await reencrypt();
     print(`${id} encrypts from now on; ${count} encrypted anew`);
     const old = keyIds(settings.keyFile).slice(1);

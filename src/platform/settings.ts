@@ -146,7 +146,8 @@ export function unknownSettings(env: Record<string, string | undefined>): string
 function networksIn(name: Name, given: string | undefined, faults: string[]): string[] {
   return (given?.split(',') ?? []).flatMap((part) => {
     const network = canonicalNetwork(part.trim());
-    if (!network) faults.push(`${name}: ${JSON.stringify(part.trim())} is no address, and no network without host bits`);
+    if (!network)
+      faults.push(`${name}: ${JSON.stringify(part.trim())} is no address, and no network without host bits`);
     return network ? [network] : [];
   });
 }

@@ -90,7 +90,9 @@ function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
 describe('what is no registry', () => {
   const ask = () => inside({ authority: standIn.authority }, credentials);
   const challenged = (challenge: string) =>
-    standIn.answer((_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password));
+    standIn.answer(
+      (_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password),
+    );
 
   it.each([404, 403, 500, 204, 301])('answers /v2/ with %i', async (status) => {
     standIn.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
@@ -98,14 +100,18 @@ describe('what is no registry', () => {
     expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
-  it.each(['', 'Digest realm="x"', 'Negotiate', 'Bearer', 'Bearer realm="nonsense"', 'Bearer realm="file:///etc/passwd"'])(
-    'asks for %j',
-    async (challenge) => {
-      challenged(challenge);
-      expect(await ask()).toMatchObject({ outcome: 'no_registry' });
-      expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
-    },
-  );
+  it.each([
+    '',
+    'Digest realm="x"',
+    'Negotiate',
+    'Bearer',
+    'Bearer realm="nonsense"',
+    'Bearer realm="file:///etc/passwd"',
+  ])('asks for %j', async (challenge) => {
+    challenged(challenge);
+    expect(await ask()).toMatchObject({ outcome: 'no_registry' });
+    expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+  });
 
   it('asks for nothing', async () => {
     standIn.answer((_request, response) => void response.end('{}'));
@@ -117,13 +123,22 @@ describe('what is no registry', () => {
     expect(await ask()).toMatchObject({ outcome: 'not_allowed', message: expect.stringContaining('10.0.0.1') });
     // Nothing is ever sent there.
     challenged('Bearer realm="http://8.8.8.8:1/token",service="x"');
-    expect(await ask()).toMatchObject({ outcome: 'not_allowed', message: expect.stringContaining('without encryption') });
+    expect(await ask()).toMatchObject({
+      outcome: 'not_allowed',
+      message: expect.stringContaining('without encryption'),
+    });
     challenged('Bearer realm="http://me:too@127.0.0.1/token"');
     expect(await ask()).toMatchObject({ outcome: 'no_registry' });
   });
 
   it('answers for a token with no token, and repeats the password', async () => {
-    for (const [status, text] of [[200, '{}'], [200, password], [500, password], [200, '{"token":"a b"}'], [302, '']] as const) {
+    for (const [status, text] of [
+      [200, '{}'],
+      [200, password],
+      [500, password],
+      [200, '{"token":"a b"}'],
+      [302, ''],
+    ] as const) {
       standIn.answer((request, response) => {
         if (request.url!.startsWith('/token')) return void response.writeHead(status, { location: '/other' }).end(text);
         const challenge = `Bearer realm="http://${standIn.authority}/token"`;
@@ -187,7 +202,11 @@ describe('an address', () => {
 
 describe('a challenge', () => {
   it.each([
-    ['Bearer realm="https://a/token",service="s",scope="x y"', 'bearer', { realm: 'https://a/token', service: 's', scope: 'x y' }],
+    [
+      'Bearer realm="https://a/token",service="s",scope="x y"',
+      'bearer',
+      { realm: 'https://a/token', service: 's', scope: 'x y' },
+    ],
     ['bearer Realm = "https://a" , service=s', 'bearer', { realm: 'https://a', service: 's' }],
     ['Basic realm="x", Bearer realm="https://a"', 'bearer', { realm: 'https://a' }],
     ['BASIC', 'basic', {}],

@@ -108,7 +108,8 @@ async function tokenOf(
   const answer = await get(url, host, basic(credentials), signal);
   if (answer.status === 401 || answer.status === 403) return null;
   const token = answer.status === 200 ? tokenIn(answer.text) : null;
-  if (!token) throw new NoAnswer('no_registry', `the token server ${url.host} answered ${answer.status} without a token`);
+  if (!token)
+    throw new NoAnswer('no_registry', `the token server ${url.host} answered ${answer.status} without a token`);
   return `Bearer ${token}`;
 }
 

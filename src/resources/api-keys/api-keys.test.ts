@@ -198,7 +198,20 @@ describe('bad input', () => {
       const good = /^[a-z][-a-z0-9]{0,62}[a-z0-9]$/.test(name);
       expect([name, (await client.create(aKey({ name }))).status]).toEqual([name, good ? 200 : 400]);
     }
-    for (const name of ['a', '', `a${'b'.repeat(64)}`, '1a', 'a_b', 'ä-b', 'a b', '../x', 'a%2fb', 'a\u0000', null, 7]) {
+    for (const name of [
+      'a',
+      '',
+      `a${'b'.repeat(64)}`,
+      '1a',
+      'a_b',
+      'ä-b',
+      'a b',
+      '../x',
+      'a%2fb',
+      'a\u0000',
+      null,
+      7,
+    ]) {
       expect(paths(await client.create(aKey({ name })))).toEqual(['name']);
     }
   });
@@ -218,7 +231,16 @@ describe('bad input', () => {
   it('of expire', async () => {
     const client = await aClient();
     const past = ['2020-01-01T00:00:00Z', new Date(Date.now() - 1000).toISOString()];
-    const none = ['', 'x', '2099-01-01', '2099-13-01T00:00:00Z', '0000-01-01T00:00:00Z', '2016-12-31T23:59:60Z', 5, true];
+    const none = [
+      '',
+      'x',
+      '2099-01-01',
+      '2099-13-01T00:00:00Z',
+      '0000-01-01T00:00:00Z',
+      '2016-12-31T23:59:60Z',
+      5,
+      true,
+    ];
     for (const expire of [...past, ...none]) expect(paths(await client.create(aKey({ expire })))).toEqual(['expire']);
     for (const expire of ['2099-01-01T00:00:00', '2099-01-01 00:00:00+02', '2099-01-01t00:00:00.5z', null, undefined]) {
       expect([expire, (await client.create(aKey({ expire }))).status]).toEqual([expire, 200]);
@@ -332,7 +354,14 @@ describe('authorize', () => {
     expect(await ask('GET', whole.replace(/web$/, 'db/web'))).toBe(403);
     expect(await ask('GET', whole.replace('/1/default', '/2/default'))).toBe(403);
     expect(await ask('GET', `${path}/1/1/default/web`)).toBe(403);
-    for (const odd of ['name=UPPER', 'name=web&name=web', 'name=web&project_id=x', 'name=%00', 'name=%ff', 'name[]=web']) {
+    for (const odd of [
+      'name=UPPER',
+      'name=web&name=web',
+      'name=web&project_id=x',
+      'name=%00',
+      'name=%ff',
+      'name[]=web',
+    ]) {
       expect([odd, await ask('GET', `${path}?${odd}&namespace=default`)]).toEqual([odd, 403]);
     }
   });

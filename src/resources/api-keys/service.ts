@@ -165,7 +165,8 @@ function instantOrNull(text: string | null | undefined): Date | null | 'invalid'
 }
 
 function faultsOfExpire(expire: Date | null | 'invalid', now: Date): FieldError[] {
-  if (expire === 'invalid') return [{ path: 'expire', message: 'must be a date and time such as 2026-11-20T09:52:52Z' }];
+  if (expire === 'invalid')
+    return [{ path: 'expire', message: 'must be a date and time such as 2026-11-20T09:52:52Z' }];
   return expire && expire <= now ? [{ path: 'expire', message: 'is in the past' }] : [];
 }
 

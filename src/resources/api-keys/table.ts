@@ -42,9 +42,7 @@ export const apiKeys = pgTable(
     version: bigint('version', { mode: 'number' }).notNull(),
   },
   (t) => [
-    uniqueIndex('api_keys_name')
-      .on(t.projectId, t.regionId, t.name)
-      .where(sql`${t.deletedAt} is null`),
+    uniqueIndex('api_keys_name').on(t.projectId, t.regionId, t.name).where(sql`${t.deletedAt} is null`),
     index('api_keys_version').on(t.version),
   ],
 );

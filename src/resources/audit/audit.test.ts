@@ -129,7 +129,10 @@ describe('an entry', () => {
     const description = 'x'.repeat(100_000);
     await cloud.services.audit.transaction(cloud.db, act, async (tx) => {
       for (let i = 0; i < 10; i++) {
-        await tx.$client.query('update projects set description = $1 where id = $2', [description + i, client.projectId]);
+        await tx.$client.query('update projects set description = $1 where id = $2', [
+          description + i,
+          client.projectId,
+        ]);
       }
     });
     const [entry] = await client.entries('operation=test');
@@ -142,7 +145,8 @@ describe('the log', () => {
     const client = await aClient();
     for (let i = 0; i < 5; i++) await cloud.post(client.keys, { name: `key-${i}`, containers: [] }, client.options);
     const names = (results: AuditEntry[]) => results.map(({ changes }) => changes[0]!.after!['name']);
-    const page = async (query: string) => (await cloud.get(`${log}?operation=createApiKey&${query}`, client.options)).body;
+    const page = async (query: string) =>
+      (await cloud.get(`${log}?operation=createApiKey&${query}`, client.options)).body;
     const first = await page('limit=2');
     expect([names(first.results), first.next]).toEqual([['key-4', 'key-3'], first.results[1].id]);
     const rest = await page(`limit=3&before=${first.next}`);
@@ -206,8 +210,11 @@ describe('the log', () => {
   it('knows the secrets of every table, and a start changes nothing that is in place', async () => {
     const client = await cloud.db.$client.connect();
     const triggers = async () =>
-      (await client.query(`select oid, pg_get_triggerdef(oid) as text from pg_trigger where tgname = 'cloudyard_audit'`))
-        .rows;
+      (
+        await client.query(
+          `select oid, pg_get_triggerdef(oid) as text from pg_trigger where tgname = 'cloudyard_audit'`,
+        )
+      ).rows;
     const before = await triggers();
     await installAuditTriggers(client as never);
     expect(await triggers()).toEqual(before);

@@ -20,7 +20,11 @@ const login = 'canary-login';
 const disguises = passwords.flatMap((password) => [
   password,
   Buffer.from(password).toString('hex'),
-  ...['', ' ', '  ', `${login}:`].map((head) => Buffer.from(head + password).toString('base64').slice(4 + head.length, -4)),
+  ...['', ' ', '  ', `${login}:`].map((head) =>
+    Buffer.from(head + password)
+      .toString('base64')
+      .slice(4 + head.length, -4),
+  ),
 ]);
 
 function expectNoCanary(where: string, text: string): void {

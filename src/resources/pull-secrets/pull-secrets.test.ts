@@ -127,7 +127,8 @@ describe('bad input', () => {
       registry: ['x', host(400), host(401)],
     };
     for (const [field, [shortest, longest, beyond]] of Object.entries(edges)) {
-      for (const good of [shortest, longest]) expect([field, await refusedAt({ [field]: good })]).toEqual([field, undefined]);
+      for (const good of [shortest, longest])
+        expect([field, await refusedAt({ [field]: good })]).toEqual([field, undefined]);
       for (const bad of ['', beyond, null, 7, [], undefined]) {
         expect([field, await refusedAt({ [field]: bad })]).toEqual([field, [field]]);
       }
@@ -158,7 +159,8 @@ describe('bad input', () => {
         expect(JSON.stringify(answer.body)).not.toContain('pass-word');
       }
     }
-    for (const login of ['a:b', 'a\nb', 'a\u0000']) expect(paths(await client.create(aSecret({ login })))).toContain('login');
+    for (const login of ['a:b', 'a\nb', 'a\u0000'])
+      expect(paths(await client.create(aSecret({ login })))).toContain('login');
     expect(paths(await client.create(aSecret({ password: 'a\ud800' })))).toEqual(['password']);
     // Google's passwords are files.
     expect((await client.create(aSecret({ login: '_json_key', password: '{\n"x": "y"\n}' }))).status).toBe(200);

@@ -76,7 +76,11 @@ describe('a registry', () => {
   it('stands in the file under the name that clients look it up by', () => {
     expect(dockerConfigJson(parseRegistry('docker.io') as never, 'me', 'pa:ß')).toEqual({
       auths: {
-        'https://index.docker.io/v1/': { username: 'me', password: 'pa:ß', auth: Buffer.from('me:pa:ß').toString('base64') },
+        'https://index.docker.io/v1/': {
+          username: 'me',
+          password: 'pa:ß',
+          auth: Buffer.from('me:pa:ß').toString('base64'),
+        },
       },
     });
   });

@@ -14,7 +14,11 @@ const hub: Registry = { authority: 'registry-1.docker.io', key: 'https://index.d
 
 /** Takes `host`, `host:port`, and either of them as a URL; a path does not count. Returns what is wrong in words. */
 export function parseRegistry(text: string): Registry | string {
-  const [, scheme, rest] = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(.*)$/s.exec(text) as unknown as [string, string?, string?];
+  const [, scheme, rest] = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(.*)$/s.exec(text) as unknown as [
+    string,
+    string?,
+    string?,
+  ];
   if (scheme !== undefined && !/^https?$/i.test(scheme)) return 'must be a host, or begin with https:// or http://';
   const [authority = ''] = rest!.split(/[/?#]/, 1);
   if (authority.includes('@')) return 'must not have a login or password in it; they have fields of their own';
@@ -31,7 +35,9 @@ export function parseRegistry(text: string): Registry | string {
 function isHost(host: string): boolean {
   if (host.startsWith('[')) return isIP(host.slice(1, -1)) === 6 && !host.includes('%');
   if (/^[\d.]+$/.test(host)) return isIP(host) === 4;
-  return host.length <= 253 && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(host);
+  return (
+    host.length <= 253 && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(host)
+  );
 }
 
 /** The file that Docker, Podman, skopeo and Kubernetes read logins from. */

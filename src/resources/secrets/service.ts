@@ -178,7 +178,8 @@ export function createSecrets(deps: SecretsDeps) {
     /** See `reencryptAll`. */
     reencrypt: (): Promise<number> =>
       reencryptAll(keyring, contextOf, {
-        after: async (id) => (await store.payloadsAfter(db, id)).map(({ id, payload }) => ({ id, ciphertext: payload })),
+        after: async (id) =>
+          (await store.payloadsAfter(db, id)).map(({ id, payload }) => ({ id, ciphertext: payload })),
         replace: (id, _old, ciphertext) => store.replacePayload(db, id, ciphertext),
       }),
   };
