@@ -364,7 +364,7 @@ ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 CREATE INDEX "audit_entries_client" ON "audit_entries" USING btree ("client_id","id");
-CREATE INDEX "audit_entries_at" ON "audit_entries" USING btree ("at");
+CREATE INDEX "audit_entries_at" ON "audit_entries" USING brin ("at");
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
 CREATE UNIQUE INDEX "api_keys_name" ON "api_keys" USING btree ("project_id","region_id","name") WHERE "api_keys"."deleted_at" is null;
 CREATE INDEX "api_keys_version" ON "api_keys" USING btree ("version");

@@ -6,6 +6,7 @@
  * a row, or show a secret. They write nothing outside of `transaction`: what workers observe is no mutation.
  */
 import { hostname, userInfo } from 'node:os';
+import pg from 'pg';
 import type { Actor, RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
@@ -53,18 +54,26 @@ export interface Audit {
   forget(db: Db): Promise<void>;
 }
 
-const insert = prepared(
-  'audit_insert',
-  `insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
-   select $1, $2, $3, $4, $5, $6, $7, $8, ('[' || rtrim(changes, ',') || ']')::jsonb
-   from coalesce(current_setting('cloudyard.changes', true), '') as changes where $9 or changes <> ''`,
-);
+/** As text, because it goes with the commit: what is changed last is what others wait for, a counter above all. */
+function insertOf(act: Act, now: Date): string {
+  const { clientId, projectId, regionId, actor, operation, requestId, origin, always } = act;
+  const values = [
+    `${pg.escapeLiteral(now.toISOString())}::timestamptz`,
+    ...[clientId, projectId || null, regionId || null, actor?.tokenId ?? null].map((n) => `${n}::int`),
+    pg.escapeLiteral(operation),
+    requestId === undefined ? 'null' : pg.escapeLiteral(requestId),
+    `${pg.escapeLiteral(JSON.stringify(origin))}::jsonb`,
+  ];
+  return `insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
+    select ${values.join(', ')}, ('[' || rtrim(changes, ',') || ']')::jsonb
+    from coalesce(current_setting('cloudyard.changes', true), '') as changes where ${always} or changes <> ''`;
+}
 
 const forget = prepared<{ count: number }>(
   'audit_forget',
   `with old as (
      delete from audit_entries where id in
-       (select id from audit_entries where at < $1 order by at limit 10000) returning 1
+       (select id from audit_entries where at < $1 limit 10000) returning 1
    ) select count(*)::int as count from old`,
 );
 
@@ -76,15 +85,7 @@ const dayMs = 86_400_000;
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
   return {
     transaction: (db, act, work) =>
-      transaction(
-        db,
-        async (tx) => {
-          const result = await work(tx, act);
-          await insert(tx, clock.now(), ...valuesOf(act));
-          return result;
-        },
-        begin,
-      ),
+      transaction(db, (tx) => work(tx, act), { begin, commit: () => `${insertOf(act, clock.now())}; commit` }),
 
     async forget(db) {
       if (keepDays === 0) return;
@@ -92,11 +93,6 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
       while ((await forget(db, oldest))[0]!.count > 0);
     },
   };
-}
-
-function valuesOf({ clientId, projectId, regionId, actor, operation, requestId, origin, always }: Act): unknown[] {
-  const place = [clientId, projectId || null, regionId || null];
-  return [...place, actor?.tokenId ?? null, operation, requestId ?? null, JSON.stringify(origin), always];
 }
 
 /** What a request does, as far as it said. */
