@@ -54,19 +54,21 @@ export interface Audit {
   forget(db: Db): Promise<void>;
 }
 
-/** As text, because it goes with the commit: what is changed last is what others wait for, a counter above all. */
-function insertOf(act: Act, now: Date): string {
+/**
+ * As text, because it goes with the commit: what is changed last is what others wait for, a counter above all. The
+ * function (triggers.ts) has its statement planned.
+ */
+function entryOf(act: Act, now: Date): string {
   const { clientId, projectId, regionId, actor, operation, requestId, origin, always } = act;
   const values = [
-    `${pg.escapeLiteral(now.toISOString())}::timestamptz`,
-    ...[clientId, projectId || null, regionId || null, actor?.tokenId ?? null].map((n) => `${n}::int`),
+    pg.escapeLiteral(now.toISOString()),
+    ...[clientId, projectId || null, regionId || null, actor?.tokenId ?? null].map(String),
     pg.escapeLiteral(operation),
     requestId === undefined ? 'null' : pg.escapeLiteral(requestId),
-    `${pg.escapeLiteral(JSON.stringify(origin))}::jsonb`,
+    pg.escapeLiteral(JSON.stringify(origin)),
+    String(always),
   ];
-  return `insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
-    select ${values.join(', ')}, ('[' || rtrim(changes, ',') || ']')::jsonb
-    from coalesce(current_setting('cloudyard.changes', true), '') as changes where ${always} or changes <> ''`;
+  return `select cloudyard_audit_entry(${values.join(', ')})`;
 }
 
 const forget = prepared<{ count: number }>(
@@ -85,7 +87,7 @@ const dayMs = 86_400_000;
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
   return {
     transaction: (db, act, work) =>
-      transaction(db, (tx) => work(tx, act), { begin, commit: () => `${insertOf(act, clock.now())}; commit` }),
+      transaction(db, (tx) => work(tx, act), { begin, commit: () => `${entryOf(act, clock.now())}; commit` }),
 
     async forget(db) {
       if (keepDays === 0) return;

@@ -1,5 +1,5 @@
 /**
- * The triggers that tell the audit log what changed. They are put in place after the migrations at every start, on all
+ * The triggers that tell the audit log what changed, and the function that writes it down. They are put in place after the migrations at every start, on all
  * tables there are, so a table that comes to be is audited without a line anywhere.
  *
  * In a transaction without `cloudyard.audit` a trigger costs the look at that setting. In one with it, changes pile up in
@@ -51,6 +51,20 @@ begin
   return null;
 end $$`;
 
+/** Writes the entry of a transaction with what piled up. */
+const entryFunction = `
+create or replace function cloudyard_audit_entry(
+  at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
+  origin jsonb, always boolean) returns void language plpgsql as $$
+declare
+  changes text := coalesce(current_setting('cloudyard.changes', true), '');
+begin
+  if not always and changes = '' then return; end if;
+  insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
+  values (at, client_id, project_id, region_id, token_id, operation, request_id, origin,
+    ('[' || rtrim(changes, ',') || ']')::jsonb);
+end $$`;
+
 interface Table {
   name: string;
   secrets: string[];
@@ -60,6 +74,7 @@ interface Table {
 /** Puts in place what is missing; asks for no lock on a table that has its trigger. */
 export async function installAuditTriggers(client: pg.Client): Promise<void> {
   await client.query(auditFunction);
+  await client.query(entryFunction);
   const { rows } = await client.query<Table>(
     `select c.relname as name, (select pg_get_triggerdef(t.oid) from pg_trigger t
         where t.tgrelid = c.oid and t.tgname = 'cloudyard_audit') as trigger,
