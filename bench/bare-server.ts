@@ -12,7 +12,11 @@ export async function startBareRoute(workplace: Workplace, bytes: string): Promi
   writeFileSync(bodyFile, bytes);
   const port = await freePort();
   const program = fileURLToPath(new URL('bare-route.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, String(port), bodyFile], { stdio: ['ignore', 'pipe', 'inherit'] });
+  // Detached as the server is: Linux shares the processors out between sessions before it does between processes.
+  const child = spawn(process.execPath, [program, String(port), bodyFile], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
   workplace.closing(async () => {
     child.kill();
     await once(child, 'exit');
