@@ -37,10 +37,9 @@ export async function authorize(workplace: Workplace): Promise<Row[]> {
   for (const target of [url, bare]) await side(target, warmUpSeconds);
   const measured = await interleave(rounds, { cloudyard: () => side(url, seconds), bare: () => side(bare, seconds) });
   const pace = median(measured.cloudyard) / 2;
-  const p99: number[] = [];
-  for (let i = 0; i < latencyRounds; i++) {
-    p99.push(quantile(await latencies({ ...load(url, latencySeconds), perSecond: pace }), 0.99));
-  }
+  const p99 = async (target: string) =>
+    quantile(await latencies({ ...load(target, latencySeconds), perSecond: pace }), 0.99);
+  const late = await interleave(latencyRounds, { cloudyard: () => p99(url), bare: () => p99(bare) });
   return [
     {
       what: 'authorize, 100,000 keys / bare Fastify route',
@@ -52,8 +51,9 @@ export async function authorize(workplace: Workplace): Promise<Row[]> {
     },
     {
       what: 'authorize, p99 at half load',
-      values: p99,
+      values: late.cloudyard,
       measured: perSecond([pace]),
+      peer: `${median(late.bare).toFixed(0)} ms`,
       unit: 'ms',
       bar: { atMost: 5 },
     },

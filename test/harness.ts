@@ -172,14 +172,15 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
 function readsOf(app: App): (method: string, path: string) => boolean {
   let reads: { method: string; path: RegExp }[] | undefined;
   const find = () =>
-    Object.entries((app.swagger() as unknown as { paths: Record<string, Record<string, { operationId: string }>> }).paths).flatMap(
-      ([path, operations]) =>
-        Object.entries(operations)
-          .filter(([, { operationId }]) => policy[operationId as Operation].role === 'reader')
-          .map(([method]) => ({
-            method: method.toUpperCase(),
-            path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/?]+')}(/|$|\\?)`),
-          })),
+    Object.entries(
+      (app.swagger() as unknown as { paths: Record<string, Record<string, { operationId: string }>> }).paths,
+    ).flatMap(([path, operations]) =>
+      Object.entries(operations)
+        .filter(([, { operationId }]) => policy[operationId as Operation].role === 'reader')
+        .map(([method]) => ({
+          method: method.toUpperCase(),
+          path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/?]+')}(/|$|\\?)`),
+        })),
     );
   return (method, path) => {
     reads ??= find();

@@ -56,7 +56,9 @@ describe('another server', () => {
     await key.remove();
     await expectSoon(gate, key.secret, 'unknown_key');
     expect(gate.refusal(before.secret, asked)).toBeNull();
-    const { rows } = await cloud.db.$client.query('select count(*)::int as count from api_keys where deleted_at is null');
+    const { rows } = await cloud.db.$client.query(
+      'select count(*)::int as count from api_keys where deleted_at is null',
+    );
     await expect.poll(() => gate.state().keys).toBe(rows[0].count);
   });
 
