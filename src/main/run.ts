@@ -70,6 +70,8 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   const services = await createServices({ db, clock: systemClock, log, ...given });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
+  // Also where the server never comes to listen: its connection would keep the database.
+  closing.push(services.apiKeys.stop);
   await services.clients.bootstrap();
 
   const [api, work] = await Promise.all([
