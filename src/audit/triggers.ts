@@ -1,9 +1,10 @@
 /**
- * The triggers that tell the audit log what changed, and the function that writes it down. They are put in place after the migrations at every start, on all
- * tables there are, so a table that comes to be is audited without a line anywhere.
+ * The triggers that tell the audit log what changed, and the function that writes it down. They are put in place after
+ * the migrations at every start, on all tables there are, so a table that comes to be is audited without a line anywhere.
  *
  * In a transaction without `cloudyard.audit` a trigger costs the look at that setting. In one with it, changes pile up in
- * a setting that ends with the transaction, and `audit.transaction` writes them out: a table would cost an insert a row.
+ * a setting that ends with the transaction, and `audit.transaction` has them written out at its end: a table would cost
+ * an insert a row.
  */
 import type pg from 'pg';
 
