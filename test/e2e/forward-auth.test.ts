@@ -187,10 +187,6 @@ describe('while PostgreSQL restarts', () => {
     }
     over = true;
     await Promise.all(asking);
-    console.log(
-      'obeyed after ms',
-      behind.map(({ own, other }) => [Math.round(own), Math.round(other)]),
-    );
     expect([...answers].sort()).toEqual([200, 403]);
     for (const { own, other } of behind) {
       expect(own).toBeLessThan(1000);
