@@ -1,10 +1,6 @@
 /** GET of one share, against the least that Fastify can do and the most that PostgreSQL can. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { freePort, startCloudyard } from './cloudyard.ts';
+import { startBareRoute } from './bare-server.ts';
+import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { missingPgbench, transactionsPerSecond } from './pgbench.ts';
@@ -32,7 +28,8 @@ export async function getShare(workplace: Workplace): Promise<Row[]> {
   const { id } = results[0];
 
   const share = `${cloudyard.url}${sharesPath}/${id}`;
-  const bare = await startBareRoute(workplace, cloudyard, share);
+  const bytes = await fetch(share, { headers: cloudyard.headers }).then((response) => response.text());
+  const bare = await startBareRoute(workplace, bytes);
   const read = () => recordStatements(() => services.fileShares.get(scope, id));
   const script = await scriptOf(services.db, await read(), await read());
 
@@ -74,20 +71,4 @@ function againstPgbench(cloudyard: number[], pgbench: number[]): Row {
 
 async function selectsPerSecond(workplace: Workplace, { database }: Cloudyard, script: Script, length: number) {
   return missingPgbench ? NaN : transactionsPerSecond(workplace, database, script, { clients, seconds: length });
-}
-
-/** In a process of its own, under the same Node, answering the bytes that the server answers. Returns its URL. */
-async function startBareRoute(workplace: Workplace, cloudyard: Cloudyard, share: string): Promise<string> {
-  const bytes = await fetch(share, { headers: cloudyard.headers }).then((response) => response.text());
-  const bodyFile = join(workplace.dir, 'share.json');
-  writeFileSync(bodyFile, bytes);
-  const port = await freePort();
-  const program = fileURLToPath(new URL('bare-route.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, String(port), bodyFile], { stdio: ['ignore', 'pipe', 'inherit'] });
-  workplace.closing(async () => {
-    child.kill();
-    await once(child, 'exit');
-  });
-  await once(child.stdout, 'data');
-  return `http://127.0.0.1:${port}/`;
 }

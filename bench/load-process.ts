@@ -1,23 +1,27 @@
 /**
- * The load generator for machines without wrk. On plain sockets, because Node's HTTP client would be slower than the
- * server it measures; so it understands only answers with a content-length.
+ * The load generator for machines without wrk, and for a steady pace. On plain sockets, because Node's HTTP client would
+ * be slower than the server it measures; so it understands only answers with a content-length, or without a body.
  */
 import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Load, Turn } from './load.ts';
 
-const load = JSON.parse(process.argv[2]!) as Load;
+const load = JSON.parse(process.argv[2]!) as Load & { perSecond?: number };
 const url = new URL(load.url);
 const turns = load.turns ?? [{ path: url.pathname + url.search, headers: load.headers, body: load.body }];
-const sent = turns.map(requestBytes);
+const inTurn = turns.map(requestBytes);
 let turn = 0;
-const next = () => sent[turn++ % sent.length]!;
+const nextRequest = () => inTurn[turn++ % inTurn.length]!;
 const began = performance.now();
 const deadline = began + load.seconds * 1000;
 let requests = 0;
 let failures = 0;
+const latencies: number[] = [];
 
-await Promise.all(Array.from({ length: load.connections }, askUntilDeadline));
-process.stdout.write(JSON.stringify({ requests, failures, seconds: (performance.now() - began) / 1000 }));
+if (load.perSecond === undefined) await Promise.all(Array.from({ length: load.connections }, askUntilDeadline));
+else await askAtPace(load.perSecond);
+const seconds = (performance.now() - began) / 1000;
+process.stdout.write(JSON.stringify({ requests, failures, seconds, latencies }));
 
 function requestBytes(of: Turn): Buffer {
   const body = of.body === undefined ? '' : JSON.stringify(of.body);
@@ -30,9 +34,10 @@ function requestBytes(of: Turn): Buffer {
   return Buffer.from(`${load.method} ${of.path} HTTP/1.1\r\n${head.join('')}\r\n${body}`);
 }
 
-function askUntilDeadline(): Promise<void> {
+/** Calls `answered` with every whole answer. */
+function open(answered: (socket: Socket) => void): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(url.port), url.hostname, () => socket.write(next()));
+    const socket = connect(Number(url.port), url.hostname, () => resolve(socket));
     let received = '';
     socket.setNoDelay(true).setEncoding('latin1').once('error', reject);
     socket.on('data', (chunk) => {
@@ -41,10 +46,51 @@ function askUntilDeadline(): Promise<void> {
       requests += 1;
       if (!received.startsWith('HTTP/1.1 2')) failures += 1;
       received = '';
-      if (performance.now() < deadline) socket.write(next());
-      else socket.end(resolve);
+      answered(socket);
     });
   });
+}
+
+function askUntilDeadline(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const next = (socket: Socket) => {
+      if (performance.now() < deadline) socket.write(nextRequest());
+      else socket.end(resolve);
+    };
+    open(next).then(next, reject);
+  });
+}
+
+/** A request counts from when it was due, however late a connection was free for it. */
+async function askAtPace(perSecond: number): Promise<void> {
+  const due = new Map<Socket, number>();
+  const free: Socket[] = [];
+  const total = Math.floor(load.seconds * perSecond);
+  let sent = 0;
+  const send = () => {
+    const now = performance.now();
+    for (; sent < total && free.length > 0; sent++) {
+      const dueAt = start + (sent * 1000) / perSecond;
+      if (dueAt > now) return;
+      const socket = free.pop()!;
+      due.set(socket, dueAt);
+      socket.write(nextRequest());
+    }
+  };
+  const answered = (socket: Socket) => {
+    latencies.push(performance.now() - due.get(socket)!);
+    free.push(socket);
+    send();
+  };
+  free.push(...(await Promise.all(Array.from({ length: load.connections }, () => open(answered)))));
+  const sockets = [...free];
+  const start = performance.now();
+  while (latencies.length < total) {
+    send();
+    // A timer of Node's is a millisecond at least.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (const socket of sockets) socket.end();
 }
 
 function isWhole(answer: string): boolean {

@@ -26,6 +26,13 @@ export interface Turn {
   body: unknown;
 }
 
+/** Milliseconds of each request, at a steady pace: a slow answer does not slow it, and waiting for a connection counts. */
+export async function latencies(load: Load & { perSecond: number }): Promise<number[]> {
+  const { latencies, failures } = await runOwn(load);
+  if (failures > 0) throw new Error(`${load.method} ${load.url}: ${failures} of ${latencies.length} requests failed`);
+  return latencies;
+}
+
 const wrk = findProgram('wrk');
 
 /** Requests a second. @throws when one of them was not answered 2xx */
@@ -65,9 +72,20 @@ request = function() turn = turn % #turns + 1; return turns[turn] end
 }
 
 async function withOwn(load: Load): Promise<number> {
-  const program = fileURLToPath(new URL('load-process.ts', import.meta.url));
-  const { stdout } = await execute(process.execPath, [program, JSON.stringify(load)]);
-  const { requests, failures, seconds } = JSON.parse(stdout) as { requests: number; failures: number; seconds: number };
+  const { requests, failures, seconds } = await runOwn(load);
   if (failures > 0) throw new Error(`${load.method} ${load.url}: ${failures} of ${requests} requests failed`);
   return requests / seconds;
+}
+
+interface Outcome {
+  requests: number;
+  failures: number;
+  seconds: number;
+  latencies: number[];
+}
+
+async function runOwn(load: Load): Promise<Outcome> {
+  const program = fileURLToPath(new URL('load-process.ts', import.meta.url));
+  const { stdout } = await execute(process.execPath, [program, JSON.stringify(load)], { maxBuffer: 2 ** 26 });
+  return JSON.parse(stdout) as Outcome;
 }

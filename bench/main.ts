@@ -3,6 +3,7 @@
  * bar that is missed is printed, not failed on.
  */
 import { alertDelivery } from './alert-delivery.ts';
+import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
 import { createShare } from './create-share.ts';
 import { finishShare } from './finish-share.ts';
@@ -32,6 +33,7 @@ const benches: Record<string, Bench> = {
   counters: hotCounters,
   thresholds: manyThresholds,
   alerts: alertDelivery,
+  authorize,
   start: startServer,
   balance: balanceHttp,
   pool: updatePool,

@@ -1,5 +1,18 @@
 -- Generated from src/**/table.ts (npm run generate). The migrations beside it are what runs.
 
+CREATE TABLE "audit_entries" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "audit_entries_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"at" timestamp with time zone NOT NULL,
+	"client_id" integer,
+	"project_id" integer,
+	"region_id" integer,
+	"token_id" integer,
+	"operation" text NOT NULL,
+	"request_id" text,
+	"origin" jsonb NOT NULL,
+	"changes" jsonb NOT NULL
+);
+
 CREATE TABLE "idempotency_keys" (
 	"client_id" integer NOT NULL,
 	"key" text NOT NULL,
@@ -53,6 +66,23 @@ CREATE TABLE "quota_thresholds" (
 	"threshold" integer,
 	"last_message" json,
 	"last_sending" timestamp (6) with time zone
+);
+
+CREATE TABLE "api_keys" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"description" text NOT NULL,
+	"containers" jsonb NOT NULL,
+	"expire" timestamp with time zone,
+	"is_disabled" boolean NOT NULL,
+	"key_id" text NOT NULL,
+	"secret_hash" "bytea" NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"deleted_at" timestamp with time zone,
+	"version" bigint NOT NULL,
+	CONSTRAINT "api_keys_key_id_unique" UNIQUE("key_id")
 );
 
 CREATE TABLE "clients" (
@@ -328,6 +358,18 @@ CREATE TABLE "projects" (
 	"deleted_at" timestamp with time zone
 );
 
+CREATE TABLE "pull_secrets" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"registry" text NOT NULL,
+	"login" text NOT NULL,
+	"password" "bytea" NOT NULL,
+	"updated_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "pull_secrets_name" UNIQUE("project_id","region_id","name")
+);
+
 CREATE TABLE "regions" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -566,6 +608,7 @@ CREATE TABLE "workers" (
 	"seen_at" timestamp (6) with time zone NOT NULL
 );
 
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_share_access_rules" ADD CONSTRAINT "file_share_access_rules_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
@@ -586,6 +629,7 @@ ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREI
 ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_notification_id_notifications_id_fk" FOREIGN KEY ("notification_id") REFERENCES "public"."notifications"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_webhook_id_webhooks_id_fk" FOREIGN KEY ("webhook_id") REFERENCES "public"."webhooks"("id") ON DELETE set null ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "pull_secrets" ADD CONSTRAINT "pull_secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "registry_artifacts" ADD CONSTRAINT "registry_artifacts_repository_id_registry_repositories_id_fk" FOREIGN KEY ("repository_id") REFERENCES "public"."registry_repositories"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_blobs" ADD CONSTRAINT "registry_blobs_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_repositories" ADD CONSTRAINT "registry_repositories_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
@@ -599,7 +643,11 @@ ALTER TABLE "snapshots" ADD CONSTRAINT "snapshots_volume_id_volumes_id_fk" FOREI
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+CREATE INDEX "audit_entries_client" ON "audit_entries" USING btree ("client_id","id");
+CREATE INDEX "audit_entries_at" ON "audit_entries" USING brin ("at");
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
+CREATE UNIQUE INDEX "api_keys_name" ON "api_keys" USING btree ("project_id","region_id","name") WHERE "api_keys"."deleted_at" is null;
+CREATE INDEX "api_keys_version" ON "api_keys" USING btree ("version");
 CREATE UNIQUE INDEX "file_share_access_rules_network" ON "file_share_access_rules" USING btree ("file_share_id","network");
 CREATE INDEX "file_shares_project" ON "file_shares" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "file_shares_client" ON "file_shares" USING btree ("client_id","region_id");

@@ -19,14 +19,13 @@ import type { Answer } from './harness.ts';
 
 /** In the protocols of registries, which have credentials of their own. */
 const ofRegistryHosts = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];
+/** These want an API key. */
+const ofContainers = ['authorizeContainer', 'authorizeContainerByPath'];
 /** All that may be had without a token. Whoever adds to this adds it here, too, and has it reviewed. */
 const publicOperations = [
-  'getHealth',
-  'getReadiness',
-  'getDriverHealth',
-  'getMetrics',
-  'getOpenApi',
+  ...['getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'],
   ...ofRegistryHosts,
+  ...ofContainers,
 ];
 /** Pages without an operation: the API reference. */
 const pages = /^\/docs(\/|$)/;
@@ -114,6 +113,7 @@ beforeAll(async () => {
   await registryOfVictim();
   await notificationOfVictim();
   await volumeOfVictim();
+  await platformOfVictim();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(everyRoute.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
@@ -169,6 +169,19 @@ async function volumeOfVictim(): Promise<void> {
   const policy = { action: 'volume_snapshot', name, volume_ids: [volume_id] };
   const { body } = await cloud.post(`/cloud/v1/lifecycle_policy/${projectId}/1`, policy, { token });
   owned.set('policy_id', String(body.id));
+}
+
+/** An API key and a pull secret, which paths name by their names. */
+async function platformOfVictim(): Promise<void> {
+  const { projectId, token } = victim;
+  const [keys, secrets] = ['keys', 'secrets'].map((kind) => `/cloud/v1/caas/${kind}/${projectId}/1`) as [
+    string,
+    string,
+  ];
+  await cloud.post(keys, { name: 'of-the-victim', containers: [], description: 'secret of the victim' }, { token });
+  const login = { registry: 'registry.test', login: 'secret of the victim', password: 'secret of the victim' };
+  await cloud.post(secrets, { name: 'of-the-victim', ...login }, { token });
+  owned.set('key_name', 'of-the-victim').set('secret_name', 'of-the-victim');
 }
 
 /** `file_share_id` is the id of a row of the victim's in `file_shares`, where there is such a table and row. */
@@ -266,7 +279,13 @@ describe('the policy', () => {
     }
     for (const route of open) {
       const { status } = await tryRoute(route, null);
-      expect(ofRegistryHosts.includes(route.described.operationId) ? [400, 401] : [200]).toContain(status);
+      const { operationId } = route.described;
+      const answers = ofRegistryHosts.includes(operationId)
+        ? [400, 401]
+        : ofContainers.includes(operationId)
+          ? [401]
+          : [200];
+      expect(answers).toContain(status);
     }
   });
 

@@ -6,6 +6,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
+import { policy } from '../src/authz/policy.ts';
+import type { Operation } from '../src/authz/policy.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
@@ -53,6 +55,8 @@ export interface CloudyardOptions {
   development?: boolean;
   log?: Logger;
   rateLimit?: number;
+  /** CIDRs of registries that pull secrets are verified against. */
+  verifyNetworks?: string[];
   /** False where the test writes rows or counters by itself; otherwise they are held against each other at the end. */
   audit?: boolean;
 }
@@ -128,15 +132,15 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
   const movableClock = options.development ? await openDevelopmentClock(db) : null;
-  const { notificationWindowSeconds = 0, webhookAllowPrivate } = options;
-  const settings = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate };
+  const { notificationWindowSeconds = 0, webhookAllowPrivate, verifyNetworks = [] } = options;
+  const settings = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate, verifyNetworks };
   const services = await createServices({ db, clock: movableClock ?? clock, movableClock, log, ...settings });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
   const workers: Worker[] = [];
   const cloudyard = {
-    ...requests(app, admin!),
+    ...requests(app, db, admin!),
     db,
     connection,
     services,
@@ -213,7 +217,38 @@ const simulatedDeliveries: DeliveryDrivers = {
   webhook: createSimulatedDeliveryDriver('webhooks', 'in tests', 'none'),
 };
 
-function requests(app: App, admin: string) {
+/** Of what is not a GET, what changes nothing: whatever a reader may do, or anybody. */
+function readsOf(app: App): (method: string, path: string) => boolean {
+  let reads: { method: string; path: RegExp }[] | undefined;
+  const find = () =>
+    Object.entries(
+      (app.swagger() as unknown as { paths: Record<string, Record<string, { operationId: string }>> }).paths,
+    ).flatMap(([path, operations]) =>
+      Object.entries(operations)
+        .filter(([, { operationId }]) => policy[operationId as Operation].role === 'reader')
+        .map(([method]) => ({
+          method: method.toUpperCase(),
+          path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/?]+')}(/|$|\\?)`),
+        })),
+    );
+  return (method, path) => {
+    reads ??= find();
+    return reads.some((read) => read.method === method && read.path.test(path));
+  };
+}
+
+/** Whatever a test changes is in the audit log, once; what was refused is not. */
+async function expectAudited(db: Db, what: string, mutates: boolean, requestId: unknown): Promise<void> {
+  const { rows } = await db.$client.query<{ operation: string }>(
+    'select operation from audit_entries where request_id = $1',
+    [requestId],
+  );
+  const expected = mutates ? 1 : 0;
+  if (rows.length !== expected) throw new Error(`${what} has ${rows.length} entries in the audit log`);
+}
+
+function requests(app: App, db: Db, admin: string) {
+  const isRead = readsOf(app);
   const request: Cloudyard['request'] = async (method, path, body, options = {}) => {
     const token = options.token === undefined ? admin : options.token;
     const response = await app.inject({
@@ -222,6 +257,13 @@ function requests(app: App, admin: string) {
       headers: { ...(token !== null && { authorization: `apikey ${token}` }), ...options.headers },
       ...(body !== undefined && { payload: body as object }),
     });
+    // A repeated answer has no entry, and a request for nothing may have one.
+    const isRepeated = options.headers?.['idempotency-key'] !== undefined || JSON.stringify(body) === '{}';
+    if (method !== 'GET' && method !== 'HEAD' && response.statusCode < 500 && !isRepeated) {
+      const mutates = response.statusCode < 300 && !isRead(method, path);
+      const what = `${method} ${path} (${response.statusCode})`;
+      await expectAudited(db, what, mutates, response.headers['x-request-id']);
+    }
     const isJson = String(response.headers['content-type']).startsWith('application/json') && response.body !== '';
     return { status: response.statusCode, body: isJson ? response.json() : response.body, headers: response.headers };
   };

@@ -24,6 +24,16 @@ export interface RequestContext {
   requestId: string;
   /** Present when the client sent `Idempotency-Key`: the transaction that does the work claims it. */
   idempotency?: IdempotencyClaim;
+  /** What the audit log tells of the request; absent where no request stands behind a change. */
+  request?: RequestFacts;
+}
+
+/** What was asked for, from where, and about whose things. */
+export interface RequestFacts {
+  operation: string;
+  origin: { address: string; method: string; path: string; forwarded_for?: string; user_agent?: string };
+  /** Known once the path was checked. */
+  scope?: Scope;
 }
 
 /** Where a request acts. Fields that the path does not name are 0 or empty; a route that needs them has them. */

@@ -218,6 +218,25 @@ export const policy = {
   listRegistryArtifacts: project('reader'),
   deleteRegistryArtifact: project('member'),
   deleteRegistryTag: project('member'),
+
+  createApiKey: project('member'),
+  listApiKeys: project('reader'),
+  getApiKey: project('reader'),
+  updateApiKey: project('member'),
+  deleteApiKey: project('member'),
+  // The API key is the credential.
+  authorizeContainer: everyone,
+  authorizeContainerByPath: everyone,
+
+  createPullSecret: project('member'),
+  listPullSecrets: project('reader'),
+  getPullSecret: project('reader'),
+  updatePullSecret: project('member'),
+  deletePullSecret: project('member'),
+  verifyPullSecret: project('member'),
+  getPullSecretDockerConfigJson: project('member'),
+
+  listAudit: token('admin'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

@@ -4,8 +4,8 @@
  */
 export const catalogue = {
   InvalidInput: { status: 400, meaning: 'Something in the request is wrong; `errors` names every field at fault.' },
-  Unauthenticated: { status: 401, meaning: 'No token was given, or it is unknown, expired or revoked.' },
-  Forbidden: { status: 403, meaning: 'The token is good but its role or its projects do not allow this.' },
+  Unauthenticated: { status: 401, meaning: 'No token (or API key) was given, or it is unknown, expired or revoked.' },
+  Forbidden: { status: 403, meaning: 'The token (or API key) is good but does not allow this.' },
   NotFound: { status: 404, meaning: 'There is no such thing, or it is not visible to this client.' },
   ResourceLocked: {
     status: 409,

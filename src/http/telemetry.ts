@@ -5,13 +5,21 @@ export interface HttpMetrics {
   observeRequest(operation: string, status: number, seconds: number): void;
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Neither timed nor logged: there are so many of these requests that it would cost as much as they do. */
+    quiet?: boolean;
+  }
+}
+
 export function requestTelemetry(app: App, metrics: HttpMetrics): void {
   // Hooks of every request take a callback: a promise for each of them would cost a tenth of a small answer.
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    if (!request.routeOptions.config.quiet) reply.header('x-request-id', request.id);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
+    if (request.routeOptions.config.quiet) return done();
     const seconds = reply.elapsedTime / 1000;
     metrics.observeRequest(request.routeOptions.schema?.operationId ?? 'none', reply.statusCode, seconds);
     request.log.info(

@@ -7,6 +7,8 @@
  * encrypted (`sealed`).
  */
 import { createHash } from 'node:crypto';
+import { actOfRequest } from '../audit/audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { RequestContext } from '../authz/actor.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -36,6 +38,11 @@ const recall = prepared<{ fingerprint: string; answer: unknown }>(
    where client_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
 );
 
+const sealed = prepared<{ client_id: number; key: string; answer: unknown }>(
+  'idempotency_sealed',
+  `select client_id, key, answer from idempotency_keys where answer ? '$sealed'`,
+);
+
 const forget = prepared(
   'idempotency_forget',
   `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
@@ -45,7 +52,7 @@ const forget = prepared(
 export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
-  /** Runs a change of a request in one transaction; under an `Idempotency-Key`, at most once. */
+  /** Runs a change of a request in one transaction, with its entry in the audit log; under an `Idempotency-Key`, at most once. */
   mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>, options?: { sealed?: boolean }): Promise<T>;
   /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
@@ -53,9 +60,11 @@ export interface Idempotency {
   keepUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
   /** Deletes what is older than 24 hours. */
   forget(db: Db): Promise<void>;
+  /** Seals with the current key what an older one sealed. Returns how many answers these were. */
+  reencrypt(db: Db): Promise<number>;
 }
 
-export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
+export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
     const claimed = await claim(tx, context.actor.clientId, key, fingerprint, clock.now());
@@ -63,18 +72,18 @@ export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
   };
   const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
     const text = JSON.stringify(answer ?? null);
-    const kept = sealed ? seal(keyring, context, text) : text;
+    const kept = sealed ? seal(keyring, contextOf(context.actor.clientId, context.idempotency!.key), text) : text;
     await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
   };
   const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
-    if (!context.idempotency) return transaction(db, work);
-    const result = await transaction(db, async (tx) => {
+    const result = await audit.transaction(db, actOfRequest(context), async (tx) => {
+      if (!context.idempotency) return work(tx);
       await claimIn(tx, context);
       const answer = await work(tx);
       await keepIn(tx, context, answer, sealed);
       return answer;
     });
-    context.idempotency.claimed = true;
+    if (context.idempotency) context.idempotency.claimed = true;
     return result;
   };
 
@@ -89,31 +98,46 @@ export function createIdempotency(clock: Clock, keyring: Keyring): Idempotency {
           `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: unseal(keyring, context, row.answer) };
+      return row && { answer: unseal(keyring, contextOf(context.actor.clientId, key), row.answer) };
     },
     async keepUnclaimed(db, context, answer) {
-      if (context.idempotency?.claimed) return;
-      await mutate(db, context, async () => answer);
+      if (context.idempotency!.claimed) return;
+      await transaction(db, async (tx) => {
+        await claimIn(tx, context);
+        await keepIn(tx, context, answer, false);
+      });
+      context.idempotency!.claimed = true;
     },
     async forget(db) {
       await forget(db, clock.now());
+    },
+    async reencrypt(db) {
+      let count = 0;
+      for (const { client_id, key, answer } of await sealed(db)) {
+        const context = contextOf(client_id, key);
+        if (keyring.isCurrent(Buffer.from((answer as Sealed)[sealMark], 'base64'))) continue;
+        await keep(db, client_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));
+        count++;
+      }
+      return count;
     },
   };
 }
 
 const sealMark = '$sealed';
-const contextOf = ({ actor, idempotency }: RequestContext) => `idempotency:${actor.clientId}:${idempotency!.key}`;
+type Sealed = { [sealMark]: string };
+const contextOf = (clientId: number, key: string) => `idempotency:${clientId}:${key}`;
 
-function seal(keyring: Keyring, context: RequestContext, text: string): string {
-  return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), contextOf(context)).toString('base64') });
+function seal(keyring: Keyring, context: string, text: string): string {
+  return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), context).toString('base64') });
 }
 
 /** @throws ClientError 409 when the key that sealed it is gone from the key file */
-function unseal(keyring: Keyring, context: RequestContext, kept: unknown): unknown {
+function unseal(keyring: Keyring, context: string, kept: unknown): unknown {
   const sealed = (kept as Record<string, unknown> | null)?.[sealMark];
   if (typeof sealed !== 'string') return kept;
   try {
-    return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), contextOf(context)).toString());
+    return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), context).toString());
   } catch (error) {
     if (!(error instanceof EncryptionError)) throw error;
     const message =

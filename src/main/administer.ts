@@ -1,11 +1,12 @@
 /** Commands that look at the database or change it, and end: tokens, clients, quotas, migrations. */
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { actOfCommand } from '../audit/audit.ts';
 import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
-import { brokenConstraint, transaction } from '../platform/db.ts';
-import { openKeyFile } from '../platform/encryption.ts';
+import { brokenConstraint } from '../platform/db.ts';
+import { addKey, keyIds, openKeyFile, useKey } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../quota/kinds.ts';
@@ -83,10 +84,10 @@ async function setQuota(settings: Settings, args: string[]): Promise<void> {
   const regionId = wholeNumber('--region', values.region);
   const limits = positionals.map(limitOf);
   if (limits.length === 0) throw new UsageError('name a kind and its limit: cloudyard quota set sfs_count=10');
-  await withServices(settings, async ({ db, quota, clients, regions }) => {
+  await withServices(settings, async ({ db, audit, quota, clients, regions }) => {
     if (!(await clients.exists(clientId))) throw new Error(`there is no client ${clientId}`);
     if (!regions.get(regionId)) throw new Error(`there is no region ${regionId}`);
-    await transaction(db, async (tx) => {
+    await audit.transaction(db, actOfCommand('setQuota', clientId), async (tx) => {
       for (const [kind, limit] of limits) {
         const scope = { clientId, regionId: isGlobal(kind) ? globalRegion : regionId };
         await quota.setLimits(tx, scope, { [kind]: limit });
@@ -95,6 +96,34 @@ async function setQuota(settings: Settings, args: string[]): Promise<void> {
     print('done');
   });
 }
+
+/**
+ * Keys that secrets are encrypted with. `--prepare` makes one that only decrypts, so that every host has it before any
+ * encrypts with it; `--use` then takes it. Without either both are done at once, which is right for one key file.
+ */
+export async function secretsCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {
+  if (action !== 'rotate-key') throw new UsageError('secrets rotate-key?');
+  const options = { prepare: { type: 'boolean', default: false }, use: { type: 'string' } } as const;
+  const { prepare, use } = parseArgs({ args, options }).values;
+  if (prepare && use !== undefined) throw new UsageError('--prepare or --use, not both');
+  await withServices(settings, async ({ db, audit, reencrypt }) => {
+    const act = { ...actOfCommand(prepare ? 'prepareKey' : 'rotateKey'), always: true };
+    const id = await audit.transaction(db, act, async (tx) => {
+      await tx.$client.query('select pg_advisory_xact_lock($1)', [keyRotation]);
+      const id = use ?? addKey(settings.keyFile);
+      if (!prepare) useKey(settings.keyFile, id);
+      return id;
+    });
+    if (prepare) return print(`${id} is in ${settings.keyFile}; copy the file to all hosts, then: --use ${id}`);
+    const count = await reencrypt();
+    print(`${id} encrypts from now on; ${count} encrypted anew`);
+    const old = keyIds(settings.keyFile).slice(1);
+    if (old.length > 0) print(`of no more use once every host has the file: ${old.join(', ')}`);
+  });
+}
+
+/** Advisory lock: two rotations of one database come one after the other. */
+const keyRotation = 0x636c6f75_6b;
 
 function tokenOptions(args: string[]) {
   const options = {

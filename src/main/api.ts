@@ -20,8 +20,8 @@ export interface ApiOptions {
 }
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
-  const { db, metrics } = services;
-  return createApp({
+  const { db, metrics, apiKeys } = services;
+  const app = await createApp({
     log: options.log,
     rateLimit: options.rateLimit,
     holdUntil: options.holdUntil,
@@ -42,6 +42,13 @@ export async function createApi(services: Services, options: ApiOptions): Promis
       ...(options.resources === false ? [] : resourceRoutes(services)),
     ],
   });
+  if (options.resources !== false) {
+    // What is answered from memory is read before the first request comes.
+    app.addHook('onReady', apiKeys.start);
+    app.addHook('onClose', apiKeys.stop);
+    metrics.watchApiKeys(apiKeys.gateState);
+  }
+  return app;
 }
 
 /** A worker that has not been heard of for this long is not there. */

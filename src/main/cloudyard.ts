@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
 import { readSettings, settingNames, unknownSettings } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
-import { clientCommand, migrateCommand, quotaCommand, tokenCommand } from './administer.ts';
+import { clientCommand, migrateCommand, quotaCommand, secretsCommand, tokenCommand } from './administer.ts';
 import { doctor } from './doctor.ts';
 import { root } from './root.ts';
 import { run } from './run.ts';
@@ -22,6 +22,7 @@ const help = `Usage: cloudyard <command>
   client list
   quota set KIND=LIMIT ... [--client N] [--region N]   LIMIT may be "default"; global kinds take no --region
   quota audit [--repair]    compare the counters with the rows, and set them right; exits 1 where they differ
+  secrets rotate-key [--prepare | --use ID]   a new key for everything that is encrypted (docs/operating.md)
   doctor                    what is installed, what is missing, and the line that installs it
 
 Settings are environment variables (docs/operating.md):
@@ -57,6 +58,8 @@ async function dispatch(command: string, args: string[], settings: Settings): Pr
       return clientCommand(settings, args);
     case 'quota':
       return quotaCommand(settings, args);
+    case 'secrets':
+      return secretsCommand(settings, args);
     case 'doctor':
       return doctor();
     default:

@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
 import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import pg from 'pg';
+import { installAuditTriggers } from '../audit/triggers.ts';
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
@@ -60,6 +61,7 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     }
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder: join(root, 'migrations') });
+    await installAuditTriggers(client);
     const pool = new pg.Pool({ ...connection, max: 2 });
     pool.on('error', () => {});
     pool.on('connect', (connected) => connected.on('error', () => {}));

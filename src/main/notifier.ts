@@ -50,7 +50,6 @@ export async function startNotifier(deps: {
     duties: [
       { seconds: 300, work: deliveries.requeueLost },
       { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
-      { seconds: 3600, work: services.webhooks.reencrypt },
     ],
   });
   closing.push(notifier.stop);

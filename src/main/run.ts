@@ -74,11 +74,11 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
   const clock = movableClock ?? systemClock;
-  const { publicUrl, notificationWindowSeconds, webhookAllowPrivate } = settings;
-  const given = { configuration, keyring, publicUrl, notificationWindowSeconds, webhookAllowPrivate };
-  const services = await createServices({ db, clock, movableClock, log, ...given });
+  const services = await createServices({ ...settings, db, clock, movableClock, log, configuration, keyring });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
+  // Also where the server never comes to listen: its connection would keep the database.
+  closing.push(services.apiKeys.stop);
   await services.clients.bootstrap();
 
   // Drivers are told where the server listens, since it may have taken another port than the one that was asked for; but

@@ -1,5 +1,7 @@
 /** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
 import { dirname, join, resolve } from 'node:path';
+import { createAudit } from '../audit/audit.ts';
+import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfTarget } from '../drivers/webhook/target.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -17,6 +19,9 @@ import { createQuotaAudit } from '../quota/audit.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
+import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createApiKeys } from '../resources/api-keys/service.ts';
+import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
@@ -49,6 +54,7 @@ import { createProjects } from '../resources/projects/service.ts';
 import { usageOfRows as usageOfProjects } from '../resources/projects/store.ts';
 import { QuotasFile } from '../resources/quotas/schema.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
+import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions } from '../resources/regions/service.ts';
@@ -148,6 +154,10 @@ export interface ServicesDeps {
   notificationWindowSeconds?: number;
   /** Whether webhooks may go to addresses that are not on the public internet; false where not given. */
   webhookAllowPrivate?: boolean;
+  /** How long the audit log keeps an entry; 0: for ever; 365 where not given. */
+  auditDays?: number;
+  /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
+  verifyNetworks?: readonly string[];
 }
 
 export async function createServices(deps: ServicesDeps) {
@@ -155,14 +165,20 @@ export async function createServices(deps: ServicesDeps) {
   const metrics = createMetrics();
   const hostClock = deps.movableClock ? systemClock : clock;
   const caches = createReferenceCaches(db);
-  const idempotency = createIdempotency(clock, keyring);
+  const audit = createAudit({ clock, keepDays: deps.auditDays ?? 365 });
+  const idempotency = createIdempotency(clock, keyring, audit);
   const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
   const tasks = createTasks(clock, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
-  const shared = { db, clock, tasks, quota, idempotency, regions, caches };
+  const shared = { db, clock, tasks, quota, audit, idempotency, regions, caches };
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
+  const tokens = createTokens(shared);
+  const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
+  const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
+  const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
+  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
   const projects = createProjects({
     ...shared,
     usedBy: [
@@ -174,10 +190,11 @@ export async function createServices(deps: ServicesDeps) {
       lifecyclePoliciesOfProject,
       registriesOfProject,
       secrets.usesOfProject,
+      apiKeys.usesOfProject,
+      pullSecrets.usesOfProject,
     ],
   });
   const clients = createClients({ ...shared, projects, networks });
-  const tokens = createTokens(shared);
   const notifications = createNotifications({ ...shared, clients });
   const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
@@ -201,6 +218,7 @@ export async function createServices(deps: ServicesDeps) {
     log: deps.log,
     metrics,
     caches,
+    audit,
     idempotency,
     quota,
     quotaAudit: createQuotaAudit(db, quota, usages),
@@ -222,7 +240,7 @@ export async function createServices(deps: ServicesDeps) {
     }),
     listeners,
     lbPools,
-    registries: createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl }),
+    registries,
     snapshots,
     volumes,
     lifecyclePolicies,
@@ -241,11 +259,39 @@ export async function createServices(deps: ServicesDeps) {
     thresholds: createThresholds({ ...shared, clients, notifications }),
     notifications,
     webhooks,
+    apiKeys,
+    pullSecrets,
+    auditLog: createAuditLog(shared),
     taskViews,
+    reencrypt: () =>
+      reencryptEverything([
+        secrets.reencrypt,
+        pullSecrets.reencrypt,
+        webhooks.reencrypt,
+        registries.reencrypt,
+        () => idempotency.reencrypt(db),
+      ]),
   };
 }
 
 /** What keeps a webhook from having a URL, in words; null when nothing does. */
 function refuseUrl(allowPrivate = false) {
   return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfTarget(url));
+}
+
+/**
+ * Encrypts everything with the current key: one function a kind. Returns how much another key had encrypted.
+ * @throws EncryptionError of the first kind that has a ciphertext which does not decrypt, once all are done
+ */
+async function reencryptEverything(reencrypts: (() => Promise<number>)[]): Promise<number> {
+  let sum = 0;
+  const failures: unknown[] = [];
+  for (const reencrypt of reencrypts) {
+    await reencrypt().then(
+      (count) => (sum += count),
+      (error: unknown) => failures.push(error),
+    );
+  }
+  if (failures.length > 0) throw failures[0];
+  return sum;
 }

@@ -91,7 +91,7 @@ async function work({ settings, database, services, regionIds, log, closing, ann
     closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
   }
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
-  const { tasks, metrics, idempotency, secrets, registries } = services;
+  const { tasks, metrics, idempotency, audit, apiKeys, reencrypt } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const worker = await startWorker({
@@ -106,8 +106,9 @@ async function work({ settings, database, services, regionIds, log, closing, ann
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 3600, work: () => idempotency.forget(db) },
-      { seconds: 3600, work: secrets.reencrypt },
-      { seconds: 3600, work: registries.reencrypt },
+      { seconds: 3600, work: reencrypt },
+      { seconds: 3600, work: () => audit.forget(db) },
+      { seconds: 3600, work: apiKeys.forget },
       ...createDuties({ ...services, db }, drivers, {
         regionIds,
         sweepSeconds: settings.sweepSeconds,

@@ -60,10 +60,10 @@ const attempts = 5;
  * Runs `work` in one transaction: all of it is committed, or none. A deadlock or serialization failure runs it again,
  * so `work` has no effect outside `tx`.
  */
-export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame = bare): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once(db, work);
+      return await once(db, work, frame);
     } catch (error) {
       const code = postgresCode(error);
       if (attempt === attempts || (code !== serializationFailure && code !== deadlock)) throw error;
@@ -71,13 +71,24 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Prom
   }
 }
 
-async function once<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+/**
+ * What is sent to begin and to end a transaction: statements before and after the work that cost no round trip of their
+ * own, and above all none while locks are held. The second is asked for once the work is done.
+ */
+export interface Frame {
+  begin: string;
+  commit(): string;
+}
+
+const bare: Frame = { begin: 'begin', commit: () => 'commit' };
+
+async function once<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame): Promise<T> {
   const client = await db.$client.connect();
   let broken: Error | undefined;
   try {
-    await client.query('begin');
+    await client.query(frame.begin);
     const result = await work(drizzle({ client }) as unknown as Tx);
-    await client.query('commit');
+    await client.query(frame.commit());
     return result;
   } catch (error) {
     await client.query('rollback').catch((rollbackError: Error) => {

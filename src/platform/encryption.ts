@@ -8,7 +8,20 @@
  * Ciphertext: version (1 byte), length of the key's id (1), key id, nonce (12), tag (16), data.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 export interface EncryptionKey {
@@ -72,6 +85,69 @@ export function openKeyFile(file: string): Keyring {
       return read()!;
     },
   });
+}
+
+/** Rows with a ciphertext, read page by page in the order of their ids. */
+export interface Ciphertexts {
+  after(id: string | null): Promise<{ id: string; ciphertext: Buffer }[]>;
+  replace(id: string, old: Buffer, ciphertext: Buffer): Promise<void>;
+}
+
+/**
+ * Encrypts with the current key what an older one encrypted, so that the older one can go. Returns how many these were.
+ * May run at any time and in many processes. @throws EncryptionError for the first that does not decrypt, once all others
+ * are done
+ */
+export async function reencryptAll(
+  keyring: Keyring,
+  contextOf: (id: string) => string,
+  rows: Ciphertexts,
+): Promise<number> {
+  let count = 0;
+  let failure: unknown;
+  for (let page = await rows.after(null); page.length > 0; page = await rows.after(page.at(-1)!.id)) {
+    for (const { id, ciphertext } of page) {
+      try {
+        if (keyring.isCurrent(ciphertext)) continue;
+        const context = contextOf(id);
+        await rows.replace(id, ciphertext, keyring.encrypt(keyring.decrypt(ciphertext, context), context));
+        count++;
+      } catch (error) {
+        if (!(error instanceof EncryptionError)) throw error;
+        failure ??= error;
+      }
+    }
+  }
+  if (failure) throw failure;
+  return count;
+}
+
+/**
+ * Puts a new key at the end of the key file, where it decrypts and does not encrypt yet: time to copy the file to other
+ * hosts. Makes the file where there is none. Returns the key's id.
+ */
+export function addKey(file: string): string {
+  if (stampOf(file) === undefined) makeKeyFile(file);
+  const line = newKeyLine();
+  const text = readKeyFile(file);
+  parseKeyFile(file, text);
+  replaceKeyFile(file, `${text.replace(/\n?$/, '\n')}${line}`);
+  return line.split(' ', 1)[0]!;
+}
+
+/** Moves a key's line to the top, from where it encrypts. @throws EncryptionError when there is no such key */
+export function useKey(file: string, id: string): void {
+  const lines = readKeyFile(file).split('\n');
+  parseKeyFile(file, lines.join('\n'));
+  const at = lines.findIndex((line) => line.trim().split(/\s/)[0] === id);
+  if (at < 0) throw new EncryptionError(`there is no key ${id} in ${file}`);
+  const [line] = lines.splice(at, 1);
+  replaceKeyFile(file, [line, ...lines].join('\n'));
+}
+
+/** The keys of the file, the current one first. */
+export function keyIds(file: string): string[] {
+  return parseKeyFile(file, readKeyFile(file)).map(({ id }) => id);
 }
 
 interface KeySource {
@@ -177,7 +253,7 @@ function parseKeyFile(file: string, text: string): EncryptionKey[] {
 function makeKeyFile(file: string): void {
   const random = randomBytes(4).toString('hex');
   const unnamed = `${file}.${process.pid}.${random}`;
-  const line = `key-${random} ${randomBytes(keyBytes).toString('base64')}\n`;
+  const line = newKeyLine();
   try {
     syncedWrite(unnamed, line);
     try {
@@ -191,6 +267,27 @@ function makeKeyFile(file: string): void {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new EncryptionError(`the key file ${file} cannot be made (${code})`, { cause });
+  }
+}
+
+function newKeyLine(): string {
+  return `key-${randomBytes(4).toString('hex')} ${randomBytes(keyBytes).toString('base64')}\n`;
+}
+
+/** Whole or not at all; whoever owned the file owns it still. */
+function replaceKeyFile(file: string, text: string): void {
+  const unnamed = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  try {
+    const path = realpathSync(file);
+    const { uid, gid, mode } = statSync(path);
+    syncedWrite(unnamed, text);
+    chmodSync(unnamed, mode & 0o777);
+    if (process.getuid?.() === 0) chownSync(unnamed, uid, gid);
+    renameSync(unnamed, path);
+    syncDirectory(dirname(path));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new EncryptionError(`the key file ${file} cannot be written (${code})`, { cause });
   }
 }
 

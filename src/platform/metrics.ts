@@ -112,6 +112,25 @@ export function createMetrics() {
         },
       });
     },
+    /** Shows how many API keys are in memory, and how old what is known of them may be. */
+    watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
+      new Gauge({
+        name: 'cloudyard_api_keys',
+        help: 'API keys that authorize knows',
+        registers: [registry],
+        collect() {
+          this.set(state().keys);
+        },
+      });
+      new Gauge({
+        name: 'cloudyard_api_keys_age_seconds',
+        help: 'Time since authorize last heard of the database; it grows while the database is away',
+        registers: [registry],
+        collect() {
+          this.set(state().ageSeconds);
+        },
+      });
+    },
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

@@ -31,3 +31,8 @@ export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): 
   }
   return null;
 }
+
+/** host:port of a URL, also where the port is the scheme's own and not shown. */
+export function hostAndPort({ host, port, protocol }: URL): string {
+  return port ? host : `${host}:${protocol === 'https:' ? 443 : 80}`;
+}

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import { canonicalNetwork } from './network-address.ts';
 
 export interface Settings {
   /** Where the API listens. */
@@ -25,6 +26,10 @@ export interface Settings {
   quotasFile: string | undefined;
   /** Requests a minute and token; 0: no limit. */
   rateLimit: number;
+  /** Days that the audit log keeps an entry; 0: for ever. */
+  auditDays: number;
+  /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
+  verifyNetworks: string[];
   logLevel: string;
   logFormat: 'json' | 'pretty';
   /** `auto` takes Ganesha where it can run, and only pretends elsewhere. */
@@ -78,6 +83,8 @@ export const settingNames = [
   'CLOUDYARD_REGIONS_FILE',
   'CLOUDYARD_QUOTAS_FILE',
   'CLOUDYARD_RATE_LIMIT',
+  'CLOUDYARD_AUDIT_DAYS',
+  'CLOUDYARD_VERIFY_NETWORKS',
   'CLOUDYARD_LOG_LEVEL',
   'CLOUDYARD_LOG_FORMAT',
   'CLOUDYARD_FILE_SHARE_DRIVER',
@@ -151,6 +158,8 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
     rateLimit: whole('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000),
+    auditDays: whole('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
+    verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), faults),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     logFormat: choice('CLOUDYARD_LOG_FORMAT', ['json', 'pretty'], terminal ? 'pretty' : 'json'),
     fileShareDriver: choice('CLOUDYARD_FILE_SHARE_DRIVER', ['auto', 'ganesha', 'simulated'], 'auto'),
@@ -213,6 +222,16 @@ function smtpFaults(url: string | undefined, from: string | undefined): string[]
     faults.push('CLOUDYARD_SMTP_FROM must be an address such as alerts@example.com, or Cloudyard <alerts@example.com>');
   }
   return faults;
+}
+
+/** Addresses and CIDRs, separated by commas. */
+function networksIn(name: Name, given: string | undefined, faults: string[]): string[] {
+  return (given?.split(',') ?? []).flatMap((part) => {
+    const network = canonicalNetwork(part.trim());
+    if (!network)
+      faults.push(`${name}: ${JSON.stringify(part.trim())} is no address, and no network without host bits`);
+    return network ? [network] : [];
+  });
 }
 
 function isWildcard(host: string): boolean {

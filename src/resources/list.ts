@@ -1,5 +1,9 @@
 /** Every resource that clients can reach: one line each. */
 import type { Routes } from '../http/app.ts';
+import { apiKeyRoutes, authorizeRoutes } from './api-keys/routes.ts';
+import type { ApiKeys } from './api-keys/service.ts';
+import { auditRoutes } from './audit/routes.ts';
+import type { AuditLog } from './audit/service.ts';
 import { clientRoutes } from './clients/routes.ts';
 import type { Clients } from './clients/service.ts';
 import { developmentRoutes } from './development/routes.ts';
@@ -26,6 +30,8 @@ import { projectRoutes } from './projects/routes.ts';
 import type { Projects } from './projects/service.ts';
 import { quotaRoutes } from './quotas/routes.ts';
 import type { ClientQuotas } from './quotas/service.ts';
+import { pullSecretRoutes } from './pull-secrets/routes.ts';
+import type { PullSecrets } from './pull-secrets/service.ts';
 import { regionRoutes } from './regions/routes.ts';
 import type { Regions } from './regions/service.ts';
 import { registryRoutes } from './registries/routes.ts';
@@ -63,10 +69,13 @@ export interface ResourceServices {
   registries: Registries;
   pricing: Pricing;
   clientQuotas: ClientQuotas;
+  apiKeys: ApiKeys;
+  pullSecrets: PullSecrets;
   thresholds: Thresholds;
   clients: Clients;
   notifications: Notifications;
   webhooks: Webhooks;
+  auditLog: AuditLog;
   /** Null: not in development mode. */
   development: Development | null;
 }
@@ -89,9 +98,13 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   registryRoutes(services.registries),
   pricingRoutes(services.pricing),
   quotaRoutes(services.clientQuotas),
+  apiKeyRoutes(services.apiKeys),
+  authorizeRoutes(services.apiKeys),
+  pullSecretRoutes(services.pullSecrets),
   thresholdRoutes(services.thresholds),
   clientRoutes(services.clients),
   notificationRoutes(services.notifications),
   webhookRoutes(services.webhooks),
+  auditRoutes(services.auditLog),
   ...(services.development ? [developmentRoutes(services.development)] : []),
 ];

@@ -11,7 +11,8 @@ import { presentable } from '../delivery.ts';
 import type { Receipt, WebhookCall, WebhookDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { signatureOf } from './signature.ts';
-import { allowedLookup, hostOf, refusalOfAddress, refused } from './target.ts';
+import { refusalOfAddress } from '../public-address.ts';
+import { allowedLookup, hostOf, refused } from './target.ts';
 
 const timeoutMs = 10_000;
 /** What is read of an answer. */

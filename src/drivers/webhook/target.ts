@@ -4,29 +4,12 @@
  * itself (`allowedLookup`), so a name that has changed its mind since it was looked at is refused, too.
  */
 import { lookup } from 'node:dns';
-import type { LookupAddress, LookupOptions } from 'node:dns';
+import type { LookupOptions } from 'node:dns';
 import { lookup as lookUp } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { DriverError } from '../driver.ts';
-
-/** Why this address may not be connected to, in words; null when it may. */
-export function refusalOfAddress(address: string): string | null {
-  const [bare = ''] = address.split('%');
-  if (!ipaddr.isValid(bare)) return `${address} is no address`;
-  const parsed = ipaddr.parse(bare);
-  const range = parsed.range();
-  if (range !== 'unicast') return `${bare} is not on the public internet (${inWords(range)})`;
-  // Of IPv6 only 2000::/3 is. What carries an IPv4 address (mapped, NAT64, 6to4, Teredo) has a range of its own.
-  const isGlobal = parsed.kind() === 'ipv4' || (parsed.toByteArray()[0]! & 0xe0) === 0x20;
-  return isGlobal ? null : `${bare} is not on the public internet`;
-}
-
-/** `linkLocal` is `link local`. */
-function inWords(range: string): string {
-  return range.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-}
+import { refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
 /** What is wrong with the URL of a webhook, as far as the text tells; null when nothing is. */
 export function faultOfUrl(text: string): string | null {
@@ -50,17 +33,15 @@ export async function refusalOfTarget(text: string): Promise<string | null> {
   if (isIP(host)) return refusalOfAddress(host);
   const tooSlow = new Promise<[]>((resolve) => setTimeout(() => resolve([]), patienceMs).unref());
   const found = await Promise.race([lookUp(host, { all: true }).catch(() => []), tooSlow]);
-  return refusalOfAll(host, found);
+  return refusalOfAll(
+    host,
+    found.map(({ address }) => address),
+  );
 }
 
 /** The host to connect to: an IPv6 address without its brackets. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-function refusalOfAll(host: string, found: LookupAddress[]): string | null {
-  const refusal = found.map(({ address }) => refusalOfAddress(address)).find((reason) => reason !== null);
-  return refusal ? `${host} leads to ${refusal.replace(' is', ', which is')}` : null;
 }
 
 export function refused(reason: string): DriverError {
@@ -72,7 +53,10 @@ export function refused(reason: string): DriverError {
 export const allowedLookup: LookupFunction = (host, options, callback) => {
   lookup(host, { ...(options as LookupOptions), all: true }, (error, found) => {
     if (error) return callback(error, '', 0);
-    const refusal = refusalOfAll(host, found);
+    const refusal = refusalOfAll(
+      host,
+      found.map(({ address }) => address),
+    );
     if (refusal) return callback(refused(refusal), '', 0);
     if (options.all) return callback(null, found);
     return callback(null, found[0]!.address, found[0]!.family);

@@ -6,7 +6,8 @@ import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookCall } from '../delivery.ts';
 import { createWebhookDriver } from './driver.ts';
-import { faultOfUrl, refusalOfAddress, refusalOfTarget } from './target.ts';
+import { refusalOfAddress } from '../public-address.ts';
+import { faultOfUrl, refusalOfTarget } from './target.ts';
 
 /** What names resolve to, in turn; the last answer stays. */
 const names = vi.hoisted(() => new Map<string, string[]>());

@@ -1,10 +1,11 @@
 /** Clients: who owns projects, tokens and quotas. The operator makes them; the first start makes the operator's. */
+import { actOfCommand } from '../../audit/audit.ts';
+import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
 import { invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
@@ -15,6 +16,7 @@ import * as store from './store.ts';
 export interface ClientsDeps {
   db: Db;
   clock: Clock;
+  audit: Audit;
   idempotency: Idempotency;
   projects: Projects;
   networks: Networks;
@@ -27,7 +29,7 @@ export type Clients = ReturnType<typeof createClients>;
 const firstStart = 0x636c6f75_64;
 
 export function createClients(deps: ClientsDeps) {
-  const { db, clock } = deps;
+  const { db, clock, audit } = deps;
 
   /** A client with its default project, and a network in each region. */
   const insertClient = async (tx: Tx, name: string, operator: boolean) => {
@@ -65,7 +67,11 @@ export function createClients(deps: ClientsDeps) {
     },
 
     async create(name: string): Promise<{ clientId: number; projectId: number }> {
-      return transaction(db, (tx) => insertClient(tx, name, false));
+      return audit.transaction(db, actOfCommand('createClient'), async (tx, act) => {
+        const made = await insertClient(tx, name, false);
+        act.clientId = made.clientId;
+        return made;
+      });
     },
 
     list: () => store.list(db),
@@ -78,7 +84,7 @@ export function createClients(deps: ClientsDeps) {
      * Makes the operator's client with project 1 when there is nothing yet. Safe to call always and everywhere.
      */
     async bootstrap(): Promise<{ operatorId: number }> {
-      return transaction(db, async (tx) => {
+      return audit.transaction(db, actOfCommand('createOperator'), async (tx) => {
         await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
         const operator = await store.operator(tx);
         if (operator) return { operatorId: operator.id };

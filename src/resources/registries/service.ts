@@ -7,6 +7,7 @@ import { ClientError, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { hostAndPort } from '../../platform/network-address.ts';
 import { brokenConstraint } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import type { Keyring } from '../../platform/encryption.ts';
@@ -49,6 +50,8 @@ export function createRegistries(deps: RegistriesDeps) {
   const { db, clock, hostClock, tasks, quota, idempotency, keyring } = deps;
   let opened: Authority | undefined;
   const authority = async () => (opened ??= await openAuthority(db, keyring));
+
+  const apiUrl = async () => (deps.publicUrl ?? (await announcedApi(db)))?.replace(/\/+$/, '') ?? null;
 
   const get = async (scope: Scope, id: number): Promise<Registry> => {
     const found = await store.view(db, scope, id);
@@ -136,7 +139,7 @@ export function createRegistries(deps: RegistriesDeps) {
 
     /** What the host of these regions must know; null as long as no API server was ever there. */
     async hosting(regionIds: number[]) {
-      const url = (deps.publicUrl ?? (await announcedApi(db)))?.replace(/\/+$/, '');
+      const url = await apiUrl();
       if (!url) return null;
       const { certificate, password } = await authority();
       const service = serviceOf(regionIds);
@@ -146,6 +149,12 @@ export function createRegistries(deps: RegistriesDeps) {
         httpSecret: password(`uploads ${service}`),
         events: { url: `${url}${registryPaths.events}`, secret: password(eventsPurpose) },
       };
+    },
+
+    /** Whether host:port serves images of a region, or is the API, where its clients log in. */
+    async isOwn(authority: string): Promise<boolean> {
+      const url = await apiUrl();
+      return (url !== null && authority === hostAndPort(new URL(url))) || store.isHost(db, authority);
     },
 
     reencrypt: () => reencryptAuthority(db, keyring),

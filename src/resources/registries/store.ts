@@ -152,6 +152,11 @@ export async function hasHost(on: Db | Tx, regionId: number): Promise<boolean> {
   return (await on.$count(registryHosts, eq(registryHosts.regionId, regionId))) > 0;
 }
 
+/** Whether images of some region are served at host:port. */
+export async function isHost(db: Db, address: string): Promise<boolean> {
+  return (await db.$count(registryHosts, eq(registryHosts.address, address))) > 0;
+}
+
 const grantPush = prepared(
   'registry_push_grant',
   `insert into registry_pushes as p (registry_id, repository, granted_at) values ($1, $2, now())

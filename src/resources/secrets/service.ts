@@ -11,7 +11,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { postgresCode } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { EncryptionError } from '../../platform/encryption.ts';
+import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import type { Quota } from '../../quota/quota.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
@@ -175,30 +175,13 @@ export function createSecrets(deps: SecretsDeps) {
       return new Map(usable.map(({ id, payload }) => [id, keyring.decrypt(payload, contextOf(id)).toString()]));
     },
 
-    /**
-     * Encrypts with the current key what an older one encrypted, so that the older one can go. Returns how many these
-     * were. May run at any time and in many processes. @throws EncryptionError for the first that does not decrypt,
-     * once all others are done
-     */
-    async reencrypt(): Promise<number> {
-      let count = 0;
-      let failure: unknown;
-      for (let page = await store.payloadsAfter(db, null); page.length > 0; ) {
-        for (const { id, payload } of page) {
-          try {
-            if (keyring.isCurrent(payload)) continue;
-            await store.replacePayload(db, id, keyring.encrypt(keyring.decrypt(payload, contextOf(id)), contextOf(id)));
-            count++;
-          } catch (error) {
-            if (!(error instanceof EncryptionError)) throw error;
-            failure ??= error;
-          }
-        }
-        page = await store.payloadsAfter(db, page.at(-1)!.id);
-      }
-      if (failure) throw failure;
-      return count;
-    },
+    /** See `reencryptAll`. */
+    reencrypt: (): Promise<number> =>
+      reencryptAll(keyring, contextOf, {
+        after: async (id) =>
+          (await store.payloadsAfter(db, id)).map(({ id, payload }) => ({ id, ciphertext: payload })),
+        replace: (id, _old, ciphertext) => store.replacePayload(db, id, ciphertext),
+      }),
   };
 }
 

@@ -3,11 +3,12 @@
  * add nothing), and it is compared in constant time.
  */
 import { randomBytes } from 'node:crypto';
+import { actOfCommand } from '../../audit/audit.ts';
+import type { Audit } from '../../audit/audit.ts';
 import type { Actor, Role } from '../../authz/actor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { transaction } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import * as store from './store.ts';
 import type { TokenRow } from './store.ts';
@@ -25,8 +26,8 @@ const fixedName = 'CLOUDYARD_BOOTSTRAP_TOKEN';
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches }) {
-  const { db, clock, caches } = deps;
+export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches; audit: Audit }) {
+  const { db, clock, caches, audit } = deps;
   const factsOf = caches.cached((keyId: string) => store.facts(db, keyId));
 
   const insertToken = async (tx: Tx, token: NewToken): Promise<{ id: number; text: string }> => {
@@ -55,12 +56,12 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Makes a token. The text is returned here and never again. */
     async create(token: NewToken): Promise<{ id: number; text: string }> {
-      return transaction(db, (tx) => insertToken(tx, token));
+      return audit.transaction(db, actOfCommand('createToken', token.clientId), (tx) => insertToken(tx, token));
     },
 
     /** The admin token of a first start; null when the client has one that was ever shown to somebody. */
     async createFirst(clientId: number): Promise<string | null> {
-      return transaction(db, async (tx) => {
+      return audit.transaction(db, actOfCommand('createFirstToken', clientId), async (tx) => {
         await store.lockClient(tx, clientId);
         if (await store.hasAdmin(tx, clientId)) return null;
         const first = { clientId, name: 'first start', role: 'admin' as const, projectIds: null, expiresAt: null };
@@ -72,16 +73,18 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Returns whether there was such a token. Every server refuses it within a second. */
     async revoke(idOrKey: string): Promise<boolean> {
-      return transaction(db, async (tx) => {
+      return audit.transaction(db, actOfCommand('revokeToken'), async (tx, act) => {
         await caches.changed(tx);
-        return store.revoke(tx, idOrKey, clock.now());
+        const revoked = await store.revoke(tx, idOrKey, clock.now());
+        act.clientId = revoked?.clientId ?? null;
+        return revoked !== undefined;
       });
     },
 
     /** Puts the operator's fixed token in place, and ends the one that an earlier start had fixed. */
     async fix(text: string, clientId: number): Promise<void> {
       const { keyId, secret } = split(text);
-      await transaction(db, async (tx) => {
+      await audit.transaction(db, actOfCommand('fixToken', clientId), async (tx) => {
         await caches.changed(tx);
         await store.revokeNamed(tx, fixedName, clock.now());
         await store.replace(tx, {

@@ -48,14 +48,14 @@ export async function list(db: Db): Promise<TokenRow[]> {
   return db.select().from(tokens).orderBy(asc(tokens.id));
 }
 
-/** By number or by what stands before the `$`. Returns whether there was such a token. */
-export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<boolean> {
-  const revoked = await tx
+/** By number or by what stands before the `$`. Returns whose it was; undefined when there is no such token. */
+export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<{ clientId: number } | undefined> {
+  const [revoked] = await tx
     .update(tokens)
     .set({ revokedAt: sql`coalesce(${tokens.revokedAt}, ${now.toISOString()}::timestamptz)` })
     .where(sql`${tokens.id}::text = ${idOrKey} or ${eq(tokens.keyId, idOrKey)}`)
-    .returning({ id: tokens.id });
-  return revoked.length > 0;
+    .returning({ clientId: tokens.clientId });
+  return revoked;
 }
 
 export async function revokeNamed(tx: Tx, name: string, now: Date): Promise<void> {

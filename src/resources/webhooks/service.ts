@@ -9,7 +9,7 @@ import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
-import { EncryptionError } from '../../platform/encryption.ts';
+import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import type { Clients } from '../clients/service.ts';
 import type { CreateWebhook, NewWebhook, Webhook } from './schema.ts';
@@ -84,26 +84,12 @@ export function createWebhooks(deps: WebhooksDeps) {
       return ciphertext && keyring.decrypt(ciphertext, contextOf(id)).toString();
     },
 
-    /**
-     * Encrypts with the current key what an older one encrypted. May run at any time and in many processes.
-     * @throws EncryptionError for the first that does not decrypt, once all others are done
-     */
-    async reencrypt(): Promise<void> {
-      let failure: unknown;
-      for (let page = await store.secretsAfter(db, null); page.length > 0; ) {
-        for (const { id, secret } of page) {
-          try {
-            if (keyring.isCurrent(secret)) continue;
-            await store.replaceSecret(db, id, keyring.encrypt(keyring.decrypt(secret, contextOf(id)), contextOf(id)));
-          } catch (error) {
-            if (!(error instanceof EncryptionError)) throw error;
-            failure ??= error;
-          }
-        }
-        page = await store.secretsAfter(db, page.at(-1)!.id);
-      }
-      if (failure) throw failure;
-    },
+    /** See `reencryptAll`. */
+    reencrypt: (): Promise<number> =>
+      reencryptAll(keyring, contextOf, {
+        after: (id) => store.ciphertextsAfter(db, id),
+        replace: (id, old, ciphertext) => store.replaceCiphertext(db, id, old, ciphertext),
+      }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** SQL of webhooks. Secrets are ciphertext here. */
-import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, eq, gt } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
 import { clients } from '../clients/table.ts';
 import { webhooks } from './table.ts';
@@ -37,30 +37,27 @@ export async function remove(tx: Tx, client: number, webhookId: string): Promise
   return removed.length > 0;
 }
 
-export interface Secret {
-  id: string;
-  secret: Buffer;
-}
-
-const secret = { id, secret: webhooks.secret };
-
 export async function secretOf(db: Db, webhookId: string): Promise<Buffer | null> {
-  const [row] = await db.select(secret).from(webhooks).where(eq(id, webhookId));
+  const [row] = await db.select({ secret: webhooks.secret }).from(webhooks).where(eq(id, webhookId));
   return row?.secret ?? null;
 }
 
 const pageSize = 100;
 
-/** The next ones of all clients, in the order of their ids. */
-export async function secretsAfter(db: Db, after: string | null): Promise<Secret[]> {
+/** The next secrets of all clients, in the order of the webhooks' ids. */
+export async function ciphertextsAfter(db: Db, after: string | null): Promise<{ id: string; ciphertext: Buffer }[]> {
   return db
-    .select(secret)
+    .select({ id, ciphertext: webhooks.secret })
     .from(webhooks)
-    .where(after === null ? sql`true` : gt(id, after))
+    .where(after === null ? undefined : gt(id, after))
     .orderBy(asc(id))
     .limit(pageSize);
 }
 
-export async function replaceSecret(db: Db, webhookId: string, ciphertext: Buffer): Promise<void> {
-  await db.update(webhooks).set({ secret: ciphertext }).where(eq(id, webhookId));
+/** Unless another secret took its place meanwhile. */
+export async function replaceCiphertext(db: Db, webhookId: string, old: Buffer, ciphertext: Buffer): Promise<void> {
+  await db
+    .update(webhooks)
+    .set({ secret: ciphertext })
+    .where(and(eq(id, webhookId), eq(webhooks.secret, old)));
 }

@@ -19,6 +19,7 @@ import {
 import { eq } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
+import { reencryptAll } from '../../../platform/encryption.ts';
 import type { Keyring } from '../../../platform/encryption.ts';
 import { registryAuthority } from '../table.ts';
 
@@ -62,12 +63,17 @@ export async function openAuthority(db: Db, keyring: Keyring): Promise<Authority
   return authorityOf(JSON.parse(keyring.decrypt(row.keys, context).toString()) as Keys);
 }
 
-/** Encrypts the keys anew when the key file has a newer key. */
-export async function reencryptAuthority(db: Db, keyring: Keyring): Promise<void> {
-  const [row] = await db.select().from(registryAuthority);
-  if (!row || keyring.isCurrent(row.keys)) return;
-  const keys = keyring.encrypt(keyring.decrypt(row.keys, context), context);
-  await db.update(registryAuthority).set({ keys }).where(eq(registryAuthority.keys, row.keys));
+/** See `reencryptAll`. */
+export function reencryptAuthority(db: Db, keyring: Keyring): Promise<number> {
+  return reencryptAll(keyring, () => context, {
+    async after(id) {
+      const rows = id === null ? await db.select().from(registryAuthority) : [];
+      return rows.map(({ keys }) => ({ id: context, ciphertext: keys }));
+    },
+    async replace(_id, old, keys) {
+      await db.update(registryAuthority).set({ keys }).where(eq(registryAuthority.keys, old));
+    },
+  });
 }
 
 const announce = prepared(

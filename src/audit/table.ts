@@ -1,0 +1,23 @@
+import { bigint, index, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import type { Change, Origin } from './audit.ts';
+
+/** One row for each mutation, written in its transaction. */
+export const auditEntries = pgTable(
+  'audit_entries',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    at: timestamp('at', { withTimezone: true }).notNull(),
+    /** Whose things were changed; null: the operator's alone. */
+    clientId: integer('client_id'),
+    projectId: integer('project_id'),
+    regionId: integer('region_id'),
+    /** Null: no token, but whoever ran a command or started a server. */
+    tokenId: integer('token_id'),
+    operation: text('operation').notNull(),
+    requestId: text('request_id'),
+    origin: jsonb('origin').notNull().$type<Origin>(),
+    changes: jsonb('changes').notNull().$type<Change[]>(),
+  },
+  // Entries come in the order of their time, so an index of blocks will do, and costs a create nothing.
+  (t) => [index('audit_entries_client').on(t.clientId, t.id), index('audit_entries_at').using('brin', t.at)],
+);

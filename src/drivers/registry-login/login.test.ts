@@ -1,0 +1,215 @@
+/** Logging in to registries: real ones, and ones that behave as none should. */
+import { createSign, X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { aCertificate } from '../../resources/secrets/test-certificates.ts';
+import { requires, skipReason } from '../../../test/requires.ts';
+import { isInNetworks, refusalOfAddress } from '../public-address.ts';
+import { challengeOf } from './challenge.ts';
+import { createVerifyLogin } from './login.ts';
+import { login, password, startRegistry, startStandIn } from './test-registry.ts';
+
+const inside = createVerifyLogin({ networks: ['127.0.0.0/8', '::1/128'], isOwn: () => false });
+const outside = createVerifyLogin({ networks: [], isOwn: () => false });
+const credentials = { login, password };
+const wrong = { login, password: 'wrong-canary-1234' };
+
+let standIn: Awaited<ReturnType<typeof startStandIn>>;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cloudyard-login-'));
+  standIn = await startStandIn();
+});
+afterAll(async () => {
+  await standIn.stop();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  standIn.asked.length = 0;
+});
+
+const runs = requires('docker-registry');
+describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () => {
+  it('with a file of passwords accepts the right one, and refuses others', async () => {
+    const registry = await startRegistry(join(folder, 'htpasswd'));
+    const { authority } = registry;
+    expect(await inside({ authority }, credentials)).toEqual({
+      outcome: 'accepted',
+      message: `${authority} accepts the login and password`,
+    });
+    const refused = { outcome: 'refused', message: `${authority} refuses the login or password` };
+    expect(await inside({ authority }, wrong)).toEqual(refused);
+    expect(await inside({ authority }, { login: 'nobody', password })).toEqual(refused);
+    expect(await outside({ authority }, credentials)).toMatchObject({
+      outcome: 'not_allowed',
+      message: expect.stringContaining('127.0.0.1, which is not on the public internet'),
+    });
+    const own = createVerifyLogin({ networks: [], isOwn: (host) => host === authority });
+    expect(await own({ authority }, credentials)).toMatchObject({ outcome: 'accepted' });
+    await registry.stop();
+    expect(await inside({ authority }, credentials)).toMatchObject({
+      outcome: 'unreachable',
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+
+  it('with a token server takes the token that the right password gets', async () => {
+    const issuer = aCertificate({ name: 'issuer' });
+    const bundle = join(folder, 'bundle.pem');
+    writeFileSync(bundle, issuer.pem);
+    const realm = `http://${standIn.authority}/token?keep=this`;
+    const registry = await startRegistry(join(folder, 'token'), { realm, bundle });
+    const expected = `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
+    standIn.answer((request, response) => {
+      if (request.headers.authorization !== expected) return void response.writeHead(401).end(password);
+      response.end(JSON.stringify({ token: tokenOf(issuer) }));
+    });
+    const { authority } = registry;
+    expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'accepted' });
+    expect(standIn.asked[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
+    expect(await inside({ authority }, wrong)).toMatchObject({ outcome: 'refused' });
+    await registry.stop();
+  });
+});
+
+/** As distribution wants it: signed by the certificate in its header. */
+function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const now = Math.floor(Date.now() / 1000);
+  const header = { typ: 'JWT', alg: 'ES256', x5c: [new X509Certificate(pem).raw.toString('base64')] };
+  const claims = { iss: 'test', sub: login, aud: 'test', exp: now + 60, nbf: now - 60, iat: now, jti: 'x', access: [] };
+  const signed = `${encode(header)}.${encode(claims)}`;
+  const signature = createSign('sha256').update(signed).sign({ key: keyPem, dsaEncoding: 'ieee-p1363' });
+  return `${signed}.${signature.toString('base64url')}`;
+}
+
+describe('what is no registry', () => {
+  const ask = () => inside({ authority: standIn.authority }, credentials);
+  const challenged = (challenge: string) =>
+    standIn.answer(
+      (_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password),
+    );
+
+  it.each([404, 403, 500, 204, 301])('answers /v2/ with %i', async (status) => {
+    standIn.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
+    expect(await ask()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
+    expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+  });
+
+  it.each([
+    '',
+    'Digest realm="x"',
+    'Negotiate',
+    'Bearer',
+    'Bearer realm="nonsense"',
+    'Bearer realm="file:///etc/passwd"',
+  ])('asks for %j', async (challenge) => {
+    challenged(challenge);
+    expect(await ask()).toMatchObject({ outcome: 'no_registry' });
+    expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+  });
+
+  it('asks for nothing', async () => {
+    standIn.answer((_request, response) => void response.end('{}'));
+    expect(await ask()).toMatchObject({ outcome: 'not_asked' });
+  });
+
+  it('sends the password to where it may not go', async () => {
+    challenged('Bearer realm="http://10.0.0.1/token",service="x"');
+    expect(await ask()).toMatchObject({ outcome: 'not_allowed', message: expect.stringContaining('10.0.0.1') });
+    // Nothing is ever sent there.
+    challenged('Bearer realm="http://8.8.8.8:1/token",service="x"');
+    expect(await ask()).toMatchObject({
+      outcome: 'not_allowed',
+      message: expect.stringContaining('without encryption'),
+    });
+    challenged('Bearer realm="http://me:too@127.0.0.1/token"');
+    expect(await ask()).toMatchObject({ outcome: 'no_registry' });
+  });
+
+  it('answers for a token with no token, and repeats the password', async () => {
+    for (const [status, text] of [
+      [200, '{}'],
+      [200, password],
+      [500, password],
+      [200, '{"token":"a b"}'],
+      [302, ''],
+    ] as const) {
+      standIn.answer((request, response) => {
+        if (request.url!.startsWith('/token')) return void response.writeHead(status, { location: '/other' }).end(text);
+        const challenge = `Bearer realm="http://${standIn.authority}/token"`;
+        response.writeHead(401, { 'www-authenticate': challenge }).end();
+      });
+      const verdict = await ask();
+      expect(verdict).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
+      expect(verdict.message).not.toContain(password);
+    }
+  });
+
+  it('breaks off, and sends without end', async () => {
+    standIn.answer((request) => void request.socket.destroy());
+    expect(await ask()).toMatchObject({ outcome: 'unreachable' });
+    standIn.answer((_request, response) => {
+      response.writeHead(200);
+      const more = () => void (response.destroyed || response.write('x'.repeat(65_536), more));
+      more();
+    });
+    expect(await ask()).toMatchObject({ outcome: 'not_asked' });
+  });
+
+  it('is not there', async () => {
+    const nowhere = await inside({ authority: 'nowhere.invalid' }, credentials);
+    expect(nowhere).toEqual({ outcome: 'unreachable', message: 'the name nowhere.invalid cannot be resolved' });
+    expect(await outside({ authority: 'localhost' }, credentials)).toMatchObject({ outcome: 'not_allowed' });
+  });
+
+  it('has a certificate that nobody vouches for: the password does not leave', async () => {
+    const { pem, keyPem } = aCertificate();
+    const asked: unknown[] = [];
+    const server = createTlsServer({ cert: pem, key: keyPem }, (request, response) => {
+      asked.push(request.url);
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const message = expect.stringMatching(/certificate/);
+    expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'unreachable', message });
+    expect(asked).toEqual([]);
+    server.close();
+  });
+});
+
+describe('an address', () => {
+  it('of no public network is refused, unless the operator names it', () => {
+    for (const address of [
+      ...['127.0.0.1', '10.0.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1'],
+      ...['::1', '::ffff:127.0.0.1', 'fc00::1', 'fe80::1%eth0', '64:ff9b::7f00:1', '2002:7f00:1::', 'nonsense'],
+    ]) {
+      expect([address, refusalOfAddress(address)]).not.toEqual([address, null]);
+    }
+    for (const address of ['8.8.8.8', '2606:4700::1111']) expect(refusalOfAddress(address)).toBeNull();
+    expect(isInNetworks('10.1.2.3', ['192.168.0.0/16', '10.0.0.0/8'])).toBe(true);
+    expect(isInNetworks('::ffff:10.1.2.3', ['10.0.0.0/8'])).toBe(true);
+    expect(isInNetworks('11.0.0.1', ['10.0.0.0/8'])).toBe(false);
+    expect(isInNetworks('fd00::1', ['10.0.0.0/8', 'fd00::/8'])).toBe(true);
+    expect(isInNetworks('nonsense', ['10.0.0.0/8'])).toBe(false);
+  });
+});
+
+describe('a challenge', () => {
+  it.each([
+    [
+      'Bearer realm="https://a/token",service="s",scope="x y"',
+      'bearer',
+      { realm: 'https://a/token', service: 's', scope: 'x y' },
+    ],
+    ['bearer Realm = "https://a" , service=s', 'bearer', { realm: 'https://a', service: 's' }],
+    ['Basic realm="x", Bearer realm="https://a"', 'bearer', { realm: 'https://a' }],
+    ['BASIC', 'basic', {}],
+    ['Basic realm="a \\"quoted\\" b"', 'basic', { realm: 'a "quoted" b' }],
+  ])('%s is read', (header, scheme, parameters) => expect(challengeOf(header)).toEqual({ scheme, parameters }));
+});

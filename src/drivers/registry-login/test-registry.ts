@@ -1,0 +1,81 @@
+/** Real registries (CNCF distribution) with one login, on loopback. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../ganesha/test-host.ts';
+
+export const login = 'puller';
+export const password = 'correct-horse-9f3b2c6d';
+/** bcrypt, of the least cost. */
+const htpasswd = `${login}:$2b$04$whQkmbJKwdaQMUn1cvohKeeTWBCn0zVcsNTH3PU1BOtPB3yklkY1O\n`;
+
+export interface TestRegistry {
+  authority: string;
+  stop(): Promise<void>;
+}
+
+/** `token`: a realm that hands out tokens, in the place of a file of passwords. */
+export async function startRegistry(folder: string, token?: { realm: string; bundle: string }): Promise<TestRegistry> {
+  mkdirSync(folder, { recursive: true });
+  const port = await freePort();
+  const [passwords, configuration] = [join(folder, 'htpasswd'), join(folder, 'registry.json')];
+  writeFileSync(passwords, htpasswd);
+  const auth = token
+    ? { token: { realm: token.realm, service: 'test', issuer: 'test', rootcertbundle: token.bundle } }
+    : { htpasswd: { realm: 'test', path: passwords } };
+  // JSON is YAML.
+  writeFileSync(
+    configuration,
+    JSON.stringify({
+      version: 0.1,
+      storage: { filesystem: { rootdirectory: join(folder, 'storage') } },
+      http: { addr: `127.0.0.1:${port}` },
+      auth,
+    }),
+  );
+  const child = spawn('docker-registry', ['serve', configuration], { stdio: 'ignore' });
+  const authority = `127.0.0.1:${port}`;
+  for (let tries = 0; !(await fetch(`http://${authority}/v2/`).catch(() => null)); tries++) {
+    if (tries > 200) throw new Error('docker-registry does not start');
+    await sleep(50);
+  }
+  return {
+    authority,
+    async stop() {
+      child.kill();
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    },
+  };
+}
+
+/** Something that answers as a test says, and what it was asked. */
+export async function startStandIn(): Promise<{
+  authority: string;
+  asked: Pick<IncomingMessage, 'url' | 'headers'>[];
+  answer(listener: RequestListener): void;
+  stop(): Promise<void>;
+}> {
+  let listener: RequestListener = (_request, response) => void response.writeHead(404).end();
+  const asked: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
+  const server: Server = createServer((request, response) => {
+    asked.push(request);
+    listener(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    answer: (other) => void (listener = other),
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

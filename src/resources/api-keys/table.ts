@@ -1,0 +1,48 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { projects } from '../projects/table.ts';
+import type { Container } from './schema.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true });
+const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+
+/** A row outlives its key for a day, so that servers which look for what changed see that it is gone. */
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: integer('project_id')
+      .notNull()
+      .references(() => projects.id),
+    regionId: integer('region_id').notNull(),
+    name: text('name').notNull(),
+    description: text('description').notNull(),
+    containers: jsonb('containers').notNull().$type<Container[]>(),
+    expire: instant('expire'),
+    isDisabled: boolean('is_disabled').notNull(),
+    /** What stands before the dot. */
+    keyId: text('key_id').notNull().unique(),
+    /** SHA-256 of what stands behind it. */
+    secretHash: bytes('secret_hash').notNull(),
+    createdAt: instant('created_at').notNull(),
+    deletedAt: instant('deleted_at'),
+    /** Grows with every change of any key, in the order of the commits (gate.ts). */
+    version: bigint('version', { mode: 'number' }).notNull(),
+  },
+  (t) => [
+    uniqueIndex('api_keys_name').on(t.projectId, t.regionId, t.name).where(sql`${t.deletedAt} is null`),
+    index('api_keys_version').on(t.version),
+  ],
+);

@@ -1,0 +1,232 @@
+/** What the audit log tells. That every mutation has its entry is held by the harness, in every test. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createAudit } from '../../audit/audit.ts';
+import { installAuditTriggers } from '../../audit/triggers.ts';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { RequestOptions } from '../../../test/harness.ts';
+import type { AuditEntry } from './schema.ts';
+
+const cloud = useCloudyard();
+const log = '/cloudyard/v1/audit';
+const paths = (answer: { body: any }) => answer.body.errors?.map((error: { path: string }) => error.path);
+
+async function aClient() {
+  const client = await cloud.newClient();
+  const options = { token: client.token };
+  const keys = `/cloud/v1/caas/keys/${client.projectId}/1`;
+  const entries = async (query = '', more: RequestOptions = options): Promise<AuditEntry[]> =>
+    (await cloud.get(`${log}?${query}`, more)).body.results;
+  return { ...client, options, keys, entries };
+}
+
+describe('an entry', () => {
+  it('says who changed what, from where, before and after', async () => {
+    const client = await aClient();
+    const headers = { 'user-agent': 'test/1', 'x-forwarded-for': '192.0.2.1' };
+    const containers = [{ name: 'web', namespace: 'default' }];
+    const asked = { ...client.options, headers };
+    const created = await cloud.post(client.keys, { name: 'a-key', containers }, asked);
+    await cloud.patch(`${client.keys}/a-key`, { description: 'new', is_disabled: true }, asked);
+    await cloud.delete(`${client.keys}/a-key`, asked);
+    const [removed, updated, made] = await client.entries('table=api_keys');
+    expect(made).toEqual({
+      id: expect.any(Number),
+      at: expect.stringMatching(/Z$/),
+      operation: 'createApiKey',
+      token: { id: expect.any(Number), name: 'test' },
+      client_id: client.clientId,
+      project_id: client.projectId,
+      region_id: 1,
+      request_id: created.headers['x-request-id'],
+      origin: {
+        address: '127.0.0.1',
+        method: 'POST',
+        path: client.keys,
+        user_agent: 'test/1',
+        forwarded_for: '192.0.2.1',
+      },
+      changes: [{ table: 'api_keys', id: expect.any(String), before: null, after: expect.any(Object) }],
+    });
+    expect(made!.changes[0]!.after).toMatchObject({ name: 'a-key', containers, secret_hash: '[redacted]' });
+    const { id } = made!.changes[0]!;
+    expect(updated!.changes).toEqual([
+      {
+        table: 'api_keys',
+        id,
+        before: { description: '', is_disabled: false, version: expect.any(Number) },
+        after: { description: 'new', is_disabled: true, version: expect.any(Number) },
+      },
+    ]);
+    expect(removed).toMatchObject({ operation: 'deleteApiKey', changes: [{ id, before: { deleted_at: null } }] });
+  });
+
+  it('tells that a secret changed, and not what it was', async () => {
+    const client = await aClient();
+    const secrets = client.keys.replace('/keys/', '/secrets/');
+    await cloud.post(secrets, { name: 's', registry: 'a.test', login: 'me', password: 'canary-one' }, client.options);
+    await cloud.patch(`${secrets}/s`, { password: 'canary-two' }, client.options);
+    await cloud.get(`${secrets.replace('/cloud/', '/cloudyard/')}/s/dockerconfigjson`, client.options);
+    const [shown, changed, made] = await client.entries();
+    expect(made!.changes[0]!.after).toMatchObject({ login: 'me', password: '[redacted]' });
+    expect(changed!.changes[0]!.before).toMatchObject({ password: '[redacted]' });
+    expect(changed!.changes[0]!.after).toMatchObject({ password: '[redacted]' });
+    expect(Object.keys(changed!.changes[0]!.after!).sort()).toEqual(['password', 'updated_at']);
+    expect(shown).toMatchObject({ operation: 'getPullSecretDockerConfigJson', changes: [] });
+  });
+
+  it('is not there for what was refused, and is empty for what changed nothing', async () => {
+    const client = await aClient();
+    await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
+    const count = async () => (await client.entries()).length;
+    const before = await count();
+    await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
+    await cloud.patch(`${client.keys}/nothing`, { description: 'x' }, client.options);
+    await cloud.patch(`${client.keys}/a-key`, { description: 'x' }, { token: null });
+    expect(await count()).toBe(before);
+    await cloud.patch(`${client.keys}/a-key`, { description: '' }, client.options);
+    expect((await client.entries())[0]).toMatchObject({ operation: 'updateApiKey', changes: [] });
+  });
+
+  it('has all rows of a change, and none that a worker writes later', async () => {
+    const client = await aClient();
+    const [network] = (await cloud.get(`/cloud/v1/networks/${client.projectId}/1`, client.options)).body.results;
+    const access = ['10.0.0.1', '10.0.0.2'].map((ip_address) => ({ access_mode: 'ro', ip_address }));
+    const share = { name: 'a-share', protocol: 'NFS', size: 1, network: { network_id: network.id }, access };
+    const created = await cloud.post(`/cloud/v1/file_shares/${client.projectId}/1`, share, client.options);
+    const task = await cloud.ended(created, client.options);
+    await sleep(100);
+    const entries = await client.entries('operation=createFileShare');
+    expect(entries).toHaveLength(1);
+    const tables = entries[0]!.changes.map(({ table }) => table).filter((table) => table !== 'quota_counters');
+    expect(tables.sort()).toEqual(['file_share_access_rules', 'file_share_access_rules', 'file_shares']);
+    const [id] = task.body.created_resources.file_shares;
+    expect(await client.entries(`row_id=${id}&table=file_shares`)).toHaveLength(1);
+    expect(await client.entries(`row_id=${network.id}`)).toHaveLength(1);
+  });
+
+  it('tells of limits, and of what commands do', async () => {
+    const client = await aClient();
+    await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, sfs_count_limit: 5 });
+    const [limited] = await client.entries('operation=updateClientQuotas');
+    expect(limited!.changes).toEqual([
+      expect.objectContaining({ table: 'quota_counters', after: expect.objectContaining({ limit_override: 5 }) }),
+    ]);
+    const token = await cloud.newToken(client.clientId, 'reader');
+    await cloud.services.tokens.revoke(token.split('$')[0]!);
+    const [revoked, made] = await client.entries('table=tokens');
+    expect(made).toMatchObject({ operation: 'createToken', token: null, request_id: null, client_id: client.clientId });
+    expect(Object.keys(made!.origin).sort()).toEqual(['account', 'host']);
+    expect(made!.changes[0]!.after).toMatchObject({ role: 'reader', secret_hash: '[redacted]' });
+    expect(revoked).toMatchObject({ operation: 'revokeToken', changes: [{ before: { revoked_at: null } }] });
+    const [born] = await cloud.get(`${log}?operation=createClient&limit=1`).then(({ body }) => body.results);
+    expect(born).toMatchObject({ client_id: client.clientId });
+  });
+
+  it('leaves out what is too much, and says so', async () => {
+    const client = await aClient();
+    const act = { operation: 'test', actor: null, clientId: client.clientId, origin: {}, always: true };
+    const description = 'x'.repeat(100_000);
+    await cloud.services.audit.transaction(cloud.db, act, async (tx) => {
+      for (let i = 0; i < 10; i++) {
+        await tx.$client.query('update projects set description = $1 where id = $2', [
+          description + i,
+          client.projectId,
+        ]);
+      }
+    });
+    const [entry] = await client.entries('operation=test');
+    expect(entry!.changes.map(({ table }) => table)).toEqual(['projects', 'projects', '…']);
+  });
+});
+
+describe('the log', () => {
+  it('is read in pages, newest first, and by what an entry says', async () => {
+    const client = await aClient();
+    for (let i = 0; i < 5; i++) await cloud.post(client.keys, { name: `key-${i}`, containers: [] }, client.options);
+    const names = (results: AuditEntry[]) => results.map(({ changes }) => changes[0]!.after!['name']);
+    const page = async (query: string) =>
+      (await cloud.get(`${log}?operation=createApiKey&${query}`, client.options)).body;
+    const first = await page('limit=2');
+    expect([names(first.results), first.next]).toEqual([['key-4', 'key-3'], first.results[1].id]);
+    const rest = await page(`limit=3&before=${first.next}`);
+    expect([names(rest.results), rest.next]).toEqual([['key-2', 'key-1', 'key-0'], null]);
+    const [newest] = first.results;
+    const filters = {
+      project_id: client.projectId,
+      client_id: client.clientId,
+      region_id: 1,
+      token_id: newest.token.id,
+      request_id: newest.request_id,
+      from_timestamp: newest.at,
+      table: 'api_keys',
+      row_id: newest.changes[0].id,
+    };
+    for (const [name, value] of Object.entries(filters)) {
+      expect([name, names((await page(`${name}=${value}`)).results)[0]]).toEqual([name, 'key-4']);
+    }
+    for (const nothing of ['project_id=1', 'region_id=2', 'token_id=0', 'request_id=x', 'table=x', 'row_id=x']) {
+      expect([nothing, (await page(nothing)).results]).toEqual([nothing, []]);
+    }
+    expect((await page('to_timestamp=2020-01-01T00:00:00Z')).results).toEqual([]);
+  });
+
+  it('refuses what no entry can be asked for by', async () => {
+    const refusedAt = async (query: string) => paths(await cloud.get(`${log}?${query}`));
+    expect(await refusedAt('limit=0')).toEqual(['limit']);
+    expect(await refusedAt('limit=1001&before=0&client_id=x')).toEqual(['client_id', 'limit', 'before']);
+    for (const text of ['x', '2016-12-31T23:59:60Z', '0000-01-01T00:00:00Z']) {
+      expect(await refusedAt(`from_timestamp=${text}`)).toEqual(['from_timestamp']);
+    }
+  });
+
+  it('shows a client what was done to its own things, and the operator everything', async () => {
+    const [client, other] = [await aClient(), await aClient()];
+    await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
+    const ofClient = `client_id=${client.clientId}`;
+    expect(await client.entries(ofClient)).not.toEqual([]);
+    expect(await other.entries(ofClient)).toEqual([]);
+    expect((await other.entries()).every(({ client_id }) => client_id === other.clientId)).toBe(true);
+    expect((await cloud.get(`${log}?${ofClient}`)).body.results).toEqual(await client.entries(ofClient));
+    const member = { token: await cloud.newToken(client.clientId, 'member') };
+    expect((await cloud.get(log, member)).status).toBe(403);
+    const limited = { token: await cloud.newToken(client.clientId, 'admin', [client.projectId]) };
+    const seen = await client.entries('', limited);
+    expect(seen.map(({ operation }) => operation)).toContain('createApiKey');
+    expect(seen.every(({ project_id }) => project_id === client.projectId)).toBe(true);
+  });
+
+  it('is kept as long as it is to be', async () => {
+    const client = await aClient();
+    await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
+    const later = { now: () => new Date(Date.now() + 10 * 86_400_000) };
+    await createAudit({ clock: later, keepDays: 0 }).forget(cloud.db);
+    await createAudit({ clock: later, keepDays: 11 }).forget(cloud.db);
+    expect(await client.entries()).not.toEqual([]);
+    await createAudit({ clock: later, keepDays: 9 }).forget(cloud.db);
+    expect(await client.entries()).toEqual([]);
+  });
+
+  it('knows the secrets of every table, and a start changes nothing that is in place', async () => {
+    const client = await cloud.db.$client.connect();
+    const triggers = async () =>
+      (
+        await client.query(
+          `select oid, pg_get_triggerdef(oid) as text from pg_trigger where tgname = 'cloudyard_audit'`,
+        )
+      ).rows;
+    const before = await triggers();
+    await installAuditTriggers(client as never);
+    expect(await triggers()).toEqual(before);
+    for (const [table, columns] of [
+      ['tokens', "('secret_hash')"],
+      ['secrets', "('payload')"],
+      ['api_keys', "('secret_hash')"],
+      ['pull_secrets', "('password')"],
+      ['networks', '()'],
+    ]) {
+      expect(before.some(({ text }) => text.includes(`.${table} `) && text.endsWith(columns))).toBe(true);
+    }
+    client.release();
+  });
+});

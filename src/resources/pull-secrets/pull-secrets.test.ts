@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer, RequestOptions } from '../../../test/harness.ts';
+
+const cloud = useCloudyard({ driver: null });
+const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
+
+let made = 0;
+const aSecret = (changes: object = {}) => ({
+  name: `secret-${made++}`,
+  registry: 'registry.example.com',
+  login: 'me',
+  password: 'pass word',
+  ...changes,
+});
+
+async function aClient() {
+  const client = await cloud.newClient();
+  const options = { token: client.token };
+  const secrets = `/cloud/v1/caas/secrets/${client.projectId}/1`;
+  const create = (body: object, more: RequestOptions = options) => cloud.post(secrets, body, more);
+  const one = (name: string) => `${secrets}/${encodeURIComponent(name)}`;
+  const file = (name: string, more: RequestOptions = options) =>
+    cloud.get(`${one(name).replace('/cloud/', '/cloudyard/')}/dockerconfigjson`, more);
+  return { ...client, options, secrets, create, one, file };
+}
+
+describe('a pull secret', () => {
+  it('is shown without its password, and as it was given', async () => {
+    const client = await aClient();
+    const body = aSecret({ registry: 'HTTPS://Registry.Example.com/v2/' });
+    const { status, body: secret } = await client.create(body);
+    expect(status).toBe(200);
+    expect(secret).toEqual({
+      name: body.name,
+      registry: body.registry,
+      login: 'me',
+      updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    });
+    expect((await cloud.get(client.one(body.name), client.options)).body).toEqual(secret);
+    expect((await cloud.get(client.secrets, client.options)).body).toEqual({ count: 1, results: [secret] });
+    expect((await client.file(body.name)).body).toEqual({
+      auths: { 'registry.example.com': { username: 'me', password: 'pass word', auth: 'bWU6cGFzcyB3b3Jk' } },
+    });
+  });
+
+  it('is listed by name, in pages', async () => {
+    const client = await aClient();
+    for (const name of ['c', 'a', 'b']) await client.create(aSecret({ name }));
+    const { body } = await cloud.get(`${client.secrets}?limit=2&offset=1`, client.options);
+    expect([body.count, body.results.map((secret: { name: string }) => secret.name)]).toEqual([3, ['b', 'c']]);
+    expect(paths(await cloud.get(`${client.secrets}?limit=0&offset=x`, client.options))).toEqual(['limit', 'offset']);
+  });
+
+  it('has a name of its own in its project and region', async () => {
+    const client = await aClient();
+    const body = aSecret();
+    await client.create(body);
+    const taken = await client.create(body);
+    expect(taken).toMatchObject({ status: 409, body: { exception_class: 'NameTaken' } });
+    expect(taken.headers['x-should-retry']).toBe('false');
+    expect((await (await aClient()).create(body)).status).toBe(200);
+    expect(await cloud.delete(client.one(body.name), client.options)).toMatchObject({ status: 204, body: '' });
+    expect((await cloud.delete(client.one(body.name), client.options)).status).toBe(404);
+    expect((await client.create(body)).status).toBe(200);
+  });
+
+  it('is made once under an Idempotency-Key', async () => {
+    const client = await aClient();
+    const once = { ...client.options, headers: { 'idempotency-key': 'once' } };
+    const body = aSecret();
+    const first = await client.create(body, once);
+    expect(await client.create(body, once)).toMatchObject({ status: 200, body: first.body });
+    expect((await client.create({ ...body, password: 'other' }, once)).status).toBe(409);
+  });
+
+  it('keeps its project from being deleted', async () => {
+    const client = await aClient();
+    const { id } = (await cloud.post('/cloud/v1/projects', { name: 'other' }, client.options)).body;
+    const body = aSecret();
+    await cloud.post(`/cloud/v1/caas/secrets/${id}/1`, body, client.options);
+    const refused = await cloud.delete(`/cloud/v1/projects/${id}`, client.options);
+    expect(refused.body.message).toContain(`1 pull secret (${body.name})`);
+    await cloud.delete(`/cloud/v1/caas/secrets/${id}/1/${body.name}`, client.options);
+    expect((await cloud.delete(`/cloud/v1/projects/${id}`, client.options)).status).toBe(200);
+  });
+});
+
+describe('an update', () => {
+  it('changes what is given, and keeps what is absent or null', async () => {
+    const client = await aClient();
+    cloud.clock.set(new Date('2026-11-20T10:00:00Z'));
+    const { name } = (await client.create(aSecret())).body;
+    cloud.clock.advance(60);
+    const update = async (changes: object) => (await cloud.patch(client.one(name), changes, client.options)).body;
+    const before = { name, registry: 'registry.example.com', login: 'me', updated_at: '2026-11-20T10:00:00Z' };
+    expect(await update({})).toEqual(before);
+    expect(await update({ registry: null, login: null, password: null })).toEqual(before);
+    expect(await update({ registry: 'registry.example.com', login: 'me', password: 'pass word' })).toEqual(before);
+    expect(await update({ login: 'you' })).toEqual({ ...before, login: 'you', updated_at: '2026-11-20T10:01:00Z' });
+    cloud.clock.advance(60);
+    expect(await update({ password: 'other' })).toMatchObject({ login: 'you', updated_at: '2026-11-20T10:02:00Z' });
+    expect(await update({ registry: 'docker.io' })).toMatchObject({ registry: 'docker.io' });
+    cloud.clock.set(null);
+    expect((await client.file(name)).body.auths['https://index.docker.io/v1/'].auth).toBe(
+      Buffer.from('you:other').toString('base64'),
+    );
+  });
+
+  it('of what is not there is 404', async () => {
+    const client = await aClient();
+    expect((await cloud.patch(client.one('nothing'), { login: 'x' }, client.options)).status).toBe(404);
+    expect((await cloud.get(client.one('nothing'), client.options)).status).toBe(404);
+    expect((await client.file('nothing')).status).toBe(404);
+  });
+});
+
+describe('bad input', () => {
+  it('is refused at every edge', async () => {
+    const client = await aClient();
+    const refusedAt = async (changes: object) => paths(await client.create(aSecret(changes)));
+    const host = (length: number) => `https://example.com/${'x'.repeat(length - 20)}`;
+    const edges: Record<string, [shortest: string, longest: string, beyond: string]> = {
+      login: ['x', 'x'.repeat(100), 'x'.repeat(101)],
+      name: ['y', 'x'.repeat(250), 'x'.repeat(251)],
+      password: ['x', 'ß'.repeat(5000), 'x'.repeat(5001)],
+      registry: ['x', host(400), host(401)],
+    };
+    for (const [field, [shortest, longest, beyond]] of Object.entries(edges)) {
+      for (const good of [shortest, longest])
+        expect([field, await refusedAt({ [field]: good })]).toEqual([field, undefined]);
+      for (const bad of ['', beyond, null, 7, [], undefined]) {
+        expect([field, await refusedAt({ [field]: bad })]).toEqual([field, [field]]);
+      }
+    }
+    const { name } = (await client.create(aSecret())).body;
+    for (const [field, [, , beyond]] of Object.entries(edges).filter(([field]) => field !== 'name')) {
+      for (const bad of ['', beyond, 7]) {
+        expect(paths(await cloud.patch(client.one(name), { [field]: bad }, client.options))).toEqual([field]);
+      }
+    }
+    expect(paths(await cloud.patch(client.one(name), { name: 'x', updated_at: null }, client.options))).toEqual([
+      'name',
+      'updated_at',
+    ]);
+    expect(paths(await client.create({}))!.sort()).toEqual(['login', 'name', 'password', 'registry']);
+  });
+
+  it('of registries and logins', async () => {
+    const client = await aClient();
+    const { name } = (await client.create(aSecret())).body;
+    for (const registry of ['https://me:pass-word@registry.example.com', 'host:0', 'ftp://host', ' ', 'a\u0000b']) {
+      const answers = [
+        await client.create(aSecret({ registry })),
+        await cloud.patch(client.one(name), { registry }, client.options),
+      ];
+      for (const answer of answers) {
+        expect([registry, paths(answer)]).toEqual([registry, ['registry']]);
+        expect(JSON.stringify(answer.body)).not.toContain('pass-word');
+      }
+    }
+    for (const login of ['a:b', 'a\nb', 'a\u0000'])
+      expect(paths(await client.create(aSecret({ login })))).toContain('login');
+    expect(paths(await client.create(aSecret({ password: 'a\ud800' })))).toEqual(['password']);
+    // Google's passwords are files.
+    expect((await client.create(aSecret({ login: '_json_key', password: '{\n"x": "y"\n}' }))).status).toBe(200);
+  });
+
+  it('of names, and how they are written in paths', async () => {
+    const client = await aClient();
+    for (const name of ['a.b', 'A_b-', '...', '.a', '0', '_', '-', 'x..y', 'verify', 'dockerconfigjson']) {
+      expect([name, (await client.create(aSecret({ name }))).status]).toEqual([name, 200]);
+      const encoded = [...name].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
+      for (const path of [encoded, name.replace(/\.{3}/, '%2e%2e%2e')]) {
+        expect((await cloud.get(`${client.secrets}/${path}`, client.options)).body.name).toBe(name);
+      }
+      expect((await client.file(name)).status).toBe(200);
+      expect((await cloud.delete(`${client.secrets}/${encoded}`, client.options)).status).toBe(204);
+    }
+    for (const name of ['.', '..', 'a b', 'a/b', 'ä', 'a%', 'a\n', '', '🙂']) {
+      expect(paths(await client.create(aSecret({ name })))).toEqual(['name']);
+      // As a path these are steps, which never arrive: no name may be one.
+      if (['', '.', '..'].includes(name)) continue;
+      for (const method of ['GET', 'PATCH', 'DELETE']) {
+        const body = method === 'PATCH' ? {} : undefined;
+        const answer = await cloud.request(method, client.one(name), body, client.options);
+        expect([name, answer.status]).toEqual([name, 400]);
+      }
+    }
+    for (const path of ['%', '%ff', '%zz', 'x'.repeat(251), 'x'.repeat(501), '%2e%2e%2f..']) {
+      expect((await cloud.get(`${client.secrets}/${path}`, client.options)).status).toBe(400);
+    }
+  });
+});
+
+describe('a pull secret of another client', () => {
+  it('is not there, and its password is not for readers', async () => {
+    const [owner, other] = [await aClient(), await aClient()];
+    const { name } = (await owner.create(aSecret())).body;
+    for (const path of [owner.one(name), other.one(name)]) {
+      expect((await cloud.get(path, other.options)).status).toBe(404);
+      expect((await cloud.patch(path, { login: 'x' }, other.options)).status).toBe(404);
+      expect((await cloud.delete(path, other.options)).status).toBe(404);
+      const ours = path.replace('/cloud/', '/cloudyard/');
+      expect((await cloud.get(`${ours}/dockerconfigjson`, other.options)).status).toBe(404);
+      expect((await cloud.post(`${ours}/verify`, undefined, other.options)).status).toBe(404);
+    }
+    const reader = { token: await cloud.newToken(owner.clientId, 'reader') };
+    expect((await cloud.get(owner.one(name), reader)).status).toBe(200);
+    expect((await owner.file(name, reader)).status).toBe(403);
+    const member = { token: await cloud.newToken(owner.clientId, 'member') };
+    const file = await owner.file(name, member);
+    expect([file.status, file.headers['cache-control']]).toEqual([200, 'no-store']);
+  });
+});

@@ -1,0 +1,24 @@
+import { customType, integer, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
+import { projects } from '../projects/table.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true });
+const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+
+export const pullSecrets = pgTable(
+  'pull_secrets',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: integer('project_id')
+      .notNull()
+      .references(() => projects.id),
+    regionId: integer('region_id').notNull(),
+    name: text('name').notNull(),
+    /** As it was given: clients compare it with what they sent. */
+    registry: text('registry').notNull(),
+    login: text('login').notNull(),
+    /** Encrypted for `pull-secret:<id>` (platform/encryption.ts). */
+    password: bytes('password').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (t) => [unique('pull_secrets_name').on(t.projectId, t.regionId, t.name)],
+);

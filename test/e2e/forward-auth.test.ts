@@ -1,0 +1,196 @@
+/** API keys in front of a container: real proxies with the configurations of docs/forward-auth.md, and changes while PostgreSQL restarts. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { root } from '../../src/main/root.ts';
+import { httpClient } from '../http-client.ts';
+import { bootstrapToken, openYard, until } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+
+const timeout = { timeout: 120_000 };
+const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+const keys = '/cloud/v1/caas/keys/1/1';
+const web = { name: 'web', namespace: 'default' };
+const docs = readFileSync(join(root, 'docs', 'forward-auth.md'), 'utf8');
+
+let yard: Yard;
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+  yard?.cleanUp();
+});
+
+/** A block of the document, with the addresses of this test. */
+function configuration(language: string, addresses: Record<string, string>): string {
+  let text = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(docs)![1]!;
+  for (const [from, to] of Object.entries(addresses)) text = text.replaceAll(from, to);
+  return text;
+}
+
+/** What stands in for the container: says what it was asked. */
+async function startContainer(): Promise<{ port: number; asked: Record<string, unknown>[] }> {
+  const asked: Record<string, unknown>[] = [];
+  const server = createServer((request, response) => {
+    asked.push({ url: request.url, method: request.method, key: request.headers['x-api-key'] });
+    response.end('the container');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  stops.push(() => (server.closeAllConnections(), server.close()));
+  return { port: (server.address() as AddressInfo).port, asked };
+}
+
+function start(program: string, ...args: string[]): ChildProcess {
+  const env = { ...process.env, CLOUDYARD_DATA_DIR: `${yard.folder}/` };
+  const child = spawn(program, args, { stdio: 'ignore', env });
+  stops.push(async () => {
+    child.kill('SIGTERM');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  });
+  return child;
+}
+
+/** Through the proxy; the reason where it does not let through. */
+async function through(port: number, key: string | null, path = '/', method = 'GET'): Promise<string> {
+  const headers = { ...(key !== null && { 'x-api-key': key }) };
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+  const text = await response.text();
+  return response.status === 200 ? text : `${response.status} ${response.headers.get('x-cloudyard-reason')}`;
+}
+
+async function expectGuarded(port: number, container: Awaited<ReturnType<typeof startContainer>>): Promise<void> {
+  const { secret } = (await yard.post(keys, { name: 'a-key', containers: [web] })).body;
+  const elsewhere = { name: 'db', namespace: 'default' };
+  const { secret: other } = (await yard.post(keys, { name: 'other-key', containers: [elsewhere] })).body;
+  await until(() => through(port, secret).catch(() => null), 20, 'the proxy');
+  container.asked.length = 0;
+  expect(await through(port, secret, '/any/path?x=1')).toBe('the container');
+  expect(await through(port, secret, '/', 'POST')).toBe('the container');
+  expect(await through(port, secret, '/?name=db&namespace=default&project_id=2', 'DELETE')).toBe('the container');
+  expect(container.asked).toEqual([
+    { url: '/any/path?x=1', method: 'GET', key: undefined },
+    { url: '/', method: 'POST', key: undefined },
+    { url: '/?name=db&namespace=default&project_id=2', method: 'DELETE', key: undefined },
+  ]);
+  expect(await through(port, null)).toBe('401 missing_key');
+  expect(await through(port, 'x')).toBe('401 unknown_key');
+  expect(await through(port, other)).toBe('403 other_container');
+  for (const [change, answer] of [
+    [{ is_disabled: true }, '403 disabled_key'],
+    [{ is_disabled: false, containers: null }, '403 no_containers'],
+    [{ containers: [web], expire: new Date(Date.now() + 1500).toISOString() }, 'the container'],
+  ] as const) {
+    expect((await yard.patch(`${keys}/a-key`, change)).status).toBe(200);
+    expect(await through(port, secret)).toBe(answer);
+  }
+  await until(async () => (await through(port, secret)) === '401 expired_key', 5, 'the key has expired');
+  expect((await yard.patch(`${keys}/a-key`, { expire: null })).status).toBe(200);
+  expect(await through(port, secret)).toBe('the container');
+  expect((await yard.delete(`${keys}/a-key`)).status).toBe(204);
+  expect(await through(port, secret)).toBe('401 unknown_key');
+}
+
+describe.skipIf(!requires('nginx'))(skipReason('nginx') ?? 'nginx', () => {
+  it('lets through who has a key, and nobody while Cloudyard is away', timeout, async () => {
+    yard = await openYard(settings);
+    const cloudyard = await yard.start(['serve']);
+    const [container, port] = [await startContainer(), await freePort()];
+    const folder = join(yard.folder, 'nginx');
+    mkdirSync(join(folder, 'logs'), { recursive: true });
+    const server = configuration('nginx', {
+      '127.0.0.1:8080': `127.0.0.1:${yard.port}`,
+      '127.0.0.1:8000': `127.0.0.1:${port}`,
+      '127.0.0.1:9000': `127.0.0.1:${container.port}`,
+    });
+    const file = join(folder, 'nginx.conf');
+    writeFileSync(
+      file,
+      `daemon off; pid ${folder}/pid; error_log ${folder}/logs/error.log; events {}
+       http { access_log off; client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder};
+              uwsgi_temp_path ${folder}; scgi_temp_path ${folder}; ${server} }`,
+    );
+    start('nginx', '-p', folder, '-c', file);
+    await expectGuarded(port, container);
+    await cloudyard.stop();
+    expect(await through(port, 'x')).toMatch(/^500/);
+  });
+});
+
+describe.skipIf(!requires('haproxy'))(skipReason('haproxy') ?? 'HAProxy', () => {
+  it('lets through who has a key, and nobody while Cloudyard is away', timeout, async () => {
+    yard = await openYard(settings);
+    const cloudyard = await yard.start(['serve']);
+    const [container, port] = [await startContainer(), await freePort()];
+    const script = join(yard.folder, 'authorize.lua');
+    writeFileSync(script, configuration('lua', {}));
+    const file = join(yard.folder, 'haproxy.cfg');
+    const addresses = {
+      '/etc/haproxy/authorize.lua': script,
+      '127.0.0.1:8080': `127.0.0.1:${yard.port}`,
+      '127.0.0.1:8000': `127.0.0.1:${port}`,
+      '127.0.0.1:9000': `127.0.0.1:${container.port}`,
+    };
+    writeFileSync(file, configuration('haproxy', addresses));
+    start('haproxy', '-db', '-f', file);
+    await expectGuarded(port, container);
+    await cloudyard.stop();
+    expect(await through(port, 'x')).toMatch(/^403/);
+  });
+});
+
+describe('while PostgreSQL restarts', () => {
+  it('every server goes on answering, and obeys each change within a second', timeout, async () => {
+    yard = await openYard(settings);
+    const otherPort = await freePort();
+    await yard.start(['serve']);
+    await yard.start(['serve'], { CLOUDYARD_PORT: String(otherPort) });
+    const other = httpClient(`http://127.0.0.1:${otherPort}`, bootstrapToken);
+    const { secret } = (await yard.post(keys, { name: 'a-key', containers: [web] })).body;
+    const headers = { 'x-api-key': secret };
+    const ask = async (at: typeof other) =>
+      (await at.get('/cloudyard/v1/authorize/1/1/default/web', { token: null, headers })).status;
+    await until(async () => (await ask(other)) === 200, 5, 'the other server has the key');
+
+    const answers = new Set<number>();
+    let over = false;
+    const asking = [yard, other].map(async (at) => {
+      while (!over) {
+        answers.add(await ask(at));
+        await sleep(5);
+      }
+    });
+    const behind: { own: number; other: number }[] = [];
+    for (let round = 0; round < 6; round++) {
+      // Now, and in the middle of the next change.
+      const postgres = yard.pids().postgres;
+      if (round % 2 === 1 && postgres) process.kill(postgres, round % 4 === 1 ? 'SIGKILL' : 'SIGINT');
+      const isDisabled = round % 2 === 0;
+      const changing = yard.insist('PATCH', `${keys}/a-key`, { is_disabled: isDisabled });
+      if (round % 2 === 0 && postgres && round > 0) process.kill(postgres, 'SIGKILL');
+      expect((await changing).status).toBe(200);
+      const acknowledged = performance.now();
+      const obeyed = async (at: typeof other) => {
+        await until(async () => (await ask(at)) === (isDisabled ? 403 : 200), 10, 'the change is obeyed');
+        return performance.now() - acknowledged;
+      };
+      const [own, others] = await Promise.all([obeyed(yard), obeyed(other)]);
+      behind.push({ own, other: others });
+      await until(async () => (await yard.get('/readyz')).status === 200, 30, 'the database is back');
+    }
+    over = true;
+    await Promise.all(asking);
+    expect([...answers].sort()).toEqual([200, 403]);
+    for (const { own, other } of behind) {
+      expect(own).toBeLessThan(1000);
+      expect(other).toBeLessThan(1000);
+    }
+  });
+});

@@ -1,0 +1,111 @@
+/** Pull secrets against a real registry with a real client, and the change of the key that they are encrypted with. */
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { login, password, startRegistry } from '../../src/drivers/registry-login/test-registry.ts';
+import { makeImage, push, startSkopeo } from '../images.ts';
+import { openYard } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+
+const timeout = { timeout: 120_000 };
+const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VERIFY_NETWORKS: '127.0.0.0/8' };
+const secrets = '/cloud/v1/caas/secrets/1/1';
+const ours = '/cloudyard/v1/caas/secrets/1/1';
+
+let yard: Yard;
+let stopRegistry: (() => Promise<void>) | undefined;
+afterEach(async () => {
+  await stopRegistry?.();
+  stopRegistry = undefined;
+  yard?.cleanUp();
+});
+
+const runs = requires('docker-registry', 'skopeo');
+describe.skipIf(!runs)(skipReason('docker-registry', 'skopeo') ?? 'a pull secret', () => {
+  it('pulls a private image, and tells whether its password is right', timeout, async () => {
+    yard = await openYard(settings);
+    const cloudyard = await yard.start(['serve']);
+    const registry = await startRegistry(join(yard.folder, 'registry'));
+    stopRegistry = registry.stop;
+    const image = `${registry.authority}/private/image:latest`;
+    const { source } = makeImage(join(yard.folder, 'image'), [1000]);
+    expect((await push(source, image, `${login}:${password}`).ended).code).toBe(0);
+
+    const given = { name: 'private', registry: `http://${registry.authority}/v2/`, login, password: 'wrong' };
+    expect((await yard.post(secrets, given)).status).toBe(200);
+    const verify = async () => (await yard.post(`${ours}/private/verify`)).body;
+    expect(await verify()).toMatchObject({ verified: false, outcome: 'refused' });
+    const pull = async (name: string) => {
+      const file = join(yard.folder, `${name}.json`);
+      writeFileSync(file, JSON.stringify((await yard.get(`${ours}/private/dockerconfigjson`)).body));
+      const to = join(yard.folder, name);
+      mkdirSync(to);
+      const args = ['copy', '--src-tls-verify=false', '--authfile', file, `docker://${image}`, `dir:${to}`];
+      return startSkopeo(args).ended;
+    };
+    expect(await pull('refused')).toMatchObject({ code: 1, told: expect.stringContaining('authentication required') });
+    expect((await yard.patch(`${secrets}/private`, { password })).status).toBe(200);
+    expect(await verify()).toEqual({
+      verified: true,
+      outcome: 'accepted',
+      message: `${registry.authority} accepts the login and password`,
+    });
+    expect((await pull('pulled')).code).toBe(0);
+    expect(statSync(join(yard.folder, 'pulled', 'manifest.json')).size).toBeGreaterThan(100);
+    expect((await cloudyard.stop()).code).toBe(0);
+    expect(cloudyard.stdout() + cloudyard.stderr()).not.toContain(password);
+  });
+});
+
+describe('a new key', () => {
+  it('encrypts everything, and the old one can go', timeout, async () => {
+    yard = await openYard(settings);
+    const cloudyard = await yard.start(['serve']);
+    const secret = { name: 'a', registry: 'registry.test', login: 'me', password: 'pass' };
+    await yard.post(secrets, secret);
+    const once = { headers: { 'idempotency-key': 'once' } };
+    const key = { name: 'a-key', containers: [] };
+    const created = await yard.post('/cloud/v1/caas/keys/1/1', key, once);
+
+    const file = join(yard.dataDir, 'secret.keys');
+    const ids = () =>
+      readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' ')[0]);
+    const [first] = ids();
+    writeFileSync(file, `# of the first start\n${readFileSync(file, 'utf8')}`);
+    const rotated = await yard.run(['secrets', 'rotate-key']);
+    expect(rotated).toMatchObject({ code: 0, stderr: '' });
+    const [second] = ids();
+    expect(rotated.stdout).toContain(`${second} encrypts from now on; 2 encrypted anew`);
+    expect(rotated.stdout).toContain(`of no more use once every host has the file: ${first}`);
+    expect(ids()).toEqual([second, '#', first]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+
+    // Nothing is restarted.
+    writeFileSync(file, `${readFileSync(file, 'utf8').split('\n')[0]}\n`);
+    const shown = async () => (await yard.get(`${ours}/a/dockerconfigjson`)).body.auths['registry.test'].password;
+    expect(await shown()).toBe('pass');
+    const repeated = await yard.post('/cloud/v1/caas/keys/1/1', key, once);
+    expect(repeated).toMatchObject({ status: 200, body: created.body });
+
+    const prepared = await yard.run(['secrets', 'rotate-key', '--prepare']);
+    const [, third] = ids();
+    expect(prepared.stdout).toContain(`${third} is in ${file}; copy the file to all hosts, then: --use ${third}`);
+    expect(ids()).toEqual([second, third]);
+    expect((await yard.run(['secrets', 'rotate-key', '--use', third!])).stdout).toContain('2 encrypted anew');
+    expect(ids()).toEqual([third, second]);
+    expect(await shown()).toBe('pass');
+    for (const args of [[], ['rotate'], ['rotate-key', '--prepare', '--use', 'x'], ['rotate-key', '--what']]) {
+      expect((await yard.run(['secrets', ...args])).code).toBe(2);
+    }
+    const unknown = await yard.run(['secrets', 'rotate-key', '--use', 'nothing']);
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining(`there is no key nothing in ${file}`) });
+
+    const { results } = (await yard.get('/cloudyard/v1/audit?operation=rotateKey')).body;
+    expect(results).toHaveLength(2);
+    await cloudyard.stop();
+  });
+});
