@@ -20,7 +20,7 @@ export function developmentRoutes(development: Development): Routes {
           response: { 200: ClockNow },
         },
       },
-      (request) => development.moveClock(request.body),
+      (request) => development.moveClock(request.by, request.body),
     );
 
     app.post(

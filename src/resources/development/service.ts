@@ -76,7 +76,7 @@ export function createDevelopment({ db, clock, idempotency, policies, runs }: De
 
   return {
     /** Answers when the clock has got there. */
-    async moveClock(body: MoveClock): Promise<{ now: string }> {
+    async moveClock(context: RequestContext, body: MoveClock): Promise<{ now: string }> {
       checkMove(body, clock.now());
       if (moving) throw new ClientError('Conflict', 'the clock is being moved already; wait for that request');
       moving = true;
@@ -85,7 +85,7 @@ export function createDevelopment({ db, clock, idempotency, policies, runs }: De
       } finally {
         moving = false;
       }
-      return nowIs();
+      return idempotency.mutate(db, context, async () => nowIs());
     },
 
     async createFault(context: RequestContext, body: CreateFault): Promise<Fault> {
