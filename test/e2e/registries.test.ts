@@ -1,5 +1,5 @@
 /** Registries on real distribution: the API on one side, skopeo and plain requests as clients on the other. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { deleteImage, makeImage, pull, push, startSkopeo } from '../images.ts';
 import type { TestImage } from '../images.ts';
-import { openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
@@ -77,6 +77,21 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
 
   it('says that its registries are real', async () => {
     expect(server.stdout()).toMatch(/registries +distribution +real/);
+  });
+
+  it('is what pull secrets open: they are verified there without a word of the operator, and pull', async () => {
+    const { url } = await make('private', [{ name: 'puller', duration: -1, secret: 'pw', read_only: true }]);
+    await pushed(image.source, `${url}/app:v1`, `apikey:${bootstrapToken}`);
+    const secret = { name: 'private', registry: url, login: 'puller', password: 'wrong' };
+    expect((await yard.post('/cloud/v1/caas/secrets/1/1', secret)).status).toBe(200);
+    const ours = '/cloudyard/v1/caas/secrets/1/1/private';
+    expect((await yard.post(`${ours}/verify`)).body).toMatchObject({ verified: false, outcome: 'refused' });
+    await yard.patch('/cloud/v1/caas/secrets/1/1/private', { password: 'pw' });
+    expect((await yard.post(`${ours}/verify`)).body).toMatchObject({ verified: true, outcome: 'accepted' });
+    const file = join(yard.folder, 'pull.json');
+    writeFileSync(file, JSON.stringify((await yard.get(`${ours}/dockerconfigjson`)).body));
+    const pulling = ['copy', '--src-tls-verify=false', '--authfile', file, `docker://${url}/app:v1`];
+    expect((await startSkopeo([...pulling, `oci:${join(yard.folder, 'pulled')}:latest`]).ended).code).toBe(0);
   });
 
   it('takes an image, tells of it, gives it back, and forgets it', async () => {
