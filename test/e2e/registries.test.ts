@@ -81,7 +81,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
 
   it('is what pull secrets open: they are verified there without a word of the operator, and pull', async () => {
     const { url } = await make('private', [{ name: 'puller', duration: -1, secret: 'pw', read_only: true }]);
-    await pushed(image.source, `${url}/app:v1`, `apikey:${bootstrapToken}`);
+    const { source } = makeImage(join(yard.folder, 'of-private'), [1000]);
+    await pushed(source, `${url}/app:v1`, `apikey:${bootstrapToken}`);
     const secret = { name: 'private', registry: url, login: 'puller', password: 'wrong' };
     expect((await yard.post('/cloud/v1/caas/secrets/1/1', secret)).status).toBe(200);
     const ours = '/cloudyard/v1/caas/secrets/1/1/private';
