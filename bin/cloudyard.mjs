@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { ensureInstalled, main, root, runPinned } from './installed.mjs';
 
 /**
- * A small young generation: loading the modules makes some 160 MB of short-lived garbage, and the heap that grew for it
- * would never shrink again. Idle memory by its size: 4 MiB: 139 MB, 8 MiB: 153 MB,
- * 16 MiB: 181 MB, V8's choice: 250 MB. A smaller one costs throughput: it is collected more often.
+ * Loading the modules makes some 160 MB of short-lived garbage, and a heap that grew for it would not shrink by itself:
+ * so a small young generation, and a collection once the server is up (src/main/run.ts, docs/decisions/0010).
  */
-const nodeFlags = ['--max-semi-space-size=8'];
+const nodeFlags = ['--max-semi-space-size=8', '--expose-gc'];
 
 await main(async () => {
   await ensureInstalled();

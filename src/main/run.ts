@@ -98,6 +98,14 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   const token = await adminToken(services, settings);
   letIn();
   printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
+  setTimeout(forgetTheStart, settledMs).unref();
+}
+
+const settledMs = 5000;
+
+/** Gives back what loading the modules took: an idle heap does not shrink by itself (docs/decisions/0010). */
+function forgetTheStart(): void {
+  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 const announceSeconds = 3;
