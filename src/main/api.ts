@@ -46,7 +46,6 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     // What is answered from memory is read before the first request comes.
     app.addHook('onReady', apiKeys.start);
     app.addHook('onClose', apiKeys.stop);
-    metrics.watchApiKeys(apiKeys.gateState);
   }
   return app;
 }

@@ -125,6 +125,7 @@ async function openApi(given: {
   const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves, holdUntil });
   const url = await listen(api, settings, serves);
   if (serves) {
+    services.metrics.watchApiKeys(services.apiKeys.gateState);
     // A key file that is not there keeps nothing else from its work.
     const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
     await services.registries.announce(url, isStart).catch(failed);
