@@ -2,7 +2,7 @@
 
 CREATE TABLE "audit_entries" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "audit_entries_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"at" timestamp with time zone NOT NULL,
+	"at" timestamp (6) with time zone NOT NULL,
 	"client_id" integer,
 	"project_id" integer,
 	"region_id" integer,
@@ -18,7 +18,7 @@ CREATE TABLE "idempotency_keys" (
 	"key" text NOT NULL,
 	"fingerprint" text NOT NULL,
 	"answer" jsonb,
-	"created_at" timestamp with time zone NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
 	CONSTRAINT "idempotency_keys_client_id_key_pk" PRIMARY KEY("client_id","key")
 );
 
@@ -75,12 +75,12 @@ CREATE TABLE "api_keys" (
 	"name" text NOT NULL,
 	"description" text NOT NULL,
 	"containers" jsonb NOT NULL,
-	"expire" timestamp with time zone,
+	"expire" timestamp (6) with time zone,
 	"is_disabled" boolean NOT NULL,
 	"key_id" text NOT NULL,
 	"secret_hash" "bytea" NOT NULL,
-	"created_at" timestamp with time zone NOT NULL,
-	"deleted_at" timestamp with time zone,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone,
 	"version" bigint NOT NULL,
 	CONSTRAINT "api_keys_key_id_unique" UNIQUE("key_id")
 );
@@ -90,7 +90,7 @@ CREATE TABLE "clients" (
 	"name" text NOT NULL,
 	"operator" boolean NOT NULL,
 	"emails" text[] DEFAULT '{}' NOT NULL,
-	"created_at" timestamp with time zone NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
 	CONSTRAINT "clients_name_unique" UNIQUE("name")
 );
 
@@ -302,7 +302,7 @@ CREATE TABLE "lb_listener_counters" (
 
 CREATE TABLE "load_balancer_traffic" (
 	"load_balancer_id" uuid NOT NULL,
-	"minute" timestamp with time zone NOT NULL,
+	"minute" timestamp (6) with time zone NOT NULL,
 	"bytes_in" bigint NOT NULL,
 	"bytes_out" bigint NOT NULL,
 	CONSTRAINT "load_balancer_traffic_load_balancer_id_minute_pk" PRIMARY KEY("load_balancer_id","minute")
@@ -319,8 +319,8 @@ CREATE TABLE "networks" (
 	"is_default" boolean NOT NULL,
 	"tags" jsonb NOT NULL,
 	"creator_task_id" uuid,
-	"created_at" timestamp with time zone NOT NULL,
-	"updated_at" timestamp with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL
 );
 
 CREATE TABLE "notification_deliveries" (
@@ -354,8 +354,8 @@ CREATE TABLE "projects" (
 	"name" text NOT NULL,
 	"description" text,
 	"is_default" boolean NOT NULL,
-	"created_at" timestamp with time zone NOT NULL,
-	"deleted_at" timestamp with time zone
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "pull_secrets" (
@@ -366,14 +366,14 @@ CREATE TABLE "pull_secrets" (
 	"registry" text NOT NULL,
 	"login" text NOT NULL,
 	"password" "bytea" NOT NULL,
-	"updated_at" timestamp with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL,
 	CONSTRAINT "pull_secrets_name" UNIQUE("project_id","region_id","name")
 );
 
 CREATE TABLE "regions" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
-	"created_at" timestamp with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL
 );
 
 CREATE TABLE "registry_artifacts" (
@@ -484,11 +484,11 @@ CREATE TABLE "secrets" (
 	"algorithm" text,
 	"bit_length" integer,
 	"mode" text,
-	"expiration" timestamp with time zone,
-	"not_after" timestamp with time zone,
+	"expiration" timestamp (6) with time zone,
+	"not_after" timestamp (6) with time zone,
 	"subject_names" text[] NOT NULL,
 	"creator_task_id" uuid NOT NULL,
-	"created_at" timestamp with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL
 );
 
 CREATE TABLE "snapshots" (
@@ -528,8 +528,8 @@ CREATE TABLE "subnets" (
 	"host_routes" jsonb NOT NULL,
 	"tags" jsonb NOT NULL,
 	"creator_task_id" uuid,
-	"created_at" timestamp with time zone NOT NULL,
-	"updated_at" timestamp with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone NOT NULL
 );
 
 CREATE TABLE "tokens" (
@@ -540,9 +540,9 @@ CREATE TABLE "tokens" (
 	"name" text NOT NULL,
 	"role" text NOT NULL,
 	"project_ids" integer[],
-	"created_at" timestamp with time zone NOT NULL,
-	"expires_at" timestamp with time zone,
-	"revoked_at" timestamp with time zone,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"expires_at" timestamp (6) with time zone,
+	"revoked_at" timestamp (6) with time zone,
 	CONSTRAINT "tokens_key_id_unique" UNIQUE("key_id")
 );
 
@@ -573,7 +573,7 @@ CREATE TABLE "webhooks" (
 	"client_id" integer NOT NULL,
 	"url" text NOT NULL,
 	"secret" "bytea" NOT NULL,
-	"created_at" timestamp with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL
 );
 
 CREATE TABLE "tasks" (

@@ -1,4 +1,5 @@
-import { bigint, index, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { bigint, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { instant } from '../platform/columns.ts';
 import type { Change, Origin } from './audit.ts';
 
 /** One row for each mutation, written in its transaction. */
@@ -6,7 +7,7 @@ export const auditEntries = pgTable(
   'audit_entries',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    at: timestamp('at', { withTimezone: true }).notNull(),
+    at: instant('at').notNull(),
     /** Whose things were changed; null: the operator's alone. */
     clientId: integer('client_id'),
     projectId: integer('project_id'),

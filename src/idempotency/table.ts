@@ -1,4 +1,5 @@
-import { index, integer, jsonb, pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
+import { index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { instant } from '../platform/columns.ts';
 
 /** Answers that a repeated request gets again. */
 export const idempotencyKeys = pgTable(
@@ -9,7 +10,7 @@ export const idempotencyKeys = pgTable(
     fingerprint: text('fingerprint').notNull(),
     /** The body of the answer; null: it has none. */
     answer: jsonb('answer'),
-    createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+    createdAt: instant('created_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.clientId, t.key] }), index('idempotency_keys_created').on(t.createdAt)],
 );

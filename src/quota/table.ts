@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { bigint, check, integer, json, pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
+import { bigint, check, integer, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { instant } from '../platform/columns.ts';
 
 /** One row a client, region and kind that was ever used or limited. Region 0 holds the global kinds. */
 export const quotaCounters = pgTable(

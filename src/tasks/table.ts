@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../platform/columns.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** What a client polls. A task waits for a generation of one resource; it is not the job that brings it about. */
 export const tasks = pgTable(

@@ -1,4 +1,5 @@
-import { boolean, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { boolean, integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 
 /** Who owns projects, quotas and tokens. The first start makes the operator's. */
 export const clients = pgTable('clients', {
@@ -7,5 +8,5 @@ export const clients = pgTable('clients', {
   operator: boolean('operator').notNull(),
   /** Where notifications go. */
   emails: text('emails').array().notNull().default([]),
-  createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+  createdAt: instant('created_at').notNull(),
 });

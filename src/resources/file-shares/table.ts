@@ -1,22 +1,10 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
 import type { AccessRuleState, FileShareStatus, FileShareTypeName } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** One row a share, from its acceptance until its deletion was observed. */
 export const fileShares = pgTable(

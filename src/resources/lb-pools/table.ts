@@ -1,9 +1,8 @@
-import { boolean, index, integer, jsonb, pgTable, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { LbAlgorithm, PoolProtocol } from '../../drivers/load-balancer.ts';
 import { loadBalancers } from '../load-balancers/table.ts';
 import type { HealthMonitor, OperatingStatus, ProvisioningStatus, SessionPersistence } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 export const lbPools = pgTable(
   'lb_pools',

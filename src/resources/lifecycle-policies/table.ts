@@ -1,20 +1,8 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  timestamp,
-  uuid,
-} from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import { volumes } from '../volumes/table.ts';
 import type { CreateSchedule, LifecyclePolicyStatus } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** Policies live in rows alone; what their runs make are snapshots, which outlive them. */
 export const lifecyclePolicies = pgTable(

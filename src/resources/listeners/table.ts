@@ -1,12 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { boolean, index, integer, jsonb, pgTable, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { ListenerProtocol } from '../../drivers/load-balancer.ts';
 import { loadBalancers } from '../load-balancers/table.ts';
 import { lbPools } from '../lb-pools/table.ts';
 import type { OperatingStatus, ProvisioningStatus } from '../lb-pools/schema.ts';
 import type { UserListItem } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 export const lbListeners = pgTable(
   'lb_listeners',

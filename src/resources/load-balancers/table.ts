@@ -1,23 +1,11 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
 import type { OperatingStatus, ProvisioningStatus } from '../lb-pools/schema.ts';
 import type { Logging, MemberConnectivity, VipFamily } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /**
  * One row a load balancer, from its acceptance until its deletion was observed. Its listeners and pools are parts of it:

@@ -1,9 +1,8 @@
-import { boolean, index, integer, jsonb, pgTable, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import { sql } from 'drizzle-orm';
 import type { Tags } from '../../tags/tags.ts';
 import { projects } from '../projects/table.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true });
 
 /** Networks are records of the control plane: no packets are routed. */
 export const networks = pgTable(

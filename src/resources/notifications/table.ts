@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, json, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, json, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import { webhooks } from '../webhooks/table.ts';
 import type { Attempt, Channel, DeliveryState, MessageBody } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** Every message that was ever issued to a client, whether or not it could be sent to anybody. */
 export const notifications = pgTable(

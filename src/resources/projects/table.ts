@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { boolean, integer, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import { boolean, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import { clients } from '../clients/table.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true });
 
 /** Deleted projects stay as rows (`include_deleted`); their names are free again. */
 export const projects = pgTable(

@@ -1,8 +1,6 @@
-import { customType, integer, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
+import { integer, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant } from '../../platform/columns.ts';
 import { projects } from '../projects/table.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true });
-const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 export const pullSecrets = pgTable(
   'pull_secrets',

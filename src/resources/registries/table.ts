@@ -2,20 +2,16 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
-  customType,
   index,
   integer,
   pgTable,
   primaryKey,
   serial,
   text,
-  timestamp,
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
-const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+import { bytes, instant } from '../../platform/columns.ts';
 
 /** One row a registry, until its content was taken out of service. Its id is part of its prefix, and never used again. */
 export const registries = pgTable(

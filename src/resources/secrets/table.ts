@@ -1,9 +1,7 @@
-import { customType, index, integer, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant } from '../../platform/columns.ts';
 import { projects } from '../projects/table.ts';
 import type { SecretKind, SecretType } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true });
-const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /** Everything but `payload` is public: a list shows it, or may come to show it. */
 export const secrets = pgTable(

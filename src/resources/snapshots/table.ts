@@ -1,21 +1,9 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { volumes } from '../volumes/table.ts';
 import type { SnapshotStatus } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** One row a snapshot, from its acceptance until its deletion was observed. */
 export const snapshots = pgTable(

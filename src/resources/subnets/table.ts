@@ -1,8 +1,7 @@
-import { boolean, cidr, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { boolean, cidr, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true });
 
 /** Subnets are records of the control plane: no addresses are handed out. */
 export const subnets = pgTable(

@@ -1,9 +1,7 @@
-import { customType, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { bytes, instant } from '../../platform/columns.ts';
 import type { Role } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true });
-const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 export const tokens = pgTable('tokens', {
   id: integer('id').primaryKey().generatedAlwaysAsIdentity(),

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import type { VolumeStatus, VolumeTypeName } from './schema.ts';
-
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** One row a volume, from its acceptance until its deletion was observed. */
 export const volumes = pgTable(

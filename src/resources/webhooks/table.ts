@@ -1,7 +1,6 @@
-import { customType, index, integer, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant } from '../../platform/columns.ts';
 import { clients } from '../clients/table.ts';
-
-const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /** Where a client's notifications are posted to. */
 export const webhooks = pgTable(
@@ -14,7 +13,7 @@ export const webhooks = pgTable(
     url: text('url').notNull(),
     /** Encrypted for `webhook:<id>` (platform/encryption.ts). */
     secret: bytes('secret').notNull(),
-    createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+    createdAt: instant('created_at').notNull(),
   },
   (t) => [index('webhooks_client').on(t.clientId, t.createdAt, t.id)],
 );

@@ -1,4 +1,5 @@
-import { bigint, index, pgTable, primaryKey, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, index, pgTable, primaryKey, uuid } from 'drizzle-orm/pg-core';
+import { instant } from '../../../platform/columns.ts';
 import { lbListeners } from '../../listeners/table.ts';
 import { loadBalancers } from '../table.ts';
 
@@ -31,7 +32,7 @@ export const loadBalancerTraffic = pgTable(
     loadBalancerId: uuid('load_balancer_id')
       .notNull()
       .references(() => loadBalancers.id, { onDelete: 'cascade' }),
-    minute: timestamp('minute', { withTimezone: true }).notNull(),
+    minute: instant('minute').notNull(),
     bytesIn: counter('bytes_in'),
     bytesOut: counter('bytes_out'),
   },

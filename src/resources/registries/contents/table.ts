@@ -1,7 +1,7 @@
-import { bigint, index, integer, pgTable, primaryKey, serial, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, index, integer, pgTable, primaryKey, serial, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { instant } from '../../../platform/columns.ts';
 import { registries } from '../table.ts';
 
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 const registryId = () =>
   integer('registry_id')
     .notNull()
