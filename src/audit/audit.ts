@@ -25,7 +25,10 @@ export interface Origin {
   account?: string;
 }
 
-/** A row that is not as it was: `before` is null where it was made, `after` where it was removed. */
+/**
+ * A row that is not as it was: `before` is null where it was made, `after` where it was removed, and both where it was
+ * only looked at. What is no row of a table (a key file, a clock) is told like one.
+ */
 export interface Change {
   table: string;
   id: unknown;
@@ -45,6 +48,8 @@ export interface Act {
   origin: Origin;
   /** Whether there is an entry even where no row is other than it was, as for a request. */
   always: boolean;
+  /** What the triggers cannot see. */
+  changes?: Change[];
 }
 
 export interface Audit {
@@ -59,7 +64,7 @@ export interface Audit {
  * function (triggers.ts) has its statement planned.
  */
 function entryOf(act: Act, now: Date): string {
-  const { clientId, projectId, regionId, actor, operation, requestId, origin, always } = act;
+  const { clientId, projectId, regionId, actor, operation, requestId, origin, always, changes = [] } = act;
   const values = [
     pg.escapeLiteral(now.toISOString()),
     ...[clientId, projectId || null, regionId || null, actor?.tokenId ?? null].map(String),
@@ -67,6 +72,7 @@ function entryOf(act: Act, now: Date): string {
     requestId === undefined ? 'null' : pg.escapeLiteral(requestId),
     pg.escapeLiteral(JSON.stringify(origin)),
     String(always),
+    pg.escapeLiteral(JSON.stringify(changes)),
   ];
   return `select cloudyard_audit_entry(${values.join(', ')})`;
 }

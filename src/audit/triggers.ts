@@ -15,25 +15,34 @@ const unaudited = [
   'idempotency_keys',
   'revisions',
   'row_counts',
-  'tasks',
   'workers',
   'lb_listener_counters',
   'load_balancer_traffic',
 ];
-/** Of these only the named columns are of interest: the others change with every request. */
-const onlyColumns: Record<string, string> = { quota_counters: 'limit_override' };
+/** Of these only some changes are of interest: the others come with every request. */
+const events: Record<string, string> = {
+  quota_counters: 'insert or update of limit_override or delete',
+  tasks: 'update of acknowledged_at',
+};
+const everyEvent = 'insert or update or delete';
+/** Secrets that are not bytes: what may stand in a URL, and hashes of passwords. */
+const secretColumns: Record<string, string[]> = {
+  lb_listeners: ['user_list'],
+  notification_deliveries: ['target'],
+  webhooks: ['url'],
+};
 
 /**
- * Columns of bytes are secrets, encrypted or hashed (there are no others): that they changed is told, and nothing more.
- * They are the trigger's arguments. After 256 KiB of changes the rest is left out, and a last one says so.
+ * Columns of bytes are secrets, encrypted or hashed, and so are `secretColumns`: that they changed is told, and nothing
+ * more. They are the trigger's arguments. A row that is marked as deleted is told whole, like one that is removed. After
+ * 256 KiB of changes the rest is left out, and a last one says so.
  */
 const auditFunction = `
 create or replace function cloudyard_audit() returns trigger language plpgsql as $$
 declare
   so_far text := coalesce(current_setting('cloudyard.changes', true), '');
   cut constant text := '{"table": "…", "id": null, "before": null, "after": null},';
-  was jsonb; is_now jsonb; id jsonb;
-  redacted jsonb := (select coalesce(jsonb_object_agg(name, '[redacted]'), '{}') from unnest(tg_argv) name);
+  was jsonb; is_now jsonb; id jsonb; secret text;
 begin
   if length(so_far) > 262144 then
     if right(so_far, length(cut)) <> cut then perform set_config('cloudyard.changes', so_far || cut, true); end if;
@@ -46,10 +55,14 @@ begin
     select jsonb_object_agg(a.key, a.value), jsonb_object_agg(a.key, b.value) into was, is_now
       from jsonb_each(was) a join jsonb_each(is_now) b on b.key = a.key and b.value is distinct from a.value;
     if was is null then return null; end if;
-    redacted := (select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(redacted) where was ? key);
+    if was -> 'deleted_at' = 'null' then was := to_jsonb(old); end if;
   end if;
+  foreach secret in array coalesce(tg_argv, '{}') loop
+    if jsonb_typeof(was -> secret) <> 'null' then was := was || jsonb_build_object(secret, '[redacted]'); end if;
+    if jsonb_typeof(is_now -> secret) <> 'null' then is_now := is_now || jsonb_build_object(secret, '[redacted]'); end if;
+  end loop;
   perform set_config('cloudyard.changes', so_far || jsonb_build_object(
-    'table', tg_table_name, 'id', id, 'before', was || redacted, 'after', is_now || redacted)::text || ',', true);
+    'table', tg_table_name, 'id', id, 'before', was, 'after', is_now)::text || ',', true);
   return null;
 end $$`;
 
@@ -57,19 +70,19 @@ end $$`;
 const entryFunction = `
 create or replace function cloudyard_audit_entry(
   at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
-  origin jsonb, always boolean) returns void language plpgsql as $$
+  origin jsonb, always boolean, told jsonb) returns void language plpgsql as $$
 declare
   changes text := coalesce(current_setting('cloudyard.changes', true), '');
 begin
-  if not always and changes = '' then return; end if;
+  if not always and changes = '' and told = '[]' then return; end if;
   insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
   values (at, client_id, project_id, region_id, token_id, operation, request_id, origin,
-    ('[' || rtrim(changes, ',') || ']')::jsonb);
+    told || ('[' || rtrim(changes, ',') || ']')::jsonb);
 end $$`;
 
 interface Table {
   name: string;
-  secrets: string[];
+  bytes: string[];
   trigger: string | null;
 }
 
@@ -81,17 +94,17 @@ export async function installAuditTriggers(client: pg.Client): Promise<void> {
     `select c.relname as name, (select pg_get_triggerdef(t.oid) from pg_trigger t
         where t.tgrelid = c.oid and t.tgname = 'cloudyard_audit') as trigger,
        array(select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.atttypid = 'bytea'::regtype
-        and a.attnum > 0 and not a.attisdropped order by 1) as secrets
+        and a.attnum > 0 and not a.attisdropped order by 1) as bytes
      from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1)
        and pg_has_role(c.relowner, 'usage')`,
     [unaudited],
   );
-  for (const { name, secrets, trigger } of rows) {
+  for (const { name, bytes, trigger } of rows) {
+    const secrets = [...bytes, ...(secretColumns[name] ?? [])];
     const call = `cloudyard_audit(${secrets.map((column) => `'${column}'`).join(', ')})`;
     if (trigger?.endsWith(call)) continue;
-    const columns = onlyColumns[name] ? ` of ${onlyColumns[name]}` : '';
     await client.query(
-      `create or replace trigger cloudyard_audit after insert or update${columns} or delete on "${name}"
+      `create or replace trigger cloudyard_audit after ${events[name] ?? everyEvent} on "${name}"
        for each row when (current_setting('cloudyard.audit', true) = 'on') execute function ${call}`,
     );
   }

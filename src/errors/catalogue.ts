@@ -16,7 +16,7 @@ export const catalogue = {
   Conflict: { status: 409, meaning: 'The resource is in a state that does not allow this.' },
   QuotaExceeded: { status: 409, meaning: 'The request would pass a quota; the message and `errors` give the figures.' },
   IdempotencyKeyReused: { status: 409, meaning: 'The `Idempotency-Key` was used for another request within 24 hours.' },
-  BodyTooLarge: { status: 413, meaning: 'The body is larger than 1 MiB.' },
+  BodyTooLarge: { status: 413, meaning: 'The body is larger than 1 MiB, or 8 MiB for an API key.' },
   UnsupportedMediaType: { status: 415, meaning: 'The body is not `application/json`.' },
   TooManyRequests: {
     status: 429,

@@ -73,9 +73,11 @@ function factsOf(request: FastifyRequest): RequestFacts {
   const { headers } = request;
   const claim = (name: string) => {
     const value = headers[name];
-    return typeof value === 'string' ? value.slice(0, maxClaim) : undefined;
+    return typeof value === 'string' ? value : undefined;
   };
-  const [userAgent, forwardedFor] = [claim('user-agent'), claim('x-forwarded-for')];
+  const userAgent = claim('user-agent')?.slice(0, maxClaim);
+  // Each proxy appends: what our own says stands at the end, what a client made up at the beginning.
+  const forwardedFor = claim('x-forwarded-for')?.slice(-maxClaim);
   return {
     operation: request.routeOptions.schema!.operationId!,
     origin: {

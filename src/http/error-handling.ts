@@ -85,7 +85,9 @@ function asClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
   if (error instanceof ValidationError) return invalidInput(error.errors);
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ClientError('BodyTooLarge', 'the body is larger than 1 MiB');
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new ClientError('BodyTooLarge', 'the body is larger than 1 MiB, or 8 MiB for an API key');
+  }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new ClientError('UnsupportedMediaType', 'send the body as `Content-Type: application/json`');
   }

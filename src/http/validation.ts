@@ -53,13 +53,29 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const ajv = httpPart === 'body' ? strict : converting;
   const select = branchOf.get(schema as object);
   const branches = (select ? (schema as { anyOf: TSchema[] }).anyOf : [schema as TSchema]).map((s) => ajv.compile(s));
+  const numbers = httpPart === 'body' ? [] : wholeNumbersOf(schema as TSchema);
   return (data) => {
+    // Before they are converted.
+    const misspelt = numbers.filter((name) => isMisspelt((data as Record<string, unknown>)[name]));
     const branch = select && isRecord(data) ? select(data) : 0;
     const validate = branches[branch]!;
     // What its schema knows is not deeply nested, so only that is walked through.
     const errors = validate(data) ? unstorable(data, []) : describe(validate);
+    for (const path of misspelt) {
+      if (!errors.some((error) => error.path === path)) errors.push({ path, message: 'must be integer' });
+    }
     return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxReported)) };
   };
+}
+
+function wholeNumbersOf(schema: TSchema): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  return Object.keys(properties).filter((name) => properties[name]!.type === 'integer');
+}
+
+/** What the conversion would take for a number, and no client means as one: 0x1, 1e0, +1, nothing. */
+function isMisspelt(text: unknown): boolean {
+  return typeof text === 'string' && !/^-?\d+$/.test(text);
 }
 
 /** Names every text that PostgreSQL cannot hold. */

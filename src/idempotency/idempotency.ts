@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { actOfRequest } from '../audit/audit.ts';
-import type { Audit } from '../audit/audit.ts';
+import type { Act, Audit } from '../audit/audit.ts';
 import type { RequestContext } from '../authz/actor.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -53,7 +53,12 @@ export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
   /** Runs a change of a request in one transaction, with its entry in the audit log; under an `Idempotency-Key`, at most once. */
-  mutate<T>(db: Db, context: RequestContext, work: (tx: Tx) => Promise<T>, options?: { sealed?: boolean }): Promise<T>;
+  mutate<T>(
+    db: Db,
+    context: RequestContext,
+    work: (tx: Tx, act: Act) => Promise<T>,
+    options?: { sealed?: boolean },
+  ): Promise<T>;
   /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
   /** Keeps the answer of a request that changed nothing (a price, a check of limits). */
@@ -76,10 +81,10 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
   };
   const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
-    const result = await audit.transaction(db, actOfRequest(context), async (tx) => {
-      if (!context.idempotency) return work(tx);
+    const result = await audit.transaction(db, actOfRequest(context), async (tx, act) => {
+      if (!context.idempotency) return work(tx, act);
       await claimIn(tx, context);
-      const answer = await work(tx);
+      const answer = await work(tx, act);
       await keepIn(tx, context, answer, sealed);
       return answer;
     });

@@ -108,14 +108,19 @@ export async function secretsCommand(settings: Settings, [action, ...args]: stri
   if (prepare && use !== undefined) throw new UsageError('--prepare or --use, not both');
   await withServices(settings, async ({ db, audit, reencrypt }) => {
     const act = { ...actOfCommand(prepare ? 'prepareKey' : 'rotateKey'), always: true };
-    const id = await audit.transaction(db, act, async (tx) => {
+    const id = await audit.transaction(db, act, async (tx, act) => {
       await tx.$client.query('select pg_advisory_xact_lock($1)', [keyRotation]);
       const id = use ?? addKey(settings.keyFile);
+      const encrypts = keyIds(settings.keyFile)[0];
       if (!prepare) useKey(settings.keyFile, id);
+      act.changes = [{ table: 'secret.keys', id, before: { encrypts }, after: { encrypts: prepare ? encrypts : id } }];
       return id;
     });
     if (prepare) return print(`${id} is in ${settings.keyFile}; copy the file to all hosts, then: --use ${id}`);
-    const count = await reencrypt();
+    const count = await reencrypt().catch((error: Error) => {
+      const message = `${id} encrypts from now on, but not all could be encrypted anew: ${error.message}`;
+      throw new Error(`${message}; keep the old keys, and repeat with --use ${id}`, { cause: error });
+    });
     print(`${id} encrypts from now on; ${count} encrypted anew`);
     const old = keyIds(settings.keyFile).slice(1);
     if (old.length > 0) print(`of no more use once every host has the file: ${old.join(', ')}`);

@@ -4,11 +4,12 @@
  * that refuses one that could climb out.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { chmod, mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
 
 export interface Layout {
+  root: string;
   /** What distribution calls its root directory. */
   storage: string;
   repositories: string;
@@ -36,6 +37,7 @@ export function layoutOf(dataDir: string): Layout {
   const v2 = 'storage/docker/registry/v2';
   const registry = (prefix: string) => folder(`${v2}/repositories/${checked(PREFIX, prefix)}`);
   return {
+    root,
     storage: folder('storage'),
     repositories: folder(`${v2}/repositories`),
     blobs: folder(`${v2}/blobs/sha256`),
@@ -71,7 +73,10 @@ function checked(pattern: RegExp, text: string): string {
 }
 
 export async function makeFolders(layout: Layout): Promise<void> {
-  const { repositories, blobs, trash, quarantine, removed, distribution } = layout;
+  const { root, repositories, blobs, trash, quarantine, removed, distribution } = layout;
+  await mkdir(root, { recursive: true });
+  // Images are for who has a token, not for other users of this host.
+  await chmod(root, 0o700);
   for (const folder of [repositories, blobs, trash, quarantine, removed]) await mkdir(folder, { recursive: true });
   await mkdir(distribution, { recursive: true, mode: 0o700 });
 }

@@ -94,7 +94,7 @@ describe('what is no registry', () => {
       (_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password),
     );
 
-  it.each([404, 403, 500, 204, 301])('answers /v2/ with %i', async (status) => {
+  it.each([404, 403, 204, 301])('answers /v2/ with %i', async (status) => {
     standIn.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
     expect(await ask()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
     expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
@@ -135,7 +135,6 @@ describe('what is no registry', () => {
     for (const [status, text] of [
       [200, '{}'],
       [200, password],
-      [500, password],
       [200, '{"token":"a b"}'],
       [302, ''],
     ] as const) {
@@ -148,6 +147,18 @@ describe('what is no registry', () => {
       expect(verdict).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
       expect(verdict.message).not.toContain(password);
     }
+  });
+
+  it.each([429, 500, 503])('is in trouble and says %i, which no registry is judged by', async (status) => {
+    standIn.answer((_request, response) => void response.writeHead(status).end(password));
+    expect(await ask()).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining(String(status)) });
+    standIn.answer((request, response) => {
+      if (request.url!.startsWith('/token')) return void response.writeHead(status).end(password);
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${standIn.authority}/token"` }).end();
+    });
+    const verdict = await ask();
+    expect(verdict).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining('token server') });
+    expect(verdict.message).not.toContain(password);
   });
 
   it('breaks off, and sends without end', async () => {

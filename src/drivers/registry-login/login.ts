@@ -32,6 +32,7 @@ function unreachable({ authority }: RegistryAddress, reason: string): Verdict {
 /** Of the connection or of TLS; nobody has seen the password where one of these happens. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: string; message?: string };
+  if (speaksTls(error)) return `its certificate is not to be trusted (${code})`;
   return (code?.startsWith('E') ? code : (message ?? code ?? 'the connection failed')).slice(0, 200);
 }
 
@@ -56,6 +57,7 @@ async function logIn(
   const { status } = await get(url, host, authorization, signal);
   if (status === 200) return { outcome: 'accepted', message: `${authority} accepts the login and password` };
   if (status === 401 || status === 403) return refused(authority);
+  if (isTrouble(status)) throw noRegistry(authority, { status });
   throw new NoAnswer('no_registry', `${authority} answered the login with ${status}`);
 }
 
@@ -63,7 +65,9 @@ function refused(authority: string): Verdict {
   return { outcome: 'refused', message: `${authority} refuses the login or password` };
 }
 
-function noRegistry(authority: string, { status }: Answer): NoAnswer {
+/** Of an answer that is no registry's: one that is in trouble may be one all the same. */
+function noRegistry(authority: string, { status }: Pick<Answer, 'status'>): NoAnswer {
+  if (isTrouble(status)) return new NoAnswer('unreachable', `${authority} answered ${status}; try again later`);
   const what = status >= 300 && status < 400 ? `${status} (redirects are not followed)` : String(status);
   return new NoAnswer('no_registry', `${authority} is not a registry: /v2/ answered ${what}`);
 }
@@ -107,10 +111,15 @@ async function tokenOf(
   }
   const answer = await get(url, host, basic(credentials), signal);
   if (answer.status === 401 || answer.status === 403) return null;
+  if (isTrouble(answer.status)) throw noRegistry(`the token server ${url.host}`, answer);
   const token = answer.status === 200 ? tokenIn(answer.text) : null;
   if (!token)
     throw new NoAnswer('no_registry', `the token server ${url.host} answered ${answer.status} without a token`);
   return `Bearer ${token}`;
+}
+
+function isTrouble(status: number): boolean {
+  return status === 429 || status >= 500;
 }
 
 function tokenIn(text: string): string | null {

@@ -309,6 +309,9 @@ describe('authorize', () => {
     expect(await opens(secret)).toBe(204);
     cloud.clock.advance(4000);
     expect(await opens(secret)).toBe('401 expired_key');
+    await update({ is_disabled: true });
+    expect(await opens(secret)).toBe('403 disabled_key');
+    await update({ is_disabled: false });
     cloud.clock.set(new Date(Date.now() - 60_000));
     expect(await opens(secret)).toBe('403 pending_key');
     cloud.clock.set(null);
@@ -323,6 +326,9 @@ describe('authorize', () => {
     expect(await opens(secret, web, { project_id, region_id: '1' })).toBe(204);
     expect(await opens(secret, web, { project_id, region_id: '2' })).toBe('403 other_place');
     expect(await opens(secret, web, { project_id: String(other.projectId) })).toBe('403 other_place');
+    for (const nothing of [{ project_id: '' }, { project_id, region_id: '' }]) {
+      expect(await opens(secret, web, nothing)).toBe('403 other_place');
+    }
   });
 
   it('takes the container from the query, the headers, or the path, and never from where a client could put it', async () => {
@@ -341,6 +347,7 @@ describe('authorize', () => {
     expect(await ask('GET', path, { ...named, 'x-container-project': String(client.projectId) })).toBe(204);
     expect(await ask('GET', path, { ...named, 'x-container-project': '1' })).toBe(403);
     expect(await ask('GET', path, { ...named, 'x-container-region': 'x' })).toBe(403);
+    expect(await ask('GET', path, { ...named, 'x-container-region': '' })).toBe(403);
     expect(await ask('GET', `${path}?name=db&namespace=default`, named)).toBe(403);
     // What Envoy would send with a path_prefix that names no container.
     expect(await ask('GET', `${path}/?name=web&namespace=default`)).toBe(403);
@@ -372,6 +379,23 @@ describe('authorize', () => {
     const { secret } = (await client.create(aKey())).body;
     for (let i = 0; i <= rateLimit; i++) expect(await opens(secret)).toBe(204);
     for (let i = 0; i <= rateLimit; i++) expect(await opens('x')).toBe('401 unknown_key');
+  });
+});
+
+describe('keys with very many containers', () => {
+  it('are taken and listed', async () => {
+    const client = await aClient();
+    const containers = Array.from({ length: 10_000 }, (_, i) => ({
+      name: `c${i}`.padEnd(64, 'x'),
+      namespace: 'n'.repeat(255),
+    }));
+    for (let i = 0; i < 4; i++) expect((await client.create(aKey({ name: `big-${i}`, containers }))).status).toBe(200);
+    for (const name of ['a-small-one', 'z-small-one']) await client.create(aKey({ name }));
+    const { status, body } = await cloud.get(client.keys, client.options);
+    expect([status, body.count]).toEqual([200, 6]);
+    const sizes = body.results.map(({ name, containers }: any) => [name, containers.length]);
+    expect(sizes).toEqual([['a-small-one', 1], ...[0, 1, 2, 3].map((i) => [`big-${i}`, 10_000]), ['z-small-one', 1]]);
+    expect((await cloud.get(`${client.keys}?limit=2&offset=4`, client.options)).body.results).toHaveLength(2);
   });
 });
 

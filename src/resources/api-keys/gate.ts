@@ -170,8 +170,8 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
       if (!entry || entry.isDeleted) return 'unknown_key';
       if (!equalInConstantTime(Buffer.from(entry.hash, 'latin1'), sha256(key.slice(dot + 1)))) return 'unknown_key';
       const now = clock.now().getTime();
-      if (entry.endsAt <= now) return 'expired_key';
       if (entry.isDisabled) return 'disabled_key';
+      if (entry.endsAt <= now) return 'expired_key';
       if (entry.startsAt > now) return 'pending_key';
       return refusalOfContainer(entry, asked);
     },

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { App, Routes } from '../../http/app.ts';
 import { ProjectRegion } from '../../http/shapes.ts';
+import { sendList } from '../../http/streamed-list.ts';
 import {
   ApiKey,
   ApiKeyCollection,
@@ -21,12 +22,15 @@ const tags = ['API keys'];
 const all = '/cloud/v1/caas/keys/:project_id/:region_id';
 const one = `${all}/:key_name`;
 const authorize = '/cloudyard/v1/authorize';
+/** 10,000 containers with the longest names. */
+const bodyLimit = 8 * 1024 * 1024;
 
 export function apiKeyRoutes(apiKeys: ApiKeys): Routes {
   return (app) => {
     app.post(
       all,
       {
+        bodyLimit,
         schema: {
           operationId: 'createApiKey',
           summary: 'Create an API key; its secret is shown here only',
@@ -51,7 +55,10 @@ export function apiKeyRoutes(apiKeys: ApiKeys): Routes {
           response: { 200: ApiKeyCollection },
         },
       },
-      (request) => apiKeys.list(request.scope, request.query),
+      async (request, reply) => {
+        const { count, keys } = await apiKeys.list(request.scope, request.query);
+        return sendList(reply, { count }, keys);
+      },
     );
 
     app.get(
@@ -71,6 +78,7 @@ export function apiKeyRoutes(apiKeys: ApiKeys): Routes {
     app.patch(
       one,
       {
+        bodyLimit,
         schema: {
           operationId: 'updateApiKey',
           summary: 'Change what an API key opens, and until when',
@@ -206,7 +214,7 @@ function header(request: FastifyRequest, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** What is no number is the number of no project. */
+/** What is no number is the number of no project; nor is what is empty, as a proxy's variable may be by mistake. */
 function numberIn(given: unknown): number | undefined {
-  return given === undefined || given === '' ? undefined : Number(given);
+  return given === undefined ? undefined : Number(given);
 }

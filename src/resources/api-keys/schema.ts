@@ -69,7 +69,6 @@ export const CreatedApiKey = Type.Object({
 });
 export type CreatedApiKey = Static<typeof CreatedApiKey>;
 export const ApiKeyCollection = Collection(ApiKey);
-export type ApiKeyCollection = Static<typeof ApiKeyCollection>;
 
 /** A proxy that asks for a whole path names the container there, where no client can. */
 export const AuthorizePath = Type.Object({

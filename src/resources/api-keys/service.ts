@@ -9,17 +9,10 @@ import type { Clock } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
 import { brokenConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
 import { refusals } from './gate.ts';
 import type { Asked, KeyGate } from './gate.ts';
-import type {
-  ApiKey,
-  ApiKeyCollection,
-  Container,
-  CreateApiKey,
-  CreatedApiKey,
-  ListApiKeys,
-  UpdateApiKey,
-} from './schema.ts';
+import type { ApiKey, Container, CreateApiKey, CreatedApiKey, ListApiKeys, UpdateApiKey } from './schema.ts';
 import * as store from './store.ts';
 import type { ApiKeyRow } from './store.ts';
 
@@ -101,9 +94,10 @@ export function createApiKeys(deps: ApiKeysDeps) {
       });
     },
 
-    async list(scope: Scope, page: ListApiKeys): Promise<ApiKeyCollection> {
+    /** A page by name; the keys come in groups, because a thousand of them may be large. */
+    async list(scope: Scope, page: ListApiKeys): Promise<{ count: number; keys: AsyncIterable<ApiKey[]> }> {
       const { count, rows } = await store.list(db, scope, page);
-      return { count, results: rows.map(present) };
+      return { count, keys: readInGroups(rows, (ids) => store.rows(db, ids), present) };
     },
 
     async get(scope: Scope, name: string): Promise<ApiKey> {

@@ -1,9 +1,10 @@
 /** SQL of API keys. */
-import { and, asc, eq, isNull } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
 import type { ListApiKeys } from './schema.ts';
 import { apiKeys } from './table.ts';
 
@@ -29,10 +30,15 @@ export async function view(db: Db, where: Where, name: string): Promise<ApiKeyRo
   return row ?? null;
 }
 
-export async function list(db: Db, where: Where, page: ListApiKeys): Promise<{ count: number; rows: ApiKeyRow[] }> {
+/** The keys of a page by name. They may be large, and are read apart. */
+export async function list(
+  db: Db,
+  where: Where,
+  page: ListApiKeys,
+): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const [rows, count] = await Promise.all([
     db
-      .select()
+      .select({ id: apiKeys.id, bytes: sql<number>`pg_column_size(${apiKeys.containers})` })
       .from(apiKeys)
       .where(inside(where))
       .orderBy(asc(apiKeys.name))
@@ -41,6 +47,10 @@ export async function list(db: Db, where: Where, page: ListApiKeys): Promise<{ c
     db.$count(apiKeys, inside(where)),
   ]);
   return { count, rows };
+}
+
+export async function rows(db: Db, ids: string[]): Promise<ApiKeyRow[]> {
+  return db.select().from(apiKeys).where(inArray(apiKeys.id, ids));
 }
 
 const holdClient = prepared<{ client_id: number }>(

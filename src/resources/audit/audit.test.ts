@@ -58,7 +58,11 @@ describe('an entry', () => {
         after: { description: 'new', is_disabled: true, version: expect.any(Number) },
       },
     ]);
-    expect(removed).toMatchObject({ operation: 'deleteApiKey', changes: [{ id, before: { deleted_at: null } }] });
+    expect(removed).toMatchObject({
+      operation: 'deleteApiKey',
+      changes: [{ id, before: { name: 'a-key', containers, deleted_at: null, secret_hash: '[redacted]' } }],
+    });
+    expect(Object.keys(removed!.changes[0]!.after!).sort()).toEqual(['deleted_at', 'version']);
   });
 
   it('tells that a secret changed, and not what it was', async () => {
@@ -72,7 +76,51 @@ describe('an entry', () => {
     expect(changed!.changes[0]!.before).toMatchObject({ password: '[redacted]' });
     expect(changed!.changes[0]!.after).toMatchObject({ password: '[redacted]' });
     expect(Object.keys(changed!.changes[0]!.after!).sort()).toEqual(['password', 'updated_at']);
-    expect(shown).toMatchObject({ operation: 'getPullSecretDockerConfigJson', changes: [] });
+    const { id } = made!.changes[0]!;
+    expect(shown).toMatchObject({
+      operation: 'getPullSecretDockerConfigJson',
+      changes: [{ table: 'pull_secrets', id, before: null, after: null }],
+    });
+    expect(await client.entries(`row_id=${id}`)).toHaveLength(3);
+  });
+
+  it('shows neither URLs of webhooks nor hashes of passwords', async () => {
+    const client = await aClient();
+    const hooks = `/cloudyard/v1/clients/${client.clientId}/webhooks`;
+    const { body } = await cloud.post(hooks, { url: 'https://hooks.example/?token=canary' }, client.options);
+    await cloud.delete(`${hooks}/${body.id}`, client.options);
+    const balancers = `/cloud/v1/loadbalancers/${client.projectId}/1`;
+    const user = { username: 'alice', encrypted_password: `$6$salt$${'canary'.padEnd(86, 'x')}` };
+    const listener = { name: 'listener', protocol: 'HTTP', protocol_port: 80, user_list: [user] };
+    const balancer = { name: 'balancer', flavor: 'lb1-1-2', listeners: [listener] };
+    expect((await cloud.post(balancers, balancer, client.options)).status).toBe(200);
+    const entries = await client.entries();
+    expect(JSON.stringify(entries)).not.toContain('canary');
+    const told = entries.flatMap(({ changes }) => changes).filter(({ after }) => after);
+    expect(told.find(({ table }) => table === 'webhooks')!.after).toMatchObject({ url: '[redacted]' });
+    expect(told.find(({ table }) => table === 'lb_listeners')!.after).toMatchObject({ user_list: '[redacted]' });
+  });
+
+  it('says from where as the last proxy has it, whatever a client writes before', async () => {
+    const client = await aClient();
+    const made = `${'9.9.9.9, '.repeat(50)}203.0.113.66`;
+    const asked = { ...client.options, headers: { 'x-forwarded-for': made } };
+    await cloud.post(client.keys, { name: 'a-key', containers: [] }, asked);
+    expect((await client.entries())[0]!.origin['forwarded_for']).toMatch(/203\.0\.113\.66$/);
+  });
+
+  it('names the tasks that were acknowledged, and what they are of', async () => {
+    const client = await aClient();
+    const subnets = `/cloud/v1/networks/${client.projectId}/1`;
+    const { body } = await cloud.post(subnets, { name: 'network' }, client.options);
+    const [id] = body.tasks;
+    await cloud.post(`/cloud/v1/tasks/${id}/acknowledge`, undefined, client.options);
+    expect((await client.entries('operation=acknowledgeTask'))[0]).toMatchObject({
+      project_id: client.projectId,
+      changes: [
+        { table: 'tasks', id, before: { acknowledged_at: null }, after: { acknowledged_by: expect.any(Number) } },
+      ],
+    });
   });
 
   it('is not there for what was refused, and is empty for what changed nothing', async () => {
@@ -116,7 +164,9 @@ describe('an entry', () => {
     await cloud.services.tokens.revoke(token.split('$')[0]!);
     const [revoked, made] = await client.entries('table=tokens');
     expect(made).toMatchObject({ operation: 'createToken', token: null, request_id: null, client_id: client.clientId });
-    expect(Object.keys(made!.origin).sort()).toEqual(['account', 'host']);
+    expect(made!.origin).toEqual({});
+    const [seen] = await cloud.get(`${log}?table=tokens&client_id=${client.clientId}`).then(({ body }) => body.results);
+    expect(Object.keys(seen.origin).sort()).toEqual(['account', 'host']);
     expect(made!.changes[0]!.after).toMatchObject({ role: 'reader', secret_hash: '[redacted]' });
     expect(revoked).toMatchObject({ operation: 'revokeToken', changes: [{ before: { revoked_at: null } }] });
     const [born] = await cloud.get(`${log}?operation=createClient&limit=1`).then(({ body }) => body.results);
@@ -187,7 +237,8 @@ describe('the log', () => {
     expect(await client.entries(ofClient)).not.toEqual([]);
     expect(await other.entries(ofClient)).toEqual([]);
     expect((await other.entries()).every(({ client_id }) => client_id === other.clientId)).toBe(true);
-    expect((await cloud.get(`${log}?${ofClient}`)).body.results).toEqual(await client.entries(ofClient));
+    const ids = (entries: AuditEntry[]) => entries.map(({ id }) => id);
+    expect(ids((await cloud.get(`${log}?${ofClient}`)).body.results)).toEqual(ids(await client.entries(ofClient)));
     const member = { token: await cloud.newToken(client.clientId, 'member') };
     expect((await cloud.get(log, member)).status).toBe(403);
     const limited = { token: await cloud.newToken(client.clientId, 'admin', [client.projectId]) };

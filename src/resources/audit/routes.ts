@@ -1,5 +1,6 @@
 /** The HTTP operations of the audit log. */
 import type { Routes } from '../../http/app.ts';
+import { sendList } from '../../http/streamed-list.ts';
 import { AuditPage, ListAudit } from './schema.ts';
 import type { AuditLog } from './service.ts';
 
@@ -16,7 +17,10 @@ export function auditRoutes(auditLog: AuditLog): Routes {
           response: { 200: AuditPage },
         },
       },
-      (request) => auditLog.list(request.by.actor, request.query),
+      async (request, reply) => {
+        const { next, entries } = await auditLog.list(request.by.actor, request.query);
+        return sendList(reply, { next }, entries);
+      },
     );
   };
 }

@@ -53,4 +53,3 @@ export const AuditPage = Type.Object({
   results: Type.Array(AuditEntry),
   next: Nullable(Type.Integer({ description: '`before` of the next page; null: this is the last' })),
 });
-export type AuditPage = Static<typeof AuditPage>;

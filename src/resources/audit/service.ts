@@ -4,7 +4,8 @@ import type { Actor } from '../../authz/actor.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
 import { instantOf, withZone } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
-import type { AuditEntry, AuditPage, ListAudit } from './schema.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { AuditEntry, ListAudit } from './schema.ts';
 import * as store from './store.ts';
 import type { EntryRow } from './store.ts';
 
@@ -12,7 +13,8 @@ export type AuditLog = ReturnType<typeof createAuditLog>;
 
 export function createAuditLog({ db }: { db: Db }) {
   return {
-    async list(actor: Actor, query: ListAudit): Promise<AuditPage> {
+    /** A page; its entries come in groups, because some are large. `next`: where the next page begins. */
+    async list(actor: Actor, query: ListAudit): Promise<{ next: number | null; entries: AsyncIterable<AuditEntry[]> }> {
       const seesAll = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
       const limit = query.limit ?? 100;
       const rows = await store.list(db, {
@@ -21,8 +23,15 @@ export function createAuditLog({ db }: { db: Db }) {
         from: momentOf('from_timestamp', query),
         to: momentOf('to_timestamp', query),
       });
-      const results = rows.slice(0, limit).map(present);
-      return { results, next: rows.length > limit ? results.at(-1)!.id : null };
+      const page = rows.slice(0, limit);
+      return {
+        next: rows.length > limit ? page.at(-1)!.id : null,
+        entries: readInGroups(
+          page,
+          (ids) => store.entries(db, ids),
+          (row) => present(row, actor.operator),
+        ),
+      };
     },
   };
 }
@@ -36,7 +45,9 @@ function momentOf(path: 'from_timestamp' | 'to_timestamp', query: ListAudit): Da
   return date;
 }
 
-function present(row: EntryRow): AuditEntry {
+/** Which machine and account ran a command is for the operator alone. */
+function present(row: EntryRow, forOperator: boolean): AuditEntry {
+  const { host, account, ...origin } = row.origin;
   return {
     id: row.id,
     at: withZone(row.at),
@@ -46,7 +57,7 @@ function present(row: EntryRow): AuditEntry {
     project_id: row.projectId,
     region_id: row.regionId,
     request_id: row.requestId,
-    origin: row.origin as Record<string, string>,
+    origin: { ...(forOperator && { host, account }), ...origin } as Record<string, string>,
     changes: row.changes,
   };
 }

@@ -3,6 +3,7 @@ import { and, desc, eq, gte, inArray, lt, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import type { Db } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
 import { tokens } from '../tokens/table.ts';
 import type { ListAudit } from './schema.ts';
 
@@ -15,14 +16,13 @@ export interface Wanted extends Omit<ListAudit, 'from_timestamp' | 'to_timestamp
   to: Date | undefined;
 }
 
-/** Newest first: one more than asked for where there are more. */
-export async function list(db: Db, wanted: Wanted): Promise<EntryRow[]> {
+/** Newest first: one more than asked for where there are more. Entries may be large, and are read apart. */
+export async function list(db: Db, wanted: Wanted): Promise<SizedRow<number>[]> {
   const e = auditEntries;
   const { visible, table, row_id } = wanted;
-  const rows = await db
-    .select({ entry: e, tokenName: tokens.name })
+  return db
+    .select({ id: e.id, bytes: sql<number>`pg_column_size(${e.changes})` })
     .from(e)
-    .leftJoin(tokens, eq(tokens.id, e.tokenId))
     .where(
       and(
         visible ? eq(e.clientId, visible.clientId) : undefined,
@@ -41,6 +41,14 @@ export async function list(db: Db, wanted: Wanted): Promise<EntryRow[]> {
     )
     .orderBy(desc(e.id))
     .limit((wanted.limit ?? 100) + 1);
+}
+
+export async function entries(db: Db, ids: number[]): Promise<EntryRow[]> {
+  const rows = await db
+    .select({ entry: auditEntries, tokenName: tokens.name })
+    .from(auditEntries)
+    .leftJoin(tokens, eq(tokens.id, auditEntries.tokenId))
+    .where(inArray(auditEntries.id, ids));
   return rows.map(({ entry, tokenName }) => ({ ...entry, tokenName }));
 }
 

@@ -80,12 +80,16 @@ export function createDevelopment({ db, clock, idempotency, policies, runs }: De
       checkMove(body, clock.now());
       if (moving) throw new ClientError('Conflict', 'the clock is being moved already; wait for that request');
       moving = true;
+      const before = nowIs();
       try {
         await move(body);
       } finally {
         moving = false;
       }
-      return idempotency.mutate(db, context, async () => nowIs());
+      return idempotency.mutate(db, context, async (_tx, act) => {
+        act.changes = [{ table: 'development_clock', id: true, before, after: nowIs() }];
+        return nowIs();
+      });
     },
 
     async createFault(context: RequestContext, body: CreateFault): Promise<Fault> {

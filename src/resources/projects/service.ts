@@ -80,7 +80,7 @@ export function createProjects(deps: ProjectsDeps) {
       if (context.actor.projectIds) {
         throw new ClientError('Forbidden', 'the token is limited to some projects, so it may not create another one');
       }
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.mutate(db, context, async (tx, act) => {
         const project = await insert(tx, {
           clientId: scope.clientId,
           name: body.name,
@@ -88,6 +88,7 @@ export function createProjects(deps: ProjectsDeps) {
           isDefault: false,
           createdAt: clock.now(),
         });
+        act.projectId = project.id;
         return present(project);
       });
     },

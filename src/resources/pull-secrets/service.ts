@@ -53,9 +53,10 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   /** For what lets the password out: the entry in the audit log is there before anybody has it. */
   const take = (context: RequestContext, scope: Scope, name: string) =>
-    deps.audit.transaction(db, actOfRequest(context), async (tx) => {
+    deps.audit.transaction(db, actOfRequest(context), async (tx, act) => {
       const secret = await store.withPassword(tx, scope, name);
       if (!secret) throw notFound('pull secret', name);
+      act.changes = [{ table: 'pull_secrets', id: secret.id, before: null, after: null }];
       return { ...secret, password: passwordOf(secret) };
     });
 

@@ -70,11 +70,13 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
     },
 
     async acknowledge(context: RequestContext, id: string): Promise<Task> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.mutate(db, context, async (tx, act) => {
         const who = visibleTo(context.actor);
         await store.acknowledge(tx, who, { ids: [id] }, context.actor.tokenId, clock.now());
         const row = await store.find(tx, who, id);
         if (!row) throw notFound('task', id);
+        act.projectId = row.projectId;
+        act.regionId = row.regionId;
         return present(row);
       });
     },

@@ -48,6 +48,16 @@ export async function list(db: Db): Promise<TokenRow[]> {
   return db.select().from(tokens).orderBy(asc(tokens.id));
 }
 
+export type WholeToken = typeof tokens.$inferSelect;
+
+/** Those of a name that are not revoked. */
+export async function valid(db: Db, name: string): Promise<WholeToken[]> {
+  return db
+    .select()
+    .from(tokens)
+    .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
+}
+
 /** By number or by what stands before the `$`. Returns whose it was; undefined when there is no such token. */
 export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<{ clientId: number } | undefined> {
   const [revoked] = await tx
