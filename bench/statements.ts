@@ -91,14 +91,18 @@ function define(variables: Record<string, string>, value: string): string {
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** pgbench has whole numbers only, so PostgreSQL makes the UUID out of one: 48 random bits. */
+/**
+ * pgbench has whole numbers only, so PostgreSQL makes the UUID out of one: 48 random bits. It takes what follows a colon
+ * for a variable, in text too, so a colon is written as an escape.
+ */
 function expression(text: string, fresh: Map<string, string>): string {
-  const made = text.replace(uuid, (id) => {
+  const plain = text.replaceAll('\\', '\\\\').replaceAll("'", "''").replaceAll(':', '\\x3a');
+  const made = plain.replace(uuid, (id) => {
     if (!fresh.has(id)) fresh.set(id, `random_${fresh.size}`);
-    return `b3c80000-0000-4000-8000-' || lpad(to_hex(:${fresh.get(id)}::bigint), 12, '0') || '`;
+    return `b3c80000-0000-4000-8000-' || lpad(to_hex(:${fresh.get(id)}::bigint), 12, '0') || E'`;
   });
-  if (made === text) throw new Error(`what changes from one run to the next is no UUID: ${text}`);
-  return `('${made}')`;
+  if (made === plain) throw new Error(`what changes from one run to the next is no UUID: ${text}`);
+  return `(E'${made}')`;
 }
 
 /** As pg sends it. */

@@ -4,10 +4,7 @@
  */
 import { withFaults } from '../drivers/faults.ts';
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
-import {
-  createLifecyclePolicyDuties,
-  createLifecyclePolicyRunReconciler,
-} from '../resources/lifecycle-policies/runs/reconcile.ts';
+import { createLifecyclePolicyDuties } from '../resources/lifecycle-policies/runs/reconcile.ts';
 import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
 import { createRegistryDuties, createRegistryReconciler } from '../resources/registries/reconcile.ts';
 import { createSnapshotReconciler } from '../resources/snapshots/reconcile.ts';
@@ -128,7 +125,6 @@ export function createReconcilers(services: Services, drivers: Drivers): Reconci
     createLoadBalancerReconciler({ ...services, driver: drivers.loadBalancer, pemOf: services.secrets.pemOf }),
     createVolumeReconciler({ ...services, driver: drivers.volume }),
     createSnapshotReconciler({ ...services, driver: drivers.volume.snapshots }),
-    createLifecyclePolicyRunReconciler({ ...services, notify: services.notifications.issue }),
     createRegistryReconciler({ ...services, driver: drivers.registry }),
   ];
 }

@@ -36,34 +36,46 @@ export interface NewTask<Key = ResourceKey> {
   /** Ids under the documented keys of `created_resources`. */
   createdResources?: Record<string, (string | number)[]>;
   data?: Record<string, unknown>;
+  /** Nobody sits and waits for it, so its job comes after those that somebody waits for. */
+  unhurried?: boolean;
 }
 
-const jobColumns = `'reconcile:' || $1::int, json_build_object('resource', $2::text, 'id', $3::text),
-     queue_name => $2::text || ':' || $3::text, job_key => $2::text || ':' || $3::text`;
+/** A task, and who asks for it. */
+export interface AskedTask<Key = ResourceKey> {
+  context: RequestContext;
+  task: NewTask<Key>;
+}
 
-const insertTaskAndJob = prepared(
-  'task_enqueue',
-  `with task as (
-     insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id,
-                        generation, created_resources, data, request_id, created_on, updated_on)
-     values ($4, $5, $6, $1, $7, $8, 'NEW', $2, $3, $9, $10, $11, $12, $13, $13))
-   select 1 from graphile_worker.add_job(${jobColumns})`,
+const unhurriedPriority = 5;
+
+/** Tasks as they are given, one or a thousand: a policy's instant asks for as many in one statement. */
+const asked = `asked as (
+  select * from jsonb_to_recordset($1::jsonb) as asked (
+    id uuid, client_id int, project_id int, region_id int, user_id int, task_type text, resource text, resource_id text,
+    generation int8, created_resources jsonb, data jsonb, request_id text, priority int))`;
+
+const insertAsked = (state: string, finishedOn: string) =>
+  `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id, generation,
+                      created_resources, data, request_id, created_on, updated_on, finished_on)
+   select id, client_id, project_id, region_id, user_id, task_type, '${state}', resource, resource_id, generation,
+          created_resources, data, request_id, $2::timestamptz, $2::timestamptz, ${finishedOn} from asked`;
+
+const insertTasksAndJobs = prepared(
+  'tasks_enqueue',
+  `with ${asked}, task as (${insertAsked('NEW', 'null')})
+   select 1 from graphile_worker.add_jobs(array(
+     select ('reconcile:' || region_id, json_build_object('resource', resource, 'id', resource_id),
+             resource || ':' || resource_id, null, null, resource || ':' || resource_id, priority, null
+            )::graphile_worker.job_spec
+     from asked order by resource_id)) limit 1`,
 );
 
-const insertEndedTask = prepared(
-  'task_record',
-  `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id,
-                      generation, created_resources, data, request_id, created_on, updated_on, finished_on)
-   values ($4, $5, $6, $1, $7, $8, 'FINISHED', $2, $3, $9, $10, $11, $12, $13, $13, $13)`,
-);
+const insertEndedTask = prepared('task_record', `with ${asked} ${insertAsked('FINISHED', '$2::timestamptz')}`);
 
-const insertJob = prepared('job_enqueue', `select 1 from graphile_worker.add_job(${jobColumns}, run_at => now() + $4)`);
-
-const insertJobs = prepared(
-  'jobs_enqueue',
-  `select graphile_worker.add_job('reconcile:' || asked.region_id, json_build_object('resource', $1::text, 'id', asked.id),
-     queue_name => $1::text || ':' || asked.id, job_key => $1::text || ':' || asked.id, priority => 5)
-   from unnest($2::text[], $3::int[]) as asked (id, region_id)`,
+const insertJob = prepared(
+  'job_enqueue',
+  `select 1 from graphile_worker.add_job('reconcile:' || $1::int, json_build_object('resource', $2::text, 'id', $3::text),
+     queue_name => $2::text || ':' || $3::text, job_key => $2::text || ':' || $3::text, run_at => now() + $4)`,
 );
 
 const start = prepared(
@@ -92,12 +104,12 @@ const note = prepared(
 export interface Tasks {
   /** Writes a task and the job that serves it. Returns the task's id. */
   enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
+  /** The same for many, each of a resource of its own. Returns their ids, in that order. */
+  enqueueAll(tx: Tx, given: AskedTask[]): Promise<string[]>;
   /** Writes a task that is done with this very transaction, for resources that live in rows alone. */
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
   /** Asks for a reconcile that no customer waits for, now or after some seconds. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
-  /** The same for many of one kind, in one statement, behind what customers wait for. */
-  requestReconciles(tx: Tx, resource: string, asked: Placed[]): Promise<void>;
   /**
    * The task that locks the resource, or null. Lock the resource's row first. Tasks of the types `besides` do not count:
    * who does the like waits its turn in the queue.
@@ -114,21 +126,26 @@ export interface Tasks {
 
 /** `onEnd` hears of every task that ended, for metrics; it may not throw. */
 export function createTasks(clock: Clock, onEnd: (type: string, state: string, seconds: number) => void): Tasks {
-  const values = (id: string, context: RequestContext, task: NewTask<RecordKey>) => [
-    task.key.regionId,
-    task.key.resource,
-    task.key.id,
-    id,
-    context.actor.clientId,
-    task.projectId,
-    context.actor.tokenId,
-    task.type,
-    task.generation,
-    task.createdResources ?? null,
-    task.data ?? null,
-    context.requestId,
-    clock.now(),
-  ];
+  const rowOf = ({ context, task }: AskedTask<RecordKey>) => ({
+    id: task.id ?? randomUUID(),
+    client_id: context.actor.clientId,
+    project_id: task.projectId,
+    region_id: task.key.regionId,
+    user_id: context.actor.tokenId,
+    task_type: task.type,
+    resource: task.key.resource,
+    resource_id: task.key.id,
+    generation: task.generation,
+    created_resources: task.createdResources ?? null,
+    data: task.data ?? null,
+    request_id: context.requestId,
+    priority: task.unhurried ? unhurriedPriority : 0,
+  });
+  const write = async (statement: typeof insertEndedTask, tx: Tx, given: AskedTask<RecordKey>[]) => {
+    const rows = given.map(rowOf);
+    if (rows.length > 0) await statement(tx, JSON.stringify(rows), clock.now());
+    return rows.map(({ id }) => id);
+  };
   const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
     const now = clock.now();
     const ended = await end(tx, resourceId, generation, state, error, now);
@@ -136,22 +153,11 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
   };
 
   return {
-    async enqueue(tx, context, task) {
-      const id = task.id ?? randomUUID();
-      await insertTaskAndJob(tx, ...values(id, context, task));
-      return id;
-    },
-    async recordFinished(tx, context, task) {
-      const id = task.id ?? randomUUID();
-      await insertEndedTask(tx, ...values(id, context, task));
-      return id;
-    },
+    enqueue: async (tx, context, task) => (await write(insertTasksAndJobs, tx, [{ context, task }]))[0]!,
+    enqueueAll: (tx, given) => write(insertTasksAndJobs, tx, given),
+    recordFinished: async (tx, context, task) => (await write(insertEndedTask, tx, [{ context, task }]))[0]!,
     async requestReconcile(tx, key, afterSeconds = 0) {
       await insertJob(tx, key.regionId, key.resource, key.id, `${afterSeconds} seconds`);
-    },
-    async requestReconciles(tx, resource, asked) {
-      const [ids, regionIds] = [asked.map(({ id }) => id), asked.map(({ regionId }) => regionId)];
-      if (asked.length > 0) await insertJobs(tx, resource, ids, regionIds);
     },
     async lockedBy(tx, resourceId, besides = []) {
       const [task] = await active(tx, resourceId, besides);

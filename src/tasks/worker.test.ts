@@ -276,6 +276,29 @@ describe.concurrent('changes that come while a job runs', () => {
   });
 });
 
+describe.concurrent('queues that no job is in', () => {
+  it('are forgotten when there are many, but for that of a job that is just being added', async (t) => {
+    const { expect } = t;
+    const { cloud } = await aCloudyard(t);
+    const { $client } = cloud.db;
+    await $client.query(
+      `insert into graphile_worker._private_job_queues (queue_name) select 'q' || n from generate_series(1, 1000) as n`,
+    );
+    const adding = await $client.connect();
+    await adding.query('begin');
+    await adding.query(`select graphile_worker.add_job('for nobody', queue_name => 'q7')`);
+    const queues = async () => {
+      const { rows } = await $client.query('select queue_name as name from graphile_worker._private_job_queues');
+      return rows.map(({ name }) => name);
+    };
+    await sleep(7000);
+    expect(await queues()).toHaveLength(1000);
+    await adding.query('commit');
+    adding.release();
+    await expect.poll(queues, takeover).toEqual(['q7']);
+  }, 60_000);
+});
+
 describe.concurrent('a database that breaks', () => {
   it('connection by connection, again and again, costs no work that was acknowledged', async (t) => {
     const { expect } = t;

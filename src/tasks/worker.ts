@@ -14,7 +14,7 @@ import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-wo
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { noticeLostHost, openHoldingPool } from '../platform/db.ts';
+import { noticeLostHost, openHoldingPool, transaction } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { patientPool } from './patient-pool.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
@@ -26,7 +26,10 @@ const graceSeconds = 4;
 const unconvergedSeconds = 10;
 const queueGarbageSeconds = 3600;
 /** A job that was replaced while it ran, and whose worker then died, stays as one that has failed for good. */
-const garbage: CleanupTask[] = ['GC_JOB_QUEUES', 'DELETE_PERMAFAILED_JOBS'];
+const garbage: CleanupTask[] = ['DELETE_PERMAFAILED_JOBS'];
+/** Every resource that had a job has a queue, and whoever takes a job locks all queues that are free. */
+const manyQueues = 500;
+const forgetQueuesSeconds = 5;
 /** First key of the advisory locks that stand for living pools. */
 const poolLocks = 0x636c6f75;
 
@@ -71,6 +74,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
     every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: garbage })),
+    every(forgetQueuesSeconds, shutdown.signal, log, () => forgetQueues(db)),
     every(queueGarbageSeconds, shutdown.signal, log, () => forgetDeadWorkers(db)),
   ];
   return {
@@ -191,6 +195,23 @@ async function beat(options: WorkerOptions, id: string): Promise<void> {
     text: `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at) values ($1, $2, $3, $4, $5, now(), now())
            on conflict (id) do update set drivers = excluded.drivers, seen_at = excluded.seen_at`,
     values: [id, hostname(), process.pid, options.regionIds, JSON.stringify(options.driverStatus())],
+  });
+}
+
+/**
+ * Forgets queues that no job is in, when there are many. It keeps everybody from adding jobs meanwhile: the queue of a job
+ * that is not yet committed would go (as in graphile-worker's own GC_JOB_QUEUES), and nobody would ever take the job.
+ */
+async function forgetQueues(db: Db): Promise<void> {
+  const { rows } = await db.$client.query('select from graphile_worker._private_job_queues limit $1', [manyQueues]);
+  if (rows.length < manyQueues) return;
+  await transaction(db, async ({ $client }) => {
+    await $client.query(`set local lock_timeout = '250ms'`);
+    await $client.query('lock table graphile_worker._private_job_queues in share row exclusive mode');
+    await $client.query(
+      `delete from graphile_worker._private_job_queues q where locked_at is null and not exists (
+         select from graphile_worker._private_jobs j where j.job_queue_id = q.id)`,
+    );
   });
 }
 

@@ -14,10 +14,10 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
 import type { Tags, UpdateTags } from '../../tags/tags.ts';
-import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
-import type { SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+import type { Made, NameOfRun, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
 export interface SnapshotsDeps {
   db: Db;
@@ -31,14 +31,20 @@ export type Snapshots = ReturnType<typeof createSnapshots>;
 type TaskIds = { tasks: string[] };
 
 /** A run of a policy's schedule, for one volume. Schedule, volume and instant name the snapshot that it makes. */
-export interface SnapshotRun {
-  volumeId: string;
+export interface SnapshotRun extends NameOfRun {
+  /** Whom the run acts for. */
+  context: RequestContext;
   lifecyclePolicyId: number;
-  scheduleId: string;
-  scheduledAt: Date;
   /** Longer than the pattern of names allows, if the schedule's template makes it so. */
   name: string;
   tags: Tags;
+}
+
+/** A snapshot to be asked for, of a volume that the transaction has locked. */
+interface Asked {
+  context: RequestContext;
+  volume: VolumeRow;
+  given: Pick<SnapshotRow, 'name' | 'description' | 'tags' | 'lifecyclePolicyId' | 'scheduleId' | 'scheduledAt'>;
 }
 
 export function createSnapshots(deps: SnapshotsDeps) {
@@ -53,26 +59,41 @@ export function createSnapshots(deps: SnapshotsDeps) {
     return found.snapshot;
   };
 
-  /** Asks the host for a snapshot of a volume that the transaction has locked. Counts it last. */
-  const insert = async (
-    tx: Tx,
-    context: RequestContext,
-    volume: VolumeRow,
-    given: Pick<SnapshotRow, 'name' | 'description' | 'tags' | 'lifecyclePolicyId' | 'scheduleId' | 'scheduledAt'>,
-  ): Promise<{ snapshotId: string; taskId: string }> => {
-    const { clientId, projectId, regionId, size } = volume;
-    const id = randomUUID();
-    const taskId = await tasks.enqueue(tx, context, {
-      type: 'create_snapshot',
-      key: { resource: 'snapshot', id, regionId },
-      projectId,
-      generation: 1,
-      createdResources: { snapshots: [id] },
+  /** Asks the host for snapshots. Counts them last. */
+  const insert = async (tx: Tx, asked: Asked[]): Promise<Made[]> => {
+    const now = clock.now();
+    const rows = asked.map(({ volume, given }) => {
+      const { clientId, projectId, regionId, size } = volume;
+      const placed = { clientId, projectId, regionId, volumeId: volume.id, size };
+      return { id: randomUUID(), ...placed, ...given, creatorTaskId: randomUUID(), createdAt: now };
     });
-    const placed = { id, clientId, projectId, regionId, volumeId: volume.id, size };
-    await store.insert(tx, { ...given, ...placed, creatorTaskId: taskId, createdAt: clock.now() });
-    await quota.reserve(tx, volume, { volume_snapshots_count: 1, volume_snapshots_size: size });
-    return { snapshotId: id, taskId };
+    await tasks.enqueueAll(
+      tx,
+      rows.map(({ id, projectId, regionId, creatorTaskId, scheduleId }, i) => ({
+        context: asked[i]!.context,
+        task: {
+          id: creatorTaskId,
+          type: 'create_snapshot',
+          key: { resource: 'snapshot', id, regionId },
+          projectId,
+          generation: 1,
+          createdResources: { snapshots: [id] },
+          unhurried: scheduleId !== null,
+        },
+      })),
+    );
+    await store.insertAll(tx, rows);
+    await reserve(tx, rows);
+    return rows.map(({ id, creatorTaskId }) => ({ snapshotId: id, taskId: creatorTaskId }));
+  };
+
+  /** In the order of the clients, so that two who do this never wait for each other. */
+  const reserve = async (tx: Tx, rows: Pick<SnapshotRow, 'clientId' | 'regionId' | 'size'>[]): Promise<void> => {
+    const byScope = Map.groupBy(rows, ({ clientId, regionId }) => `${clientId} ${regionId}`);
+    for (const [, of] of [...byScope].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+      const size = of.reduce((sum, row) => sum + row.size, 0);
+      await quota.reserve(tx, of[0]!, { volume_snapshots_count: of.length, volume_snapshots_size: size });
+    }
   };
 
   /** Asks the host to remove a snapshot that is locked. */
@@ -83,10 +104,21 @@ export function createSnapshots(deps: SnapshotsDeps) {
     return generation;
   };
 
-  const enqueueDeletion = async (tx: Tx, context: RequestContext, snapshot: SnapshotRow): Promise<string> => {
+  const enqueueDeletion = async (
+    tx: Tx,
+    context: RequestContext,
+    snapshot: SnapshotRow,
+    more: Pick<NewTask, 'unhurried'> = {},
+  ): Promise<string> => {
     const generation = await markDeleted(tx, snapshot);
     const { projectId } = snapshot;
-    return tasks.enqueue(tx, context, { type: 'delete_snapshot', key: keyOf(snapshot), projectId, generation });
+    return tasks.enqueue(tx, context, {
+      type: 'delete_snapshot',
+      key: keyOf(snapshot),
+      projectId,
+      generation,
+      ...more,
+    });
   };
 
   const view = async (scope: Scope, id: string): Promise<SnapshotView> => {
@@ -121,29 +153,37 @@ export function createSnapshots(deps: SnapshotsDeps) {
         if (!hasBytes(volume)) throw withoutBytes(volume);
         const { name, description = null } = body;
         const byHand = { lifecyclePolicyId: null, scheduleId: null, scheduledAt: null };
-        return { tasks: [(await insert(tx, context, volume, { name, description, tags, ...byHand })).taskId] };
+        const made = await insert(tx, [{ context, volume, given: { name, description, tags, ...byHand } }]);
+        return { tasks: made.map(({ taskId }) => taskId) };
       });
     },
 
     /**
-     * Makes the snapshot of a policy's run, in the transaction that records the run: under its own quota, and never
-     * twice. It waits for the task that the volume may have. Answers what the run has made before, if it has.
-     * @throws ClientError when the volume is gone or has no bytes to copy, or a quota would be exceeded: then the
+     * Makes the snapshots of policies' runs, all or none, in the transaction that records the runs: under quotas like
+     * any other, and never twice. They wait for the tasks that their volumes may have. Answers what each run has made,
+     * now or before.
+     * @throws ClientError when one of the volumes is gone or has no bytes to copy, or a quota would be exceeded: then the
      * transaction must roll back
      */
-    async createForRun(
-      tx: Tx,
-      context: RequestContext,
-      run: SnapshotRun,
-    ): Promise<{ snapshotId: string; taskId: string }> {
-      const volume = await store.lockVolume(tx, run.volumeId);
-      if (!volume) throw notFound('volume', run.volumeId);
-      const made = await store.ofRun(tx, run);
-      if (made) return made;
-      const waits = (await tasks.lockedBy(tx, volume.id)) !== null && !volume.deletedAt;
-      if (!waits && !hasBytes(volume)) throw withoutBytes(volume);
-      const { name, tags, lifecyclePolicyId, scheduleId, scheduledAt } = run;
-      return insert(tx, context, volume, { name, tags, description: null, lifecyclePolicyId, scheduleId, scheduledAt });
+    async createForRuns(tx: Tx, runs: SnapshotRun[]): Promise<Made[]> {
+      const volumes = await store.lockVolumes(
+        tx,
+        runs.map(({ volumeId }) => volumeId),
+      );
+      const byId = new Map(volumes.map((volume) => [volume.id, volume]));
+      const before = await store.ofRuns(tx, runs);
+      const asked: Asked[] = [];
+      for (const [i, { context, volumeId, name, tags, lifecyclePolicyId, scheduleId, scheduledAt }] of runs.entries()) {
+        const volume = byId.get(volumeId);
+        if (!volume) throw notFound('volume', volumeId);
+        if (before[i]) continue;
+        const bytes = hasBytes(volume) || (!volume.deletedAt && (await tasks.lockedBy(tx, volumeId)) !== null);
+        if (!bytes) throw withoutBytes(volume);
+        const given = { name, tags, description: null, lifecyclePolicyId, scheduleId, scheduledAt };
+        asked.push({ context, volume, given });
+      }
+      const now = (await insert(tx, asked)).values();
+      return before.map((made) => made ?? now.next().value!);
     },
 
     /** The snapshots that a schedule made of a volume and that are to stay, newest first; only `available` ones are good. */
@@ -157,7 +197,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
       const { snapshot, volume } = found;
       const busy = (await tasks.lockedBy(tx, snapshot.id)) ?? (await tasks.lockedBy(tx, volume.id));
       if (busy ?? (await store.copyingTask(tx, snapshot.id))) return null;
-      return enqueueDeletion(tx, context, snapshot);
+      return enqueueDeletion(tx, context, snapshot, { unhurried: true });
     },
 
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {

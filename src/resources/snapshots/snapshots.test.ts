@@ -118,6 +118,7 @@ describe("a policy's run", () => {
     requestId: 'a run',
   };
   const run = (volumeId: string, changes: object = {}) => ({
+    context,
     volumeId,
     lifecyclePolicyId: 7,
     scheduleId: randomUUID(),
@@ -127,16 +128,15 @@ describe("a policy's run", () => {
     ...changes,
   });
   const inOne = <T>(work: (tx: Tx) => Promise<T>) => transaction(cloud.db, work);
+  const make = (...runs: ReturnType<typeof run>[]) => inOne((tx) => cloud.services.snapshots.createForRuns(tx, runs));
   const ended = async (taskId: string) =>
     (await cloud.get(`/cloud/v1/tasks/${taskId}?wait=20`)).body as Record<string, any>;
 
   it('makes one snapshot of a volume, however often and by how many at once it is run', async () => {
     const given = run(await aVolume());
-    const made = await Promise.all(
-      Array.from({ length: 5 }, () => inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given))),
-    );
-    const [first] = made;
-    for (const each of made) expect(each).toEqual(first);
+    const made = await Promise.all(Array.from({ length: 5 }, () => make(given)));
+    const [first] = made[0]!;
+    for (const each of made) expect(each).toEqual([first]);
     expect((await ended(first!.taskId))['state']).toBe('FINISHED');
     expect(await idsOf(`schedule_id=${given.scheduleId}`)).toEqual([first!.snapshotId]);
     expect(await idsOf('lifecycle_policy_id=7')).toContain(first!.snapshotId);
@@ -144,11 +144,30 @@ describe("a policy's run", () => {
     expect(body).toMatchObject({ name: given.name, tags: [{ key: 'created_by_policy', read_only: true }] });
   });
 
+  it('is one of many that are made at once: of one volume and of several, once each, and counted', async () => {
+    const [one, other] = [await aVolume(2), await aVolume(3)];
+    const before = await usage();
+    const runs = [run(one), run(other), run(one), run(other)];
+    const [first] = await make(runs[1]!);
+    const made = await make(...runs);
+    expect(made[1]).toEqual(first);
+    expect(new Set(made.map(({ snapshotId }) => snapshotId)).size).toBe(4);
+    for (const [i, { snapshotId, taskId }] of made.entries()) {
+      expect(await ended(taskId)).toMatchObject({ state: 'FINISHED', created_resources: { snapshots: [snapshotId] } });
+      expect(await idsOf(`schedule_id=${runs[i]!.scheduleId}`)).toEqual([snapshotId]);
+    }
+    expect(await usage()).toMatchObject({
+      volume_snapshots_count_usage: before.volume_snapshots_count_usage + 4,
+      volume_snapshots_size_usage: before.volume_snapshots_size_usage + 10,
+    });
+    expect((await cloud.get(snapshots)).body.count).toBe((await idsOf('')).length);
+  });
+
   it('keeps its tag whatever a user sends', async () => {
     const given = run(await aVolume());
-    const { snapshotId, taskId } = await inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given));
-    await ended(taskId);
-    const path = `${snapshots}/${snapshotId}`;
+    const [made] = await make(given);
+    await ended(made!.taskId);
+    const path = `${snapshots}/${made!.snapshotId}`;
     expect((await cloud.patch(path, { tags: null })).body.tags).toHaveLength(1);
     expect((await cloud.request('PUT', `${path}/metadata`, {})).body.tags).toHaveLength(1);
     for (const answer of [
@@ -166,13 +185,12 @@ describe("a policy's run", () => {
       region_id: 1,
       volume_snapshots_count_limit: before.volume_snapshots_count_usage,
     });
-    const refused = inOne((tx) => cloud.services.snapshots.createForRun(tx, context, run(volume)));
-    await expect(refused).rejects.toMatchObject({ code: 'QuotaExceeded' });
+    await expect(make(run(volume))).rejects.toMatchObject({ code: 'QuotaExceeded' });
     expect(await idsOf(`volume_id=${volume}`)).toEqual([]);
     await cloud.patch('/cloudyard/v1/clients/1/quotas', { region_id: 1, volume_snapshots_count_limit: null });
-    await expect(
-      inOne((tx) => cloud.services.snapshots.createForRun(tx, context, run(unknownId))),
-    ).rejects.toMatchObject({ code: 'NotFound' });
+    await expect(make(run(volume), run(unknownId))).rejects.toMatchObject({ code: 'NotFound' });
+    expect(await idsOf(`volume_id=${volume}`)).toEqual([]);
+    expect(await usage()).toEqual(before);
   });
 
   it('knows what it has made, newest first, and deletes what it is done with', async () => {
@@ -180,7 +198,7 @@ describe("a policy's run", () => {
     const scheduleId = randomUUID();
     for (const scheduledAt of ['2026-03-29T01:00:00Z', '2026-03-30T01:00:00Z']) {
       const given = run(volumeId, { scheduleId, scheduledAt: new Date(scheduledAt) });
-      await ended((await inOne((tx) => cloud.services.snapshots.createForRun(tx, context, given))).taskId);
+      await ended((await make(given))[0]!.taskId);
     }
     const made = await cloud.services.snapshots.ofSchedule(cloud.db, scheduleId, volumeId);
     expect(made.map(({ scheduledAt }) => scheduledAt!.toISOString().slice(0, 10))).toEqual([

@@ -5,13 +5,13 @@ import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { rowCounts } from '../../platform/table.ts';
 import type { Placed } from '../../tasks/tasks.ts';
-import { load as loadVolume, lock as lockVolume } from '../volumes/store.ts';
+import { load as loadVolume, lock as lockVolume, lockAll as lockVolumes } from '../volumes/store.ts';
 import type { VolumeRow, Where } from '../volumes/store.ts';
 import { volumes } from '../volumes/table.ts';
 import type { ListSnapshots, SnapshotStatus } from './schema.ts';
 import { snapshots } from './table.ts';
 
-export { loadVolume, lockVolume };
+export { loadVolume, lockVolume, lockVolumes };
 export type { VolumeRow, Where };
 export type SnapshotRow = typeof snapshots.$inferSelect;
 
@@ -85,36 +85,25 @@ export type NewSnapshot = Omit<
   'status' | 'observedReal' | 'generation' | 'observedGeneration' | 'updatedAt' | 'deletedAt'
 >;
 
-/** Prepared, and one with the count, because a policy's instant asks for a thousand of them. */
-const insertSnapshot = prepared(
-  'snapshot_insert',
-  `with counted as (
-     insert into row_counts as c (resource, project_id, region_id, count) values ('${resource}', $3, $4, 1)
-     on conflict (resource, project_id, region_id) do update set count = c.count + 1)
+const insertSnapshots = prepared(
+  'snapshots_insert',
+  `with given as (
+     select * from jsonb_to_recordset($1::jsonb) as given (
+       id uuid, "clientId" int, "projectId" int, "regionId" int, "volumeId" uuid, name text, description text, size int8,
+       "lifecyclePolicyId" int, "scheduleId" uuid, "scheduledAt" timestamptz, tags jsonb, "creatorTaskId" uuid,
+       "createdAt" timestamptz)),
+   counted as (
+     insert into row_counts as c (resource, project_id, region_id, count)
+     select '${resource}', "projectId", "regionId", count(*) from given group by 2, 3 order by 2, 3
+     on conflict (resource, project_id, region_id) do update set count = c.count + excluded.count)
    insert into snapshots (id, client_id, project_id, region_id, volume_id, name, description, size, lifecycle_policy_id,
      schedule_id, scheduled_at, tags, creator_task_id, created_at, updated_at, status, generation, observed_generation)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, 'creating', 1, 0)`,
+   select given.*, "createdAt", 'creating', 1, 0 from given`,
 );
 
-/** Counts the snapshot too, so this is the statement to run late: it locks the project's count until the commit. */
-export async function insert(tx: Tx, s: NewSnapshot): Promise<void> {
-  await insertSnapshot(
-    tx,
-    s.id,
-    s.clientId,
-    s.projectId,
-    s.regionId,
-    s.volumeId,
-    s.name,
-    s.description,
-    s.size,
-    s.lifecyclePolicyId,
-    s.scheduleId,
-    s.scheduledAt,
-    s.tags,
-    s.creatorTaskId,
-    s.createdAt,
-  );
+/** Counts the snapshots too, so this is the statement to run late: it locks the projects' counts until the commit. */
+export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
+  await insertSnapshots(tx, JSON.stringify(rows));
 }
 
 /** Takes the locks of the snapshot's volume and then of the snapshot: the order in which everybody takes them. */
@@ -161,16 +150,31 @@ export async function ofSchedule(on: Db | Tx, scheduleId: string, volumeId: stri
     .orderBy(desc(snapshots.scheduledAt), desc(snapshots.id));
 }
 
-const readRun = prepared<{ snapshotId: string; taskId: string }>(
-  'snapshot_of_run',
-  `select id as "snapshotId", creator_task_id as "taskId" from snapshots
-   where schedule_id = $1 and volume_id = $2 and scheduled_at = $3`,
+/** What a run makes of a volume, by the name that the run gives it. */
+export type NameOfRun = Pick<SnapshotRow, 'volumeId'> & { scheduleId: string; scheduledAt: Date };
+export interface Made {
+  snapshotId: string;
+  taskId: string;
+}
+
+const readRuns = prepared<{ [Field in keyof Made]: Made[Field] | null }>(
+  'snapshots_of_runs',
+  `select s.id as "snapshotId", s.creator_task_id as "taskId"
+   from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) with ordinality as run (schedule_id, volume_id, scheduled_at, n)
+     left join snapshots s on s.schedule_id = run.schedule_id and s.volume_id = run.volume_id
+       and s.scheduled_at = run.scheduled_at
+   order by run.n`,
 );
 
-/** What a run has made of a volume, if it has. */
-export async function ofRun(tx: Tx, run: { scheduleId: string; volumeId: string; scheduledAt: Date }) {
-  const [made] = await readRun(tx, run.scheduleId, run.volumeId, run.scheduledAt);
-  return made ?? null;
+/** What each of the runs has made, if it has. */
+export async function ofRuns(tx: Tx, runs: NameOfRun[]): Promise<(Made | null)[]> {
+  const rows = await readRuns(
+    tx,
+    runs.map((run) => run.scheduleId),
+    runs.map((run) => run.volumeId),
+    runs.map((run) => run.scheduledAt),
+  );
+  return rows.map(({ snapshotId, taskId }) => (snapshotId && taskId ? { snapshotId, taskId } : null));
 }
 
 const readCopyingTask = prepared<{ id: string }>(

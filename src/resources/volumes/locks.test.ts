@@ -127,9 +127,10 @@ describe('while a volume is being changed', () => {
       requestId: 'a run',
     };
     const run = { volumeId: volume, lifecyclePolicyId: 1, scheduleId: randomUUID(), scheduledAt: new Date() };
-    const { taskId, snapshotId } = await transaction(cloud.db, (tx) =>
-      cloud.services.snapshots.createForRun(tx, context, { ...run, name: 'by a run', tags: {} }),
+    const [made] = await transaction(cloud.db, (tx) =>
+      cloud.services.snapshots.createForRuns(tx, [{ ...run, context, name: 'by a run', tags: {} }]),
     );
+    const { taskId, snapshotId } = made!;
     release();
     for (const id of [extension.body.tasks[0], taskId]) {
       expect((await cloud.get(`/cloud/v1/tasks/${id}?wait=20`)).body.state).toBe('FINISHED');

@@ -99,6 +99,16 @@ export async function lock(tx: Tx, id: string, where?: Where): Promise<VolumeRow
   return row ?? null;
 }
 
+const lockRows = prepared<VolumeRow>(
+  'volumes_lock',
+  `select ${columns} from volumes where id = any($1::uuid[]) order by id for update`,
+);
+
+/** Takes the locks of many, always in the same order. */
+export async function lockAll(tx: Tx, ids: string[]): Promise<VolumeRow[]> {
+  return lockRows(tx, ids);
+}
+
 /** The task that locks the volume, or null. Lock the volume's row first. */
 export async function lockingTask(tx: Tx, id: string): Promise<string | null> {
   const [row] = await tx.select({ taskId: shownTask }).from(volumes).where(eq(volumes.id, id));

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../platform/log.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Reconciler } from '../../../tasks/reconcile.ts';
 import type { Failure } from './failure.ts';
-import { createLifecyclePolicyDuties, createLifecyclePolicyRunReconciler } from './reconcile.ts';
+import { createLifecyclePolicyDuties, startDueRuns } from './reconcile.ts';
 
 const cloud = useCloudyard({ driver: null });
 const policies = '/cloud/v1/lifecycle_policy/1/1';
@@ -30,13 +30,17 @@ const depsOn = (db: Db) => ({
   lookSeconds: 1,
 });
 
-/** One of the periodic duties as a reconciler, so that it can be struck anywhere: 0 starts, 1 settles and ends, 2 expires. */
-function duty(db: Db, which: 0 | 1 | 2): Reconciler {
-  const { work } = createLifecyclePolicyDuties(depsOn(db))[which]!;
+const order = ['start', 'request', 'settle', 'expire', 'end'] as const;
+type Duty = (typeof order)[number];
+
+const perform = (which: Duty, db = cloud.db) => createLifecyclePolicyDuties(depsOn(db))[order.indexOf(which)]!.work();
+
+/** One of the periodic duties as a reconciler, so that it can be struck anywhere. */
+function duty(db: Db, which: Duty): Reconciler {
   return {
     resource: 'duty',
     async reconcile() {
-      await work();
+      await perform(which, db);
       return { kind: 'done' };
     },
     recordFailure: async () => undefined,
@@ -75,7 +79,7 @@ async function duePolicy(): Promise<string> {
 /** The same, whose run has begun; the id of the run's row of the volume. */
 async function begunRun(): Promise<string> {
   const scheduleId = await duePolicy();
-  await createLifecyclePolicyDuties(depsOn(cloud.db))[0]!.work();
+  await startDueRuns(depsOn(cloud.db));
   const [row] = await sql(
     `select rv.id from lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
      where r.schedule_id = $1 and rv.state = 'pending'`,
@@ -86,7 +90,7 @@ async function begunRun(): Promise<string> {
 
 async function requested(): Promise<string> {
   const id = await begunRun();
-  await createLifecyclePolicyRunReconciler(depsOn(cloud.db)).reconcile(id, new AbortController().signal, () => {});
+  await perform('request');
   return id;
 }
 
@@ -110,28 +114,26 @@ async function observed(id: string, status: 'available' | 'error'): Promise<void
 async function secondRun(): Promise<string> {
   const first = await requested();
   await observed(first, 'available');
-  const [settle] = [createLifecyclePolicyDuties(depsOn(cloud.db))[1]!.work];
-  await settle();
+  await perform('settle');
   cloud.clock.advance(3600);
-  await createLifecyclePolicyDuties(depsOn(cloud.db))[0]!.work();
+  await perform('start');
   const [row] = await sql(
     `select rv.id from lifecycle_policy_run_volumes rv
-     where volume_id = (select volume_id from lifecycle_policy_run_volumes where id = $1) and state = 'pending'`,
+     where volume_id = (select volume_id from lifecycle_policy_run_volumes where id = $1) and state = 'running'`,
     first,
   );
-  await createLifecyclePolicyRunReconciler(depsOn(cloud.db)).reconcile(row.id, new AbortController().signal, () => {});
   return row.id;
 }
 
 /** All that is written down of the runs of a volume's schedule, oldest first. */
 async function world(id: string, by: 'schedule' | 'volume') {
   // What was settled by somebody who died before he ended the run.
-  await createLifecyclePolicyDuties(depsOn(cloud.db))[3]!.work();
+  await perform('end');
   const rows = await sql(
     `select rv.state, r.done_at is not null as done, s.status as snapshot, rv.message,
             jsonb_array_length(rv.expired)::int as expired, rv.expire_at is not null as expires,
             (select count(*)::int from snapshots n where n.schedule_id = r.schedule_id and n.scheduled_at = r.scheduled_at) as made,
-            (select count(*)::int from graphile_worker.jobs j where j.key = 'lifecycle_policy_run:' || rv.id) as jobs
+            (select count(*)::int from tasks t where t.resource_id = rv.snapshot_id::text and t.task_type = 'create_snapshot') as tasks
      from lifecycle_policy_runs r join lifecycle_policy_run_volumes rv on rv.run_id = r.id
        left join snapshots s on s.id = rv.snapshot_id
      where r.schedule_id = ${by === 'schedule' ? '$1' : '(select r.schedule_id from lifecycle_policy_runs r join lifecycle_policy_run_volumes v on v.run_id = r.id where v.id = $1)'}
@@ -141,17 +143,16 @@ async function world(id: string, by: 'schedule' | 'volume') {
   return rows;
 }
 
-const pending = {
-  state: 'pending',
+const running = {
+  state: 'running',
   done: false,
-  snapshot: null,
+  snapshot: 'creating',
   message: null,
   expired: 0,
   expires: false,
-  made: 0,
-  jobs: 1,
+  made: 1,
+  tasks: 1,
 };
-const running = { ...pending, state: 'running', snapshot: 'creating', made: 1 };
 const made = { ...running, state: 'made', done: true, snapshot: 'available', expires: true };
 
 async function everywhere(
@@ -170,13 +171,15 @@ describe('wherever the scheduler fails or dies, and however often', () => {
     () =>
       everywhere(
         duePolicy,
-        (db) => duty(db, 0),
+        (db) => duty(db, 'start'),
         // The dead still hold their locks for a moment, and what is locked waits for the next look.
         async (id) => {
-          const look = async () => (
-            await createLifecyclePolicyDuties(depsOn(cloud.db))[0]!.work(), world(id, 'schedule')
-          );
-          await expect.poll(look, { timeout: 5000 }).toEqual([pending]);
+          const look = async () => {
+            await perform('start');
+            await perform('request');
+            return world(id, 'schedule');
+          };
+          await expect.poll(look, { timeout: 5000 }).toEqual([running]);
         },
       ),
     120_000,
@@ -187,8 +190,11 @@ describe('wherever the scheduler fails or dies, and however often', () => {
     () =>
       everywhere(
         begunRun,
-        (db) => createLifecyclePolicyRunReconciler(depsOn(db)),
-        async (id) => expect(await world(id, 'volume')).toEqual([running]),
+        (db) => duty(db, 'request'),
+        async (id) => {
+          const look = async () => (await perform('request'), world(id, 'volume'));
+          await expect.poll(look, { timeout: 5000 }).toEqual([running]);
+        },
       ),
     120_000,
   );
@@ -202,7 +208,7 @@ describe('wherever the scheduler fails or dies, and however often', () => {
           await observed(id, 'available');
           return id;
         },
-        (db) => duty(db, 1),
+        (db) => duty(db, 'settle'),
         async (id) =>
           expect(await world(id, 'volume')).toEqual([
             { ...made, snapshot: 'deleting' },
@@ -221,7 +227,7 @@ describe('wherever the scheduler fails or dies, and however often', () => {
           await observed(id, 'error');
           return id;
         },
-        (db) => duty(db, 1),
+        (db) => duty(db, 'settle'),
         async (id) =>
           expect(await world(id, 'volume')).toEqual([
             made,
@@ -239,7 +245,7 @@ describe('wherever the scheduler fails or dies, and however often', () => {
         await observed(id, 'error');
         return id;
       },
-      (db) => duty(db, 1),
+      (db) => duty(db, 'settle'),
       async (id) => {
         expect(await world(id, 'volume')).toEqual([failed]);
         const [told] = await sql(
@@ -261,11 +267,11 @@ describe('wherever the scheduler fails or dies, and however often', () => {
         async () => {
           const id = await requested();
           await observed(id, 'available');
-          await createLifecyclePolicyDuties(depsOn(cloud.db))[1]!.work();
+          await perform('settle');
           cloud.clock.advance(5 * 3600);
           return id;
         },
-        (db) => duty(db, 2),
+        (db) => duty(db, 'expire'),
         async (id) => expect(await world(id, 'volume')).toEqual([{ ...made, expires: false }]),
       ),
     120_000,

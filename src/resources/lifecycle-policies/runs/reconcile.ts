@@ -1,8 +1,9 @@
 /**
- * The scheduler. A look at what is due writes a run, a row and a job for each of its volumes, and the next instant, in
- * one transaction: so each instant runs once, however many look, and whatever dies. The job of a volume asks for its
- * snapshot in the transaction that writes down which one it is. When that is made, or failed, another look settles it
- * and lets older ones go; whoever settles the last volume of a run ends it. Nothing waits for anything that could hang: what hangs is one row that is not settled.
+ * The scheduler. A look at what is due writes a run, a row for each of its volumes, and the next instant, in one
+ * transaction: so each instant runs once, however many look, and whatever dies. Then it asks for the snapshots, set by
+ * set, in the transaction that writes down which ones they are; what that leaves another look asks for. When one is
+ * made, or failed, a third look settles it and lets older ones go; whoever settles the last volume of a run ends it.
+ * Nothing waits for anything that could hang: what hangs is one row that is not settled.
  *
  * After downtime each schedule runs once, under the oldest instant that was missed; the others are passed over.
  */
@@ -10,88 +11,75 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../../authz/actor.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { transaction } from '../../../platform/db.ts';
+import { isUnavailable, transaction } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Tags } from '../../../tags/tags.ts';
-import type { Outcome, Reconciler } from '../../../tasks/reconcile.ts';
-import type { Tasks } from '../../../tasks/tasks.ts';
 import { defaultQuantity, snapshotName, timesOf } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
-import type { DueSchedule, NewRunVolume, RunVolume } from './store.ts';
+import type { DueSchedule, NewRunVolume, PendingVolume, RunVolume } from './store.ts';
 import { failureOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
 /** What the service of snapshots does for runs. */
 export interface SnapshotsOfRuns {
-  createForRun(
-    tx: Tx,
-    context: RequestContext,
-    run: {
-      volumeId: string;
-      lifecyclePolicyId: number;
-      scheduleId: string;
-      scheduledAt: Date;
-      name: string;
-      tags: Tags;
-    },
-  ): Promise<{ snapshotId: string }>;
+  createForRuns(tx: Tx, runs: SnapshotOfRun[]): Promise<{ snapshotId: string }[]>;
   ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string; createdAt: Date }[]>;
   expire(tx: Tx, context: RequestContext, id: string): Promise<string | null>;
+}
+
+interface SnapshotOfRun {
+  context: RequestContext;
+  volumeId: string;
+  lifecyclePolicyId: number;
+  scheduleId: string;
+  scheduledAt: Date;
+  name: string;
+  tags: Tags;
 }
 
 export interface LifecyclePolicyRunDeps {
   db: Db;
   clock: Clock;
-  tasks: Tasks;
   snapshots: SnapshotsOfRuns;
   log: Logger;
   /** Tells the client that a schedule has begun to fail. In the transaction that knows it. */
   notify(tx: Tx, failure: Failure): Promise<unknown>;
 }
 
-const resource = 'lifecycle_policy_run';
-
-/** The job of one volume of a run. */
-export function createLifecyclePolicyRunReconciler(deps: LifecyclePolicyRunDeps): Reconciler {
-  const { db } = deps;
-  return {
-    resource,
-
-    async reconcile(id, _signal, attempting): Promise<Outcome> {
-      attempting(1);
-      try {
-        await transaction(db, (tx) => requestSnapshot(deps, tx, id));
-      } catch (error) {
-        // No quota, no volume: trying again would not help. The next run may.
-        if (!(error instanceof ClientError)) throw error;
-        const runId = await transaction(db, (tx) => recordFailure(tx, id, error.message));
-        await endIfSettled(deps, runId);
-      }
-      return { kind: 'done' };
-    },
-
-    recordFailure: async (tx, id, _generation, message) => void (await recordFailure(tx, id, message)),
-
-    unconverged: store.pending,
-
-    findDrift: async () => [],
-  };
+/** Asks for the snapshots of a set of volumes, all or none. */
+function requestSnapshots({ db, snapshots }: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
+  return impatiently(db, async (tx) => {
+    const claimed = await store.claimPending(tx, ids);
+    if (claimed.length === 0) return;
+    const made = await snapshots.createForRuns(tx, claimed.map(snapshotOf));
+    await store.setRunning(
+      tx,
+      claimed.map(({ id }) => id),
+      made.map(({ snapshotId }) => snapshotId),
+    );
+  });
 }
 
-async function requestSnapshot({ snapshots }: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
-  const volume = await store.lock(tx, id);
-  if (volume?.state !== 'pending') return;
+function snapshotOf(volume: PendingVolume): SnapshotOfRun {
   const { volumeId, policyId, scheduleId, scheduledAt, name } = volume;
   const tags = { created_by_policy: { value: String(policyId), read_only: true } };
-  const run = { volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
-  const { snapshotId } = await snapshots.createForRun(tx, contextOf(volume), run);
-  await store.updateVolume(tx, id, { state: 'running', snapshotId });
+  return { context: contextOf(volume), volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
+}
+
+/** The same. What fails for one that stands alone is its failure, if trying again would not help: no quota, no volume. */
+async function requestOrRefuse(deps: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
+  try {
+    await requestSnapshots(deps, ids);
+  } catch (error) {
+    if (ids.length > 1 || !(error instanceof ClientError)) throw error;
+    await endSettled(deps, [await transaction(deps.db, (tx) => recordFailure(tx, ids[0]!, error.message))]);
+  }
 }
 
 /** Runs act for whoever made the policy. */
-function contextOf({ clientId, userId, runId }: RunVolume): RequestContext {
+function contextOf({ clientId, userId, runId }: PendingVolume): RequestContext {
   const actor = { tokenId: userId, clientId, role: 'member' as const, projectIds: null, operator: false };
   return { actor, requestId: runId };
 }
@@ -105,11 +93,19 @@ async function recordFailure(tx: Tx, id: string, message: string): Promise<strin
 }
 
 /**
- * Ends a run if its volumes are all settled, and tells the client if this is where its schedule begins to fail. After
- * the commit that settled a volume: of those who settle at the same time, the last one finds all of them settled.
+ * Ends the runs whose volumes are all settled, and tells the clients whose schedules thereby begin to fail. After the
+ * commit that settled volumes of them: of those who settle at the same time, the last one finds all of them settled.
  */
-async function endIfSettled(deps: LifecyclePolicyRunDeps, runId: string | null): Promise<void> {
-  if (runId && (await store.isSettled(deps.db, runId))) await transaction(deps.db, (tx) => endRun(deps, tx, runId));
+async function endSettled(deps: LifecyclePolicyRunDeps, runIds: (string | null)[]): Promise<void> {
+  const touched = [...new Set(runIds)].filter((id) => id !== null);
+  await endRuns(deps, await store.settledAmong(deps.db, touched));
+}
+
+async function endRuns(deps: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
+  if (runIds.length === 0) return;
+  await transaction(deps.db, async (tx) => {
+    for (const id of runIds.toSorted()) await endRun(deps, tx, id);
+  });
 }
 
 async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: string): Promise<void> {
@@ -119,9 +115,10 @@ async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: 
   if (ended.failed && changed) await notify(tx, failureOf(await store.report(tx, runId)));
 }
 
+/** Rows that one statement writes. */
 const batch = 250;
-/** Rows that are settled beside each other. */
-const atOnce = 3;
+/** Rows that one transaction works on one by one, and holds until it has done with all. */
+const few = 25;
 const lookAgainMs = 60_000;
 const keptDays = 90;
 
@@ -132,43 +129,53 @@ export function createLifecyclePolicyDuties(
   deps: DutyDeps & { lookSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
   const { db, clock, regionIds, lookSeconds } = deps;
-  const settleOne = async (id: string) => endIfSettled(deps, await transaction(db, (tx) => settle(deps, tx, id)));
-  const expireOne = (id: string) => transaction(db, (tx) => expire(deps, tx, id));
-  const endOne = (id: string) => transaction(db, (tx) => endRun(deps, tx, id));
+  const settleAll = async (ids: string[]) => endSettled(deps, await eachOf(db, ids, (tx, id) => settle(deps, tx, id)));
+  const expireAll = (ids: string[]) => eachOf(db, ids, (tx, id) => expire(deps, tx, id));
   return [
-    { seconds: lookSeconds, work: () => startDueRuns(deps) },
+    { seconds: lookSeconds, work: () => startAndRequest(deps) },
+    // What is left to ask for where that failed, or somebody died over it.
     {
-      seconds: lookSeconds,
-      work: async () => forEachOf(await store.settled(db, regionIds, batch), settleOne),
+      seconds: 4 * lookSeconds,
+      work: async () => inSets(await store.pending(db, regionIds), batch, (ids) => requestOrRefuse(deps, ids)),
     },
+    { seconds: lookSeconds, work: async () => inSets(await store.settled(db, regionIds, batch), few, settleAll) },
     {
       seconds: lookSeconds,
-      work: async () => forEachOf(await store.expiring(db, regionIds, clock.now(), batch), expireOne),
+      work: async () => inSets(await store.expiring(db, regionIds, clock.now(), batch), few, expireAll),
     },
     // What is left to end when somebody died between settling and ending.
-    { seconds: 120 * lookSeconds, work: async () => forEachOf(await store.settledRuns(db, regionIds, batch), endOne) },
+    {
+      seconds: 120 * lookSeconds,
+      work: async () => inSets(await store.settledRuns(db, regionIds, batch), few, (ids) => endRuns(deps, ids)),
+    },
     { seconds: 3600, work: () => store.forget(db, new Date(clock.now().getTime() - keptDays * 86_400_000)) },
   ];
 }
 
-/** Starts every run that is due. Returns how many. Most looks find nothing: they cost one statement. */
-export async function startDueRuns(deps: DutyDeps): Promise<number> {
+/** Asks once for what it has started: what that fails for may take long, and must not keep the next runs from starting. */
+export async function startAndRequest(deps: DutyDeps): Promise<void> {
+  for (const ids of setsOf(await startDueRuns(deps), batch)) await requestSnapshots(deps, ids).catch(() => {});
+}
+
+/** Starts every run that is due. Returns what it wrote of their volumes. Most looks find nothing: they cost one statement. */
+export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
+  const started: string[] = [];
   const next = await store.nextRun(deps.db, deps.regionIds);
-  return next && next <= deps.clock.now() ? inBatches(deps.db, (tx) => startBatch(deps, tx)) : 0;
-}
-
-async function inBatches(db: Db, work: (tx: Tx) => Promise<number>): Promise<number> {
-  for (let all = 0; ; ) {
-    const done = await transaction(db, work);
-    all += done;
-    if (done < batch) return all;
+  for (let more = next !== null && next <= deps.clock.now(); more; ) {
+    const { schedules, volumes } = await transaction(deps.db, (tx) => startBatch(deps, tx));
+    started.push(...volumes);
+    more = schedules === batch;
   }
+  return started;
 }
 
-async function startBatch({ clock, tasks, log, regionIds }: DutyDeps, tx: Tx): Promise<number> {
+async function startBatch(
+  { clock, log, regionIds }: DutyDeps,
+  tx: Tx,
+): Promise<{ schedules: number; volumes: string[] }> {
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
-  if (due.length === 0) return 0;
+  if (due.length === 0) return { schedules: 0, volumes: [] };
   const candidates = await store.volumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
@@ -184,8 +191,7 @@ async function startBatch({ clock, tasks, log, regionIds }: DutyDeps, tx: Tx): P
     tx,
     due.map((schedule) => ({ id: schedule.id, nextRunAt: nextOf(schedule, now, log) })),
   );
-  await tasks.requestReconciles(tx, resource, volumes);
-  return due.length;
+  return { schedules: due.length, volumes: volumes.map(({ id }) => id) };
 }
 
 function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId: string }[]): NewRunVolume[] {
@@ -208,17 +214,43 @@ function nextOf(schedule: DueSchedule, now: Date, log: Logger): Date | null {
   }
 }
 
-/** Works on what is given, some at once. One that fails does not stop the others. @throws what the first one threw */
-async function forEachOf(ids: string[], work: (id: string) => Promise<void>): Promise<void> {
-  const left = [...ids];
+const setsOf = (ids: string[], size: number): string[][] =>
+  Array.from({ length: Math.ceil(ids.length / size) }, (_, i) => ids.slice(i * size, (i + 1) * size));
+
+/**
+ * Works set by set. One that fails is halved until what it fails for stands alone: so that stops no others, and what a
+ * quota leaves is used to the last. @throws what the first that stood alone failed for
+ */
+async function inSets(ids: string[], size: number, work: (ids: string[]) => Promise<unknown>): Promise<void> {
+  const left = setsOf(ids, size);
   const failures: unknown[] = [];
-  const line = async () => {
-    for (let id = left.shift(); id !== undefined; id = left.shift()) {
-      await work(id).catch((error: unknown) => failures.push(error));
+  for (let set = left.shift(); set; set = left.shift()) {
+    try {
+      await work(set);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      if (set.length === 1) failures.push(error);
+      else left.unshift(...setsOf(set, Math.ceil(set.length / 2)));
     }
-  };
-  await Promise.all(Array.from({ length: atOnce }, line));
+  }
   if (failures.length > 0) throw failures[0];
+}
+
+/** A transaction that fails where somebody holds a row longer than a change takes: he hangs, and others are not to. */
+function impatiently<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return transaction(db, async (tx) => {
+    await tx.$client.query(`set local lock_timeout = '1s'`);
+    return work(tx);
+  });
+}
+
+/** Works on each of a set, all in one transaction. */
+function eachOf<T>(db: Db, ids: string[], work: (tx: Tx, id: string) => Promise<T>): Promise<T[]> {
+  return impatiently(db, async (tx) => {
+    const results: T[] = [];
+    for (const id of ids) results.push(await work(tx, id));
+    return results;
+  });
 }
 
 /** Records what became of the snapshot of a volume. Returns the run, if this settled one of its volumes. */
@@ -266,6 +298,8 @@ async function letGo({ snapshots, clock }: LifecyclePolicyRunDeps, tx: Tx, volum
     const tooMany = i + 1 >= (maxQuantity ?? defaultQuantity);
     const tooOld = retentionSeconds !== null && now - snapshot.createdAt.getTime() >= retentionSeconds * 1000;
     if (!tooMany && !tooOld) continue;
+    // Made, which is to be recorded first; then all this is looked at again.
+    if (await store.isUnsettled(tx, snapshot.id)) continue;
     const task = await snapshots.expire(tx, contextOf(volume), snapshot.id);
     (task ? expired : busy).push(snapshot.id);
   }

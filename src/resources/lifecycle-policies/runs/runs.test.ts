@@ -4,7 +4,7 @@ import { useCloudyard } from '../../../../test/harness.ts';
 import { DriverError } from '../../../drivers/driver.ts';
 import { createSimulatedVolumeDriver } from '../../../drivers/simulated/volume.ts';
 import { silentLogger } from '../../../platform/log.ts';
-import { startDueRuns } from './reconcile.ts';
+import { startAndRequest } from './reconcile.ts';
 
 /** What the host does with a snapshot of a volume: by default what it should. */
 const trouble = new Map<string, 'fail' | 'hang'>();
@@ -329,7 +329,7 @@ describe('however many look for what is due', () => {
     cloud.clock.advance(3600);
     const { services, db, clock } = cloud;
     const deps = { ...services, db, clock, log: silentLogger, notify: services.notifications.issue, regionIds: [1] };
-    await Promise.all(Array.from({ length: 10 }, () => startDueRuns(deps)));
+    await Promise.all(Array.from({ length: 10 }, () => startAndRequest(deps)));
     await quiet();
     for (const policy of policies) {
       const runs = await policy.runs();

@@ -2,7 +2,6 @@
 import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import type { Placed } from '../../../tasks/tasks.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
@@ -121,13 +120,17 @@ export function volumesOfPolicies(tx: Tx, policyIds: number[]): Promise<{ policy
   return readVolumesOfPolicies(tx, policyIds);
 }
 
-/** A volume of a run with what its snapshot is made by, how that is, and how long it is kept. */
-export interface RunVolume extends RunVolumeRow {
+/** A volume of a run, with what its snapshot is made by. */
+export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volumeId' | 'name'> {
   policyId: number;
   scheduleId: string;
   scheduledAt: Date;
   clientId: number;
   userId: number;
+}
+
+/** The same with how the snapshot is, and how long it is kept. */
+export interface RunVolume extends RunVolumeRow, PendingVolume {
   /** Null: there is none, or none any more. */
   snapshotStatus: SnapshotStatus | null;
   snapshotCreatedAt: Date | null;
@@ -139,18 +142,34 @@ export interface RunVolume extends RunVolumeRow {
   retentionSeconds: number | null;
 }
 
+const columns = `rv.id, rv.run_id as "runId", rv.volume_id as "volumeId", rv.name, r.policy_id as "policyId",
+     r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt", p.client_id as "clientId", p.user_id as "userId"`;
+const withPolicy = `lifecycle_policy_run_volumes rv
+     join lifecycle_policy_runs r on r.id = rv.run_id
+     join lifecycle_policies p on p.id = r.policy_id`;
+
+/** Of the ids given, those whose snapshots nobody has asked for, nor is about to: the rows, locked. */
+export const claimPending = prepared<PendingVolume>(
+  'lifecycle_policy_run_volumes_claim',
+  `select ${columns} from ${withPolicy}
+   where rv.id = any($1::uuid[]) and rv.state = 'pending' for update of rv skip locked`,
+);
+
+/** Takes ids, and the ids of their snapshots. */
+export const setRunning = prepared(
+  'lifecycle_policy_run_volumes_running',
+  `update lifecycle_policy_run_volumes rv set state = 'running', snapshot_id = made.snapshot_id
+   from unnest($1::uuid[], $2::uuid[]) as made (id, snapshot_id) where rv.id = made.id`,
+);
+
 const lockVolume = prepared<RunVolume>(
   'lifecycle_policy_run_volume_lock',
-  `select rv.id, rv.run_id as "runId", rv.region_id as "regionId", rv.volume_id as "volumeId",
-     rv.snapshot_id as "snapshotId", rv.name, rv.state, rv.message, rv.expire_at as "expireAt", rv.expired,
-     r.policy_id as "policyId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt",
-     p.client_id as "clientId", p.user_id as "userId",
+  `select ${columns}, rv.region_id as "regionId", rv.snapshot_id as "snapshotId", rv.state, rv.message,
+     rv.expire_at as "expireAt", rv.expired,
      n.status as "snapshotStatus", n.created_at as "snapshotCreatedAt", t.error as "snapshotError",
      (p.status = 'active' and s.id is not null and pv.volume_id is not null) as expires,
      (s.given->>'max_quantity')::int as "maxQuantity", s.retention_seconds as "retentionSeconds"
-   from lifecycle_policy_run_volumes rv
-     join lifecycle_policy_runs r on r.id = rv.run_id
-     join lifecycle_policies p on p.id = r.policy_id
+   from ${withPolicy}
      left join lifecycle_policy_schedules s on s.id = r.schedule_id
      left join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = rv.volume_id
      left join snapshots n on n.id = rv.snapshot_id
@@ -170,14 +189,15 @@ export async function updateVolume(tx: Tx, id: string, changes: Partial<RunVolum
 const hasOpenVolumes = (run: string) => `exists (
   select from lifecycle_policy_run_volumes rv where rv.run_id = ${run} and rv.state in ('pending', 'running'))`;
 
-const readSettledRun = prepared(
-  'lifecycle_policy_run_is_settled',
-  `select from lifecycle_policy_runs r where r.id = $1 and r.done_at is null and not ${hasOpenVolumes('r.id')}`,
+const readSettledAmong = prepared<{ id: string }>(
+  'lifecycle_policy_runs_settled_among',
+  `select r.id from lifecycle_policy_runs r
+   where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}`,
 );
 
-/** Whether a run is to be ended. */
-export async function isSettled(db: Db, runId: string): Promise<boolean> {
-  return (await readSettledRun(db, runId)).length > 0;
+/** Those of some runs that are to be ended. */
+export async function settledAmong(db: Db, runIds: string[]): Promise<string[]> {
+  return runIds.length === 0 ? [] : (await readSettledAmong(db, runIds)).map((row) => row.id);
 }
 
 const readSettledRuns = prepared<{ id: string }>(
@@ -235,9 +255,7 @@ const readReport = prepared<RunReport>(
           count(*) as volumes,
           coalesce(json_agg(json_build_object('volume_id', rv.volume_id, 'message', rv.message) order by rv.volume_id)
             filter (where rv.state = 'failed'), '[]') as failed
-   from lifecycle_policy_run_volumes rv
-     join lifecycle_policy_runs r on r.id = rv.run_id
-     join lifecycle_policies p on p.id = r.policy_id
+   from ${withPolicy}
    where r.id = $1 group by r.id, p.id`,
 );
 
@@ -248,10 +266,11 @@ export async function report(tx: Tx, runId: string): Promise<RunReport> {
 const readSettled = prepared<{ id: string }>(
   'lifecycle_policy_run_settled',
   `select rv.id from lifecycle_policy_run_volumes rv left join snapshots s on s.id = rv.snapshot_id
-   where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating' limit $2`,
+   where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating'
+   order by rv.volume_id, rv.id limit $2`,
 );
 
-/** Those whose snapshot is made, failed or gone. */
+/** Those whose snapshot is made, failed or gone; in the order of their volumes, which is the order to hold these in. */
 export async function settled(db: Db, regionIds: number[], limit: number): Promise<string[]> {
   return (await readSettled(db, regionIds, limit)).map((row) => row.id);
 }
@@ -265,12 +284,25 @@ export async function holdVolume(tx: Tx, volumeId: string): Promise<void> {
 
 const readExpiring = prepared<{ id: string }>(
   'lifecycle_policy_expiring',
-  `select id from lifecycle_policy_run_volumes
-   where region_id = any($1::int[]) and expire_at <= $2 order by expire_at limit $3`,
+  `select id from (
+     select id, volume_id from lifecycle_policy_run_volumes
+     where region_id = any($1::int[]) and expire_at <= $2 order by expire_at limit $3) as rv
+   order by volume_id, id`,
 );
 
+/** Those to look at now, whether their snapshots are to go; in the order of their volumes. */
 export async function expiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
   return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
+}
+
+const readUnsettled = prepared(
+  'lifecycle_policy_snapshot_unsettled',
+  `select from lifecycle_policy_run_volumes where snapshot_id = $1 and state = 'running'`,
+);
+
+/** Whether nobody has yet recorded that the snapshot was made. */
+export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> {
+  return (await readUnsettled(tx, snapshotId)).length > 0;
 }
 
 const addExpired = prepared(
@@ -313,15 +345,14 @@ export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
   await writeExpiry(tx, policyId);
 }
 
-/** Those whose job was lost. */
-export async function pending(db: Db, regionIds: number[]): Promise<Placed[]> {
-  return db
-    .select({ id: lifecyclePolicyRunVolumes.id, regionId: lifecyclePolicyRunVolumes.regionId })
-    .from(lifecyclePolicyRunVolumes)
-    .where(
-      and(inArray(lifecyclePolicyRunVolumes.regionId, regionIds), sql`${lifecyclePolicyRunVolumes.state} = 'pending'`),
-    )
-    .limit(1000);
+const readPending = prepared<{ id: string }>(
+  'lifecycle_policy_run_volumes_pending',
+  `select id from lifecycle_policy_run_volumes where region_id = any($1::int[]) and state = 'pending' order by run_id, id`,
+);
+
+/** All whose snapshots are still to be asked for: no limit, so that those that have to wait keep no others from it. */
+export async function pending(db: Db, regionIds: number[]): Promise<string[]> {
+  return (await readPending(db, regionIds)).map((row) => row.id);
 }
 
 export async function list(

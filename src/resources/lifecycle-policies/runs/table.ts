@@ -28,7 +28,7 @@ export const lifecyclePolicyRuns = pgTable(
   ],
 );
 
-/** `pending`: its job is to ask for the snapshot. `running`: the snapshot is being made. */
+/** `pending`: the snapshot is to be asked for. `running`: the snapshot is being made. */
 export const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
 export type RunVolumeState = (typeof runVolumeStates)[number];
 

@@ -1,0 +1,136 @@
+/** What is due in one instant is asked for in sets, of many clients; no one of a set stands in the way of the others. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { silentLogger } from '../../../platform/log.ts';
+import { createLifecyclePolicyDuties, startAndRequest, startDueRuns } from './reconcile.ts';
+
+const cloud = useCloudyard({ driver: null });
+type Client = Awaited<ReturnType<typeof cloud.newClient>>;
+
+const sql = async (text: string, ...values: unknown[]) => (await cloud.db.$client.query(text, values)).rows;
+
+function deps() {
+  const { db, services } = cloud;
+  return { ...services, db, log: silentLogger, notify: services.notifications.issue, regionIds: [1], lookSeconds: 1 };
+}
+const requestTheRest = () => createLifecyclePolicyDuties(deps())[1]!.work();
+
+/** Volumes as if a host had made them, each in a policy of its own; in the order of what comes first. */
+async function policies(client: Client, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const body = { name: 'data', size: 2, source: 'new-volume' };
+    const { tasks } = (await cloud.post(`/cloud/v1/volumes/${client.projectId}/1`, body, client)).body;
+    const [made] = await sql(`update tasks set state = 'FINISHED' where id = $1 returning resource_id as id`, tasks[0]);
+    await sql(
+      `update volumes set status = 'available', observed_size = size, observed_generation = generation where id = $1`,
+      made.id,
+    );
+    const policy = { action: 'volume_snapshot', name: 'policy', schedules: [hourly], volume_ids: [made.id] };
+    const path = `/cloud/v1/lifecycle_policy/${client.projectId}/1`;
+    expect((await cloud.post(path, policy, client)).status).toBe(200);
+    ids.push(made.id);
+  }
+  return ids;
+}
+const hourly = { type: 'interval', hours: 1 };
+
+/** Those of earlier tests rest. */
+afterEach(() => sql('update lifecycle_policy_schedules set next_run_at = null'));
+
+/** What became of volumes: their runs' states, and how many snapshots, tasks and jobs there are of each. */
+async function states(volumes: string[]): Promise<{ state: string; message: string | null }[]> {
+  const rows = await sql(
+    `select rv.state, rv.message,
+       (select count(*)::int from snapshots s where s.volume_id = rv.volume_id) as snapshots,
+       (select count(*)::int from tasks t where t.resource_id = rv.snapshot_id::text and t.id = (
+          select creator_task_id from snapshots s where s.id = rv.snapshot_id)) as tasks,
+       (select count(*)::int from graphile_worker.jobs j where j.key = 'snapshot:' || rv.snapshot_id) as jobs
+     from lifecycle_policy_run_volumes rv where volume_id = any($1::uuid[])
+     order by array_position($1::uuid[], rv.volume_id)`,
+    volumes,
+  );
+  return rows.map(({ state, message, snapshots, tasks, jobs }) => {
+    const expected = state === 'running' ? 1 : 0;
+    expect([state, snapshots, tasks, jobs]).toEqual([state, expected, expected, expected]);
+    return { state, message };
+  });
+}
+const stateOf = async (volumes: string[]) => (await states(volumes)).map(({ state }) => state);
+const all = (count: number, state: string) => Array.from({ length: count }, () => state);
+
+const limit = (client: Client, limits: object) =>
+  cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, ...limits });
+
+describe('snapshots that are due in one instant', () => {
+  it('are there at once, whosesoever they are, and each client is counted by itself', async () => {
+    const [one, other] = [await cloud.newClient(), await cloud.newClient()];
+    await limit(one, { volume_snapshots_count_limit: 5, volume_snapshots_size_limit: 100 });
+    const volumes = [...(await policies(one, 4)), ...(await policies(other, 3))];
+    cloud.clock.advance(3600);
+    await startAndRequest(deps());
+    expect(await stateOf(volumes)).toEqual(all(7, 'running'));
+    const usages = await sql(
+      `select client_id, kind, usage::int, alerted_at is not null as alerted from quota_counters
+       where kind like 'volume_snapshots%' and client_id in ($1, $2) order by client_id, kind`,
+      one.clientId,
+      other.clientId,
+    );
+    const kinds = (client: Client, count: number, alerted: boolean) => [
+      { client_id: client.clientId, kind: 'volume_snapshots_count', usage: count, alerted },
+      { client_id: client.clientId, kind: 'volume_snapshots_size', usage: 2 * count, alerted: false },
+    ];
+    expect(usages).toEqual([...kinds(one, 4, true), ...kinds(other, 3, false)]);
+    const crossings = await sql('select kind from quota_crossings where client_id = $1', one.clientId);
+    expect(crossings).toEqual([{ kind: 'volume_snapshots_count' }]);
+    const tasks = await sql(
+      `select distinct client_id, project_id from tasks where task_type = 'create_snapshot' order by client_id`,
+    );
+    expect(tasks).toEqual(
+      [one, other].map(({ clientId, projectId }) => ({ client_id: clientId, project_id: projectId })),
+    );
+  });
+
+  it('use what a quota leaves to the last, and those of others are made', async () => {
+    const [short, other] = [await cloud.newClient(), await cloud.newClient()];
+    await limit(short, { volume_snapshots_size_limit: 11 });
+    const [theirs, others] = [await policies(short, 9), await policies(other, 4)];
+    cloud.clock.advance(3600);
+    await startAndRequest(deps());
+    await requestTheRest();
+    expect(await stateOf(others)).toEqual(all(4, 'running'));
+    expect((await stateOf(theirs)).toSorted()).toEqual([...all(4, 'failed'), ...all(5, 'running')]);
+    for (const { state, message } of await states(theirs)) {
+      if (state === 'failed') expect(message).toContain('volume_snapshots_size');
+    }
+    const [{ done }] = await sql(`select count(*)::int as done from lifecycle_policy_runs where done_at is not null`);
+    expect(done).toBe(4);
+  });
+
+  it('are made beside one whose volume is being deleted', async () => {
+    const client = await cloud.newClient();
+    const volumes = await policies(client, 5);
+    cloud.clock.advance(3600);
+    await startDueRuns(deps());
+    const deleted = await cloud.delete(`/cloud/v1/volumes/${client.projectId}/1/${volumes[2]}`, client);
+    expect(deleted.status).toBe(200);
+    await requestTheRest();
+    expect(await stateOf(volumes)).toEqual(['running', 'running', 'failed', 'running', 'running']);
+    expect((await states([volumes[2]!]))[0]!.message).toContain('is in status deleting');
+  });
+
+  it('are made beside one whose volume somebody holds, who has it when he lets go', async () => {
+    const volumes = await policies(await cloud.newClient(), 5);
+    cloud.clock.advance(3600);
+    await startDueRuns(deps());
+    const holder = await cloud.db.$client.connect();
+    await holder.query('begin');
+    await holder.query('select from volumes where id = $1 for update', [volumes[3]]);
+    await expect(requestTheRest()).rejects.toThrow(/lock timeout/);
+    expect(await stateOf(volumes)).toEqual(['running', 'running', 'running', 'pending', 'running']);
+    await holder.query('rollback');
+    holder.release();
+    await requestTheRest();
+    expect(await stateOf(volumes)).toEqual(all(5, 'running'));
+  }, 30_000);
+});
