@@ -7,7 +7,7 @@ import { ensureInstalled, main, root, runPinned } from './installed.mjs';
  * Loading the modules makes some 160 MB of short-lived garbage, and a heap that grew for it would not shrink by itself:
  * so a small young generation, and a collection once the server is up (src/main/run.ts, docs/decisions/0010).
  */
-const nodeFlags = ['--max-semi-space-size=8', '--expose-gc'];
+const nodeFlags = ['--max-semi-space-size=16', '--expose-gc'];
 
 await main(async () => {
   await ensureInstalled();

@@ -3,11 +3,14 @@
  * route only says what it is. Resources bring routes; main/ brings what they need.
  */
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
 import type {
   FastifyBaseLogger,
   FastifyInstance,
+  FastifyServerFactory,
   FastifyTypeProvider,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
@@ -54,6 +57,9 @@ declare module 'fastify' {
   }
 }
 
+/** For what is asked so often that the framework would cost more than the answer. */
+export type QuickAnswer = (request: IncomingMessage, response: ServerResponse) => boolean;
+
 export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
   log: Logger;
   metrics: HttpMetrics;
@@ -61,6 +67,8 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
   rateLimit: number;
   /** Requests that come before this is settled wait for it. */
   holdUntil?: Promise<unknown> | undefined;
+  /** Hears of a request before the framework does: true when it has answered. */
+  quick?: QuickAnswer | undefined;
   routes: Routes[];
 }
 
@@ -73,6 +81,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     bodyLimit,
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
+    ...(options.quick && { serverFactory: serverWith(options.quick) }),
     frameworkErrors: frameworkError,
     clientErrorHandler: unreadableRequest,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
@@ -98,6 +107,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     for (const routes of options.routes) routes(scoped as unknown as App);
   });
   return app;
+}
+
+/** As Fastify makes its own. A server that closes leaves all to Fastify, which ends the connections of its clients. */
+function serverWith(quick: QuickAnswer): FastifyServerFactory {
+  return (handle, options) => {
+    const server = createServer(options.http ?? {}, (request, response) => {
+      if (!server.listening || !quick(request, response)) void handle(request, response);
+    });
+    const { keepAliveTimeout, requestTimeout, connectionTimeout } = options as Record<string, number>;
+    server.keepAliveTimeout = keepAliveTimeout!;
+    server.requestTimeout = requestTimeout!;
+    server.setTimeout(connectionTimeout);
+    return server;
+  };
 }
 
 /** With a callback, because every request passes here: see telemetry.ts. */

@@ -7,6 +7,7 @@ import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
+import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
 
@@ -25,6 +26,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     log: options.log,
     rateLimit: options.rateLimit,
     holdUntil: options.holdUntil,
+    quick: options.resources === false ? undefined : authorizeQuickly(apiKeys),
     metrics,
     authenticate: services.tokens.authenticate,
     clientOfProject: services.projects.clientOf,

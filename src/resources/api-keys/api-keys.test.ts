@@ -374,6 +374,69 @@ describe('authorize', () => {
     }
   });
 
+  it('answers over a connection what it answers within the framework', async () => {
+    const client = await aClient();
+    const dotted = { name: 'web', namespace: 'a.b_c' };
+    const { secret } = (await client.create(aKey({ containers: [web, dotted, { name: 'web', namespace: 'ü/x' }] })))
+      .body;
+    const at = await cloud.app.listen({ host: '127.0.0.1', port: 0 });
+    const place = `${client.projectId}/1`;
+    const answers = new Set<number>();
+    for (const url of [
+      ...[
+        '?name=web&namespace=default',
+        '?namespace=default&name=web&project_id=&x',
+        '?name=web&namespace=default&name=web',
+      ],
+      ...[
+        `?name=web&namespace=default&project_id=${client.projectId}`,
+        '?name=web&namespace=default&region_id=2',
+        '?name=%77eb&namespace=default',
+      ],
+      ...[
+        '',
+        '?',
+        '?name=',
+        'x?name=web&namespace=default',
+        '/?name=web&namespace=default',
+        `/${place}`,
+        `/${place}/default/web`,
+      ],
+      ...[
+        `/${place}/default/web/`,
+        `/${place}/default/web/a?b`,
+        `/${place}/default/web?b`,
+        `/${place}/default/webs`,
+        `/${place}/a.b_c/web`,
+      ],
+      ...[
+        `/${place}/%C3%BC%2Fx/web`,
+        `/${place}/default/%77eb`,
+        `/1/1/default/web`,
+        `/x/1/default/web`,
+        `/0${place}/default/web`,
+      ],
+    ]) {
+      for (const key of [secret, 'x', undefined]) {
+        const headers = key === undefined ? {} : { 'x-api-key': key };
+        const path = `/cloudyard/v1/authorize${url}`;
+        const { status, headers: shown } = await fetch(`${at}${path}`, { headers });
+        const within = await cloud.app.inject({ url: path, headers });
+        const said = [status, shown.get('content-length'), shown.get('x-cloudyard-reason')];
+        const { statusCode, headers: expected } = within;
+        expect([path, key, ...said]).toEqual([
+          path,
+          key,
+          statusCode,
+          expected['content-length'] ?? null,
+          expected['x-cloudyard-reason'] ?? null,
+        ]);
+        answers.add(status);
+      }
+    }
+    expect([...answers].sort()).toEqual([200, 204, 401, 403, 404]);
+  });
+
   it('is not limited, and needs no token', async () => {
     const client = await aClient();
     const { secret } = (await client.create(aKey())).body;

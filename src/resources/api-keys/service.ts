@@ -127,6 +127,9 @@ export function createApiKeys(deps: ApiKeysDeps) {
       });
     },
 
+    /** Whether a key opens a container, without the reason. No database. */
+    opens: (key: string | undefined, asked: Asked): boolean => gate.isLoaded() && gate.refusal(key, asked) === null,
+
     /** Lets the holder of a key pass to a container. No database. @throws ClientError 401, 403 with the reason; 503 */
     authorize(key: string | undefined, asked: Asked): void {
       if (!gate.isLoaded()) throw new ClientError('Unavailable', 'the API keys are not read yet', retrySoon);
