@@ -14,7 +14,7 @@ import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-wo
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { noticeLostHost, openHoldingPool, transaction } from '../platform/db.ts';
+import { noticeLostHost, openHoldingPool, postgresCode, transaction } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { patientPool } from './patient-pool.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
@@ -30,6 +30,8 @@ const garbage: CleanupTask[] = ['DELETE_PERMAFAILED_JOBS'];
 /** Every resource that had a job has a queue, and whoever takes a job locks all queues that are free. */
 const manyQueues = 500;
 const forgetQueuesSeconds = 5;
+/** PostgreSQL's code. */
+const lockNotAvailable = '55P03';
 /** First key of the advisory locks that stand for living pools. */
 const poolLocks = 0x636c6f75;
 
@@ -200,18 +202,21 @@ async function beat(options: WorkerOptions, id: string): Promise<void> {
 
 /**
  * Forgets queues that no job is in, when there are many. It keeps everybody from adding jobs meanwhile: the queue of a job
- * that is not yet committed would go (as in graphile-worker's own GC_JOB_QUEUES), and nobody would ever take the job.
+ * that is not yet committed would go (as in graphile-worker's own GC_JOB_QUEUES), and nobody would ever take the job. Who
+ * adds one waits for it no longer than this waits for its turn; where that does not come it is for the next time.
  */
 async function forgetQueues(db: Db): Promise<void> {
   const { rows } = await db.$client.query('select from graphile_worker._private_job_queues limit $1', [manyQueues]);
   if (rows.length < manyQueues) return;
   await transaction(db, async ({ $client }) => {
-    await $client.query(`set local lock_timeout = '250ms'`);
+    await $client.query(`set local lock_timeout = '50ms'`);
     await $client.query('lock table graphile_worker._private_job_queues in share row exclusive mode');
     await $client.query(
       `delete from graphile_worker._private_job_queues q where locked_at is null and not exists (
          select from graphile_worker._private_jobs j where j.job_queue_id = q.id)`,
     );
+  }).catch((error: unknown) => {
+    if (postgresCode(error) !== lockNotAvailable) throw error;
   });
 }
 
