@@ -69,16 +69,16 @@ export function createSnapshots(deps: SnapshotsDeps) {
     });
     await tasks.enqueueAll(
       tx,
-      rows.map(({ id, projectId, regionId, creatorTaskId, scheduleId }, i) => ({
+      rows.map((row, i) => ({
         context: asked[i]!.context,
         task: {
-          id: creatorTaskId,
+          id: row.creatorTaskId,
           type: 'create_snapshot',
-          key: { resource: 'snapshot', id, regionId },
-          projectId,
+          key: { resource: 'snapshot', id: row.id, regionId: row.regionId },
+          projectId: row.projectId,
           generation: 1,
-          createdResources: { snapshots: [id] },
-          unhurried: scheduleId !== null,
+          createdResources: { snapshots: [row.id] },
+          schedule: scheduleOf(row),
         },
       })),
     );
@@ -108,7 +108,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
     tx: Tx,
     context: RequestContext,
     snapshot: SnapshotRow,
-    more: Pick<NewTask, 'unhurried'> = {},
+    more: Pick<NewTask, 'schedule'> = {},
   ): Promise<string> => {
     const generation = await markDeleted(tx, snapshot);
     const { projectId } = snapshot;
@@ -190,14 +190,17 @@ export function createSnapshots(deps: SnapshotsDeps) {
     ofSchedule: (on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> =>
       store.ofSchedule(on, scheduleId, volumeId),
 
-    /** Deletes a snapshot that a policy is done with. Answers its task; null when something still holds the snapshot. */
+    /**
+     * Deletes a snapshot that a policy is done with, also where that failed before. Answers its task; null when something
+     * still holds the snapshot, or it is going already.
+     */
     async expire(tx: Tx, context: RequestContext, id: string): Promise<string | null> {
       const found = await store.lockWithVolume(tx, id);
-      if (!found || found.snapshot.deletedAt) return null;
+      if (!found || found.snapshot.status === 'deleting') return null;
       const { snapshot, volume } = found;
       const busy = (await tasks.lockedBy(tx, snapshot.id)) ?? (await tasks.lockedBy(tx, volume.id));
       if (busy ?? (await store.copyingTask(tx, snapshot.id))) return null;
-      return enqueueDeletion(tx, context, snapshot, { unhurried: true });
+      return enqueueDeletion(tx, context, snapshot, { schedule: scheduleOf(snapshot) });
     },
 
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
@@ -263,6 +266,11 @@ export function createSnapshots(deps: SnapshotsDeps) {
 
 function keyOf({ id, regionId }: SnapshotRow): ResourceKey {
   return { resource: 'snapshot', id, regionId };
+}
+
+/** The schedule whose run made it; null: a person did. */
+function scheduleOf({ scheduleId, lifecyclePolicyId }: Pick<SnapshotRow, 'scheduleId' | 'lifecyclePolicyId'>) {
+  return scheduleId !== null && lifecyclePolicyId !== null ? { id: scheduleId, policyId: lifecyclePolicyId } : null;
 }
 
 /** What failed in its creation has none, what is lost or going has none worth keeping. */
