@@ -13,7 +13,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
-import { scheduleExpiry } from './runs/store.ts';
+import { scheduleExpiry } from './retention/store.ts';
 import {
   checkSchedule,
   checkSchedules,
