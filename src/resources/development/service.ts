@@ -13,6 +13,7 @@ import type { Db } from '../../platform/db.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
 import type { LifecyclePolicyRuns } from '../lifecycle-policies/runs/service.ts';
+import type { Snapshots } from '../snapshots/service.ts';
 import type { CreateFault, Fault, FaultCollection, FaultyOperation, MoveClock } from './schema.ts';
 import * as store from './store.ts';
 
@@ -20,7 +21,8 @@ export interface DevelopmentDeps {
   db: Db;
   clock: MovableClock;
   idempotency: Idempotency;
-  policies: Pick<LifecyclePolicies, 'setAllTimes'>;
+  policies: Pick<LifecyclePolicies, 'setBack' | 'setAllTimes'>;
+  snapshots: Pick<Snapshots, 'setBack'>;
   runs: Pick<LifecyclePolicyRuns, 'nextEvent' | 'countOpen'>;
 }
 
@@ -32,7 +34,7 @@ const instantMs = 3000;
 const lookMs = 10;
 const lastYear = 9000;
 
-export function createDevelopment({ db, clock, idempotency, policies, runs }: DevelopmentDeps) {
+export function createDevelopment({ db, clock, idempotency, policies, snapshots, runs }: DevelopmentDeps) {
   let moving = false;
   const nowIs = () => ({ now: withZone(clock.now()) });
 
@@ -62,10 +64,15 @@ export function createDevelopment({ db, clock, idempotency, policies, runs }: De
   };
 
   const jump = async (offsetMs: number): Promise<void> => {
-    const back = offsetMs < clock.offsetMs();
-    await clock.setOffset(offsetMs);
+    if (offsetMs >= clock.offsetMs()) return clock.setOffset(offsetMs);
+    // What has been done by then has not been done yet, and what was made by then was made by now.
+    const now = new Date(Date.now() + offsetMs);
+    await clock.setOffset(offsetMs, async (tx) => {
+      await policies.setBack(tx, now);
+      await snapshots.setBack(tx, now);
+    });
     // What was to come is further away now than it should be.
-    if (back) await policies.setAllTimes();
+    await policies.setAllTimes();
   };
 
   const move = async (body: MoveClock): Promise<void> => {

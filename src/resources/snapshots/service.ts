@@ -249,6 +249,9 @@ export function createSnapshots(deps: SnapshotsDeps) {
       }
     },
 
+    /** For a clock that is set back: what was made later was made now, and by no schedule where its instant is to come. */
+    setBack: (tx: Tx, now: Date): Promise<void> => store.setBack(tx, now),
+
     /** A snapshot to make a volume from, held until the commit, with its volume. @throws ClientError 400, 409 */
     async forCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {
       const found = await store.lockWithVolume(tx, id, scope);

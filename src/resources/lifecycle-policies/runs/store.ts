@@ -1,5 +1,5 @@
 /** SQL of runs: what is due, what was made of it, and what is to go. */
-import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
@@ -338,4 +338,9 @@ export async function forget(db: Db, before: Date): Promise<void> {
                       where rv.run_id = ${lifecyclePolicyRuns.id})`,
     ),
   );
+}
+
+/** Forgets the runs of later instants, done or not. */
+export async function forgetAfter(tx: Tx, instant: Date): Promise<void> {
+  await tx.delete(lifecyclePolicyRuns).where(gt(lifecyclePolicyRuns.scheduledAt, instant));
 }
