@@ -119,6 +119,12 @@ describe('the clock', () => {
     await cloud.delete(path);
   }, 60_000);
 
+  it('goes on by fractions of a second, and by nothing to be read', async () => {
+    const before = nowOf(await move({ set: '2029-01-01T00:00:00Z' }));
+    expect(nowOf(await move({ advance_seconds: 0 })) - before).toBeLessThan(60_000);
+    expect((await move({ advance_seconds: 0.5 })).status).toBe(200);
+  });
+
   it.each<[object, (string | number)[]]>([
     [{}, [400, '']],
     [{ advance_seconds: 1, real: true }, [400, 'real']],
@@ -183,6 +189,7 @@ describe('faults', () => {
 
   it.each<[object, string[]]>([
     [{ resource: 'toaster' }, ['resource']],
+    [{ resource: 'registry' }, ['resource']],
     [{}, ['resource']],
     [{ resource: 'volume', operation: 'explode' }, ['operation']],
     [{ resource: 'volume', mode: 'maybe' }, ['mode']],
