@@ -12,6 +12,11 @@ export const maxTagLength = 255;
 /** Keys that begin so are the system's own: nobody else may write one. */
 const internalPrefix = 'cloudyard:';
 
+/** The tag that names the policy which made a snapshot. */
+export const policyTag = 'created_by_policy';
+/** Tags that say something only because nobody but the system sets them. */
+const systemTags: string[] = [policyTag];
+
 /** As stored, in a jsonb column: key to value. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
 
@@ -61,7 +66,7 @@ export function newTags(given: CreateTags | undefined): Tags {
 
 /**
  * What `current` becomes by a merge patch. `at` is the field of the request that the tags stand in; empty: the body.
- * @throws ClientError 400 when a read-only or internal tag would be written, or there would be more than 64 tags
+ * @throws ClientError 400 when a read-only tag or one of the system's would be written, or there would be more than 64 tags
  */
 export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
   if (patch === null) return readOnly(current);
@@ -72,6 +77,7 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
     if (merged.get(key)?.read_only) errors.push({ path, message: 'is a read-only tag' });
     else if (key.startsWith(internalPrefix)) errors.push({ path, message: 'is kept for the system' });
     else if (value === null) merged.delete(key);
+    else if (systemTags.includes(key)) errors.push({ path, message: 'is set by the system' });
     else merged.set(key, { value, read_only: false });
   }
   if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });

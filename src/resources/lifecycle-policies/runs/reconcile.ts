@@ -14,6 +14,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { isUnavailable, transaction } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
+import { policyTag } from '../../../tags/tags.ts';
 import type { Tags } from '../../../tags/tags.ts';
 import { contextOf, expire, expireAgain, letGo, makeRoom } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
@@ -66,7 +67,7 @@ function requestSnapshots({ db, snapshots }: LifecyclePolicyRunDeps, ids: string
 
 function snapshotOf(volume: PendingVolume): SnapshotOfRun {
   const { volumeId, policyId, scheduleId, scheduledAt, name } = volume;
-  const tags = { created_by_policy: { value: String(policyId), read_only: true } };
+  const tags = { [policyTag]: { value: String(policyId), read_only: true } };
   return { context: contextOf(volume), volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
 }
 
