@@ -236,6 +236,14 @@ export function createSnapshots(deps: SnapshotsDeps) {
       });
     },
 
+    /** Those of the ids that are snapshots of the project and region; what is no id of anything is none. */
+    known: (tx: Tx, scope: Scope, ids: string[]): Promise<Set<string>> =>
+      store.known(
+        tx,
+        ids.filter((id) => uuid.test(id)),
+        scope,
+      ),
+
     /** For the service of volumes, which holds the volume's row: its snapshots, oldest first. */
     ofVolume: (tx: Tx, volumeId: string): Promise<SnapshotRow[]> => store.ofVolume(tx, volumeId),
 
@@ -274,6 +282,15 @@ function keyOf({ id, regionId }: SnapshotRow): ResourceKey {
 /** The schedule whose run made it; null: a person did. */
 function scheduleOf({ scheduleId, lifecyclePolicyId }: Pick<SnapshotRow, 'scheduleId' | 'lifecyclePolicyId'>) {
   return scheduleId !== null && lifecyclePolicyId !== null ? { id: scheduleId, policyId: lifecyclePolicyId } : null;
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A volume is made as large as its snapshot. @throws ClientError 400 */
+export function requireSizeOf(snapshot: { size: number }, size: number | null | undefined): void {
+  if (size === null || size === undefined || size === snapshot.size) return;
+  const message = `must be the ${snapshot.size} GiB of the snapshot; extend the volume afterwards`;
+  throw invalidInput([{ path: 'size', message }]);
 }
 
 /** What failed in its creation has none, what is lost or going has none worth keeping. */

@@ -249,9 +249,12 @@ export async function settled(db: Db, regionIds: number[]): Promise<(Placed & { 
     );
 }
 
-/** Those of the given ids that have a row, in whatever region and state. */
-export async function known(db: Db, ids: string[]): Promise<Set<string>> {
-  const rows = await db.select({ id: snapshots.id }).from(snapshots).where(inArray(snapshots.id, ids));
+/** Those of the given ids that have a row, in whatever state; and in whatever region, where none is given. */
+export async function known(on: Db | Tx, ids: string[], where?: Where): Promise<Set<string>> {
+  const rows = await on
+    .select({ id: snapshots.id })
+    .from(snapshots)
+    .where(and(inArray(snapshots.id, ids), ...(where ? standsIn(where) : [])));
   return new Set(rows.map((row) => row.id));
 }
 

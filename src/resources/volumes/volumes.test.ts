@@ -147,6 +147,40 @@ describe('a volume', () => {
     expect(await usage()).toEqual(before);
   });
 
+  it('may be asked to go with the snapshot that it was made from, which stays', async () => {
+    const { id: source } = await aVolume();
+    const snapshot_id = await aSnapshot(source);
+    const { id } = await aVolume({ source: 'snapshot', snapshot_id });
+    const own = await aSnapshot(id);
+    const query = (...ids: string[]) => `${volumes}/${id}?snapshots=${ids.join(',')}`;
+    expect((await cloud.delete(query(snapshot_id))).status).toBe(409);
+    const { projectId, token } = await cloud.newClient();
+    const made = await cloud.post(`/cloud/v1/volumes/${projectId}/1`, valid, { token });
+    const [other] = (await cloud.ended(made, { token })).body.created_resources.volumes;
+    const asked = { name: 'of others', volume_id: other };
+    const answer = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, asked, { token });
+    const [foreign] = (await cloud.ended(answer, { token })).body.created_resources.snapshots;
+    expect((await cloud.delete(query(own, foreign))).status).toBe(400);
+    await cloud.ended(await cloud.delete(query(own, snapshot_id)));
+    expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
+    expect((await cloud.get(`${snapshots}/${snapshot_id}`)).body.status).toBe('available');
+  });
+
+  it('names every source that is taken when it is none of them', async () => {
+    const { body } = await cloud.post(volumes, { ...valid, source: 'backup' });
+    expect(body.errors).toEqual([{ path: 'source', message: 'must be one of "new-volume", "snapshot"' }]);
+  });
+
+  it('has no tag of those that the system sets', async () => {
+    const fake = { created_by_policy: '1' };
+    const message = { errors: [{ path: 'tags.created_by_policy', message: 'is set by the system' }] };
+    expect((await cloud.post(volumes, { ...valid, tags: fake })).body).toMatchObject(message);
+    const { id } = await aVolume();
+    expect((await cloud.patch(`${volumes}/${id}`, { tags: fake })).body).toMatchObject(message);
+    const metadata = await cloud.request('PUT', `${snapshots}/${await aSnapshot(id)}/metadata`, fake);
+    expect([metadata.status, paths(metadata)]).toEqual([400, ['created_by_policy']]);
+  });
+
   it('is listed oldest first, by parts of its name and id and by its tags', async () => {
     const { projectId, token } = await cloud.newClient();
     const path = `/cloud/v1/volumes/${projectId}/1`;
@@ -269,11 +303,14 @@ describe('prices', () => {
     expect((await price('snapshots', { volume_id: id })).body.price_per_hour).toBe(0.006435);
   });
 
-  it('of nothing that is there is refused', async () => {
+  it('of nothing that is there, or could be made, is refused', async () => {
+    const snapshot_id = await aSnapshot((await aVolume({ size: 100 })).id);
     for (const [what, body, path] of [
       ['volumes', { source: 'new-volume' }, 'size'],
       ['volumes', { source: 'new-volume', size: 102_401 }, 'size'],
       ['volumes', { source: 'snapshot', size: 1 }, 'snapshot_id'],
+      ['volumes', { source: 'snapshot', snapshot_id, size: 99 }, 'size'],
+      ['volumes', { source: 'snapshot', snapshot_id, size: 101 }, 'size'],
       ['volumes', { source: 'snapshot', snapshot_id: unknownId }, 'snapshot_id'],
       ['snapshots', { volume_id: unknownId }, 'volume_id'],
       ['snapshots', {}, 'volume_id'],
