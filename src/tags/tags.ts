@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { invalidInput } from '../errors/catalogue.ts';
+import { invalidInput, notFound } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 
 export const maxTags = 64;
@@ -90,6 +90,31 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
 export function replaceTags(current: Tags, replacement: CreateTags, at?: string): Tags {
   return mergeTags(readOnly(current), replacement, at);
 }
+
+/** What becomes of the tags of one that exists, where they are the body itself. @throws ClientError 400, 404 */
+export type TagChange = (current: Tags) => Tags;
+const inBody = '';
+
+/** Adds tags and changes them. */
+export const merging =
+  (tags: CreateTags): TagChange =>
+  (current) =>
+    mergeTags(current, tags, inBody);
+
+/** Takes the place of all user-managed tags; null is as not given. */
+export function replacingBy(tags: Record<string, string | null>): TagChange {
+  const given = Object.entries(tags).filter((entry): entry is [string, string] => entry[1] !== null);
+  return (current) => replaceTags(current, Object.fromEntries(given), inBody);
+}
+
+/** Without a key there is nothing to delete. */
+export const deleting =
+  (key: string | undefined): TagChange =>
+  (current) => {
+    if (key === undefined) return current;
+    if (!Object.hasOwn(current, key)) throw notFound('tag', key);
+    return mergeTags(current, { [key]: null }, 'key');
+  };
 
 export function sameTags(a: Tags, b: Tags): boolean {
   return JSON.stringify(presentTags(a)) === JSON.stringify(presentTags(b));

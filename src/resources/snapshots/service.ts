@@ -12,8 +12,8 @@ import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
-import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
-import type { Tags, UpdateTags } from '../../tags/tags.ts';
+import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
@@ -220,12 +220,10 @@ export function createSnapshots(deps: SnapshotsDeps) {
         tags: body.tags === undefined ? tags : mergeTags(tags, body.tags),
       })),
 
-    /** The deprecated form: what is not given goes, and null is not given. */
-    replaceTags: (context: RequestContext, scope: Scope, id: string, given: UpdateTags): Promise<Snapshot> =>
-      updateRow(context, scope, id, ({ name, tags }) => {
-        const kept = Object.entries(given ?? {}).filter((entry): entry is [string, string] => entry[1] !== null);
-        return { name, tags: replaceTags(tags, Object.fromEntries(kept), '') };
-      }),
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<Snapshot> =>
+      updateRow(context, scope, id, ({ name, tags }) => ({ name, tags: change(tags) })),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {

@@ -131,6 +131,9 @@ export const Volume = Type.Object({
   creator_task_id: Uuid,
   is_root_volume: Type.Boolean(),
   limiter_stats: Type.Null(),
+  metadata: Type.Record(Type.String(), Type.String(), { deprecated: true, description: '`tags`, as a map' }),
+  /** The Terraform provider reads tags under this name. */
+  metadata_detailed: Type.Array(Tag, { deprecated: true, description: '`tags`' }),
   project_id: Type.Integer(),
   region: Type.String(),
   region_id: Type.Integer(),

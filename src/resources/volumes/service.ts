@@ -10,6 +10,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
@@ -135,6 +136,14 @@ export function createVolumes(deps: VolumesDeps) {
       return present(await view(scope, id), scope.regionName);
     },
 
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
+      idempotency.mutate(db, context, async (tx) => {
+        const volume = await lockForChange(tx, scope, id);
+        await store.update(tx, volume.id, { tags: change(volume.tags), updatedAt: clock.now() });
+      }),
+
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
@@ -240,6 +249,8 @@ function present(volume: VolumeView, regionName: string): Volume {
     creator_task_id: volume.creatorTaskId,
     is_root_volume: false,
     limiter_stats: null,
+    metadata: Object.fromEntries(Object.entries(volume.tags).map(([key, { value }]) => [key, value])),
+    metadata_detailed: presentTags(volume.tags),
     project_id: volume.projectId,
     region: regionName,
     region_id: volume.regionId,

@@ -46,6 +46,8 @@ describe('a volume', () => {
       creator_task_id: created.body.tasks[0],
       is_root_volume: false,
       limiter_stats: null,
+      metadata: { a: '1', b: '2' },
+      metadata_detailed: body.tags,
       project_id: 1,
       region: 'local',
       region_id: 1,
@@ -165,6 +167,28 @@ describe('a volume', () => {
     expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
     expect((await cloud.get(`${snapshots}/${snapshot_id}`)).body.status).toBe('available');
   });
+
+  it.each(['volume', 'snapshot'])(
+    'and its metadata, of a %s: adds, lists, gets, replaces and deletes',
+    async (what) => {
+      const { id } = await aVolume();
+      const path = what === 'volume' ? `${volumes}/${id}` : `${snapshots}/${await aSnapshot(id)}`;
+      const tag = (key: string, value: string) => ({ key, value, read_only: false });
+      expect((await cloud.post(`${path}/metadata`, { b: '2', a: '1' })).status).toBe(204);
+      expect((await cloud.get(`${path}/metadata`)).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
+      const status = what === 'volume' ? 204 : 200;
+      expect((await cloud.request('PUT', `${path}/metadata`, { c: '3' })).status).toBe(status);
+      expect((await cloud.get(path)).body.tags).toEqual([tag('c', '3')]);
+      expect((await cloud.get(`${path}/metadata_item?key=c`)).body).toEqual(tag('c', '3'));
+      expect((await cloud.get(`${path}/metadata_item?key=a`)).status).toBe(404);
+      expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(204);
+      expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(404);
+      expect((await cloud.post(`${path}/metadata`, { a: 1, created_by_policy: '1' })).status).toBe(400);
+      const refused = await cloud.post(`${path}/metadata`, { created_by_policy: '1' });
+      expect([refused.status, paths(refused)]).toEqual([400, ['created_by_policy']]);
+      expect((await cloud.get(path)).body.tags).toEqual([]);
+    },
+  );
 
   it('names every source that is taken when it is none of them', async () => {
     const { body } = await cloud.post(volumes, { ...valid, source: 'backup' });
