@@ -141,7 +141,8 @@ export function createVolumes(deps: VolumesDeps) {
     changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
       idempotency.mutate(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
-        await store.update(tx, volume.id, { tags: change(volume.tags), updatedAt: clock.now() });
+        const tags = change(volume.tags);
+        if (!sameTags(tags, volume.tags)) await store.update(tx, volume.id, { tags, updatedAt: clock.now() });
       }),
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
