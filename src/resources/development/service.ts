@@ -32,6 +32,7 @@ export type Development = ReturnType<typeof createDevelopment>;
 const patienceMs = 45_000;
 const instantMs = 3000;
 const lookMs = 10;
+const followedMs = 500;
 const lastYear = 9000;
 
 export function createDevelopment({ db, clock, idempotency, policies, snapshots, runs }: DevelopmentDeps) {
@@ -71,7 +72,8 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
       await policies.setBack(tx, now);
       await snapshots.setBack(tx, now);
     });
-    // What was to come is further away now than it should be.
+    // What was to come is further away now than it should be; but set anew it would be due for who has not followed yet.
+    await sleep(followedMs);
     await policies.setAllTimes();
   };
 
