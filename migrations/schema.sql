@@ -591,6 +591,8 @@ CREATE TABLE "tasks" (
 	"data" jsonb,
 	"error" text,
 	"request_id" text,
+	"lifecycle_policy_id" integer,
+	"schedule_id" uuid,
 	"created_on" timestamp (6) with time zone NOT NULL,
 	"updated_on" timestamp (6) with time zone NOT NULL,
 	"finished_on" timestamp (6) with time zone,
@@ -703,6 +705,7 @@ CREATE INDEX "snapshots_client" ON "snapshots" USING btree ("client_id","region_
 CREATE INDEX "snapshots_volume" ON "snapshots" USING btree ("volume_id","created_at","id");
 CREATE INDEX "snapshots_policy" ON "snapshots" USING btree ("lifecycle_policy_id");
 CREATE UNIQUE INDEX "snapshots_run" ON "snapshots" USING btree ("schedule_id","volume_id","scheduled_at");
+CREATE INDEX "snapshots_error_deleting" ON "snapshots" USING btree ("region_id") WHERE "snapshots"."status" = 'error_deleting';
 CREATE INDEX "snapshots_unconverged" ON "snapshots" USING btree ("region_id") WHERE "snapshots"."observed_generation" < "snapshots"."generation";
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");

@@ -14,11 +14,18 @@ import { isStorable, storableText } from '../platform/storable-text.ts';
 type Check = (data: unknown) => true | { error: ValidationError };
 
 /** Unions whose branch is known from the body, so that errors speak of that branch only. */
-const branchOf = new WeakMap<object, (body: Record<string, unknown>) => number>();
+const branchOf = new WeakMap<object, Branches>();
+interface Branches {
+  select(body: Record<string, unknown>): number;
+  otherwise: TSchema[];
+}
 
-/** Marks a union: `select` says by which of its branches a body is checked. */
-export function selectBranch<T extends TSchema>(union: T, select: (body: Record<string, unknown>) => number): T {
-  branchOf.set(union, select);
+/**
+ * Marks a union: `select` says by which of its branches a body is checked. One past the last is `otherwise`, for a body
+ * of no branch: it lets nothing in, and names the field in words that speak of all branches.
+ */
+export function selectBranch<T extends TSchema>(union: T, select: Branches['select'], ...otherwise: TSchema[]): T {
+  branchOf.set(union, { select, otherwise });
   return union;
 }
 
@@ -51,13 +58,14 @@ function createAjv(coerceTypes: boolean | 'array') {
 
 export function compileValidator({ schema, httpPart }: { schema: unknown; httpPart?: string }): Check {
   const ajv = httpPart === 'body' ? strict : converting;
-  const select = branchOf.get(schema as object);
-  const branches = (select ? (schema as { anyOf: TSchema[] }).anyOf : [schema as TSchema]).map((s) => ajv.compile(s));
+  const union = branchOf.get(schema as object);
+  const schemas = union ? [...(schema as { anyOf: TSchema[] }).anyOf, ...union.otherwise] : [schema as TSchema];
+  const branches = schemas.map((s) => ajv.compile(s));
   const numbers = httpPart === 'body' ? [] : wholeNumbersOf(schema as TSchema);
   return (data) => {
     // Before they are converted.
     const misspelt = numbers.filter((name) => isMisspelt((data as Record<string, unknown>)[name]));
-    const branch = select && isRecord(data) ? select(data) : 0;
+    const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // What its schema knows is not deeply nested, so only that is walked through.
     const errors = validate(data) ? unstorable(data, []) : describe(validate);

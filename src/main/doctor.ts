@@ -47,6 +47,8 @@ export async function doctor(): Promise<void> {
     '',
     missing.length > 0 ? `To install what is missing: apt-get install ${missing.join(' ')}` : 'Nothing is missing.',
     '',
+    `Time zones of schedules: IANA ${process.versions.tz}, as Node ${process.version} brings them`,
+    '',
     `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
     ...driverTable({
       'file shares': {

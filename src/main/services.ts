@@ -251,6 +251,7 @@ export async function createServices(deps: ServicesDeps) {
           idempotency,
           clock: deps.movableClock,
           policies: lifecyclePolicies,
+          snapshots,
           runs: lifecyclePolicyRuns,
         })
       : null,

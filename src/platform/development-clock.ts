@@ -3,16 +3,16 @@
  * times a second, so each follows within a second.
  */
 import type { Clock } from './clock.ts';
-import { prepared } from './db.ts';
-import type { Db } from './db.ts';
+import { prepared, transaction } from './db.ts';
+import type { Db, Tx } from './db.ts';
 
 const followMs = 200;
 
 export interface MovableClock extends Clock {
   /** How far it is from real time. */
   offsetMs(): number;
-  /** Moves it for all processes; for this one at once. */
-  setOffset(offsetMs: number): Promise<void>;
+  /** Moves it for all processes; for this one at once. `along` is what is to change in the same transaction. */
+  setOffset(offsetMs: number, along?: (tx: Tx) => Promise<void>): Promise<void>;
   stop(): void;
 }
 
@@ -47,9 +47,12 @@ export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   return {
     now: () => new Date(Date.now() + offset),
     offsetMs: () => offset,
-    async setOffset(offsetMs) {
+    async setOffset(offsetMs, along) {
       writing += 1;
-      await write(db, offsetMs);
+      await transaction(db, async (tx) => {
+        await write(tx, offsetMs);
+        await along?.(tx);
+      });
       offset = offsetMs;
       writing += 1;
     },

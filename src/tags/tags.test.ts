@@ -70,6 +70,15 @@ describe('a merge patch of tags', () => {
     );
   });
 
+  it('writes no tag of those that the system sets, and takes one away that somebody wrote', () => {
+    const current = { created_by_policy: { value: '1', read_only: false } };
+    expect(refusal(() => newTags({ created_by_policy: '1' })).errors).toEqual([
+      { path: 'tags.created_by_policy', message: 'is set by the system' },
+    ]);
+    expect(refusal(() => mergeTags(current, { created_by_policy: '2' }, '')).status).toBe(400);
+    expect(mergeTags(current, { created_by_policy: null })).toEqual({});
+  });
+
   it('keeps every read-only tag as it is, whatever is sent', () => {
     fc.assert(
       fc.property(tags, patch, (current, given) => {

@@ -4,13 +4,18 @@
  */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { invalidInput } from '../errors/catalogue.ts';
+import { invalidInput, notFound } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
 /** Keys that begin so are the system's own: nobody else may write one. */
 const internalPrefix = 'cloudyard:';
+
+/** The tag that names the policy which made a snapshot. */
+export const policyTag = 'created_by_policy';
+/** Tags that say something only because nobody but the system sets them. */
+const systemTags: string[] = [policyTag];
 
 /** As stored, in a jsonb column: key to value. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
@@ -61,7 +66,7 @@ export function newTags(given: CreateTags | undefined): Tags {
 
 /**
  * What `current` becomes by a merge patch. `at` is the field of the request that the tags stand in; empty: the body.
- * @throws ClientError 400 when a read-only or internal tag would be written, or there would be more than 64 tags
+ * @throws ClientError 400 when a read-only tag or one of the system's would be written, or there would be more than 64 tags
  */
 export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
   if (patch === null) return readOnly(current);
@@ -72,6 +77,7 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
     if (merged.get(key)?.read_only) errors.push({ path, message: 'is a read-only tag' });
     else if (key.startsWith(internalPrefix)) errors.push({ path, message: 'is kept for the system' });
     else if (value === null) merged.delete(key);
+    else if (systemTags.includes(key)) errors.push({ path, message: 'is set by the system' });
     else merged.set(key, { value, read_only: false });
   }
   if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });
@@ -84,6 +90,31 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
 export function replaceTags(current: Tags, replacement: CreateTags, at?: string): Tags {
   return mergeTags(readOnly(current), replacement, at);
 }
+
+/** What becomes of the tags of one that exists, where they are the body itself. @throws ClientError 400, 404 */
+export type TagChange = (current: Tags) => Tags;
+const inBody = '';
+
+/** Adds tags and changes them. */
+export const merging =
+  (tags: CreateTags): TagChange =>
+  (current) =>
+    mergeTags(current, tags, inBody);
+
+/** Takes the place of all user-managed tags; null is as not given. */
+export function replacingBy(tags: Record<string, string | null>): TagChange {
+  const given = Object.entries(tags).filter((entry): entry is [string, string] => entry[1] !== null);
+  return (current) => replaceTags(current, Object.fromEntries(given), inBody);
+}
+
+/** Without a key there is nothing to delete. */
+export const deleting =
+  (key: string | undefined): TagChange =>
+  (current) => {
+    if (key === undefined) return current;
+    if (!Object.hasOwn(current, key)) throw notFound('tag', key);
+    return mergeTags(current, { [key]: null }, 'key');
+  };
 
 export function sameTags(a: Tags, b: Tags): boolean {
   return JSON.stringify(presentTags(a)) === JSON.stringify(presentTags(b));

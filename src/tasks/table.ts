@@ -21,6 +21,9 @@ export const tasks = pgTable(
     data: jsonb('data').$type<Record<string, unknown>>(),
     error: text('error'),
     requestId: text('request_id'),
+    /** The policy and the schedule that asked for it; null: somebody did. Either may be gone. */
+    lifecyclePolicyId: integer('lifecycle_policy_id'),
+    scheduleId: uuid('schedule_id'),
     createdOn: instant('created_on').notNull(),
     updatedOn: instant('updated_on').notNull(),
     finishedOn: instant('finished_on'),

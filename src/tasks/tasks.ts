@@ -36,8 +36,8 @@ export interface NewTask<Key = ResourceKey> {
   /** Ids under the documented keys of `created_resources`. */
   createdResources?: Record<string, (string | number)[]>;
   data?: Record<string, unknown>;
-  /** Nobody sits and waits for it, so its job comes after those that somebody waits for. */
-  unhurried?: boolean;
+  /** The schedule of a policy that asks. Nobody sits and waits for it: its job comes after those that somebody waits for. */
+  schedule?: { id: string; policyId: number } | null;
 }
 
 /** A task, and who asks for it. */
@@ -52,13 +52,15 @@ const unhurriedPriority = 5;
 const asked = `asked as (
   select * from jsonb_to_recordset($1::jsonb) as asked (
     id uuid, client_id int, project_id int, region_id int, user_id int, task_type text, resource text, resource_id text,
-    generation int8, created_resources jsonb, data jsonb, request_id text, priority int))`;
+    generation int8, created_resources jsonb, data jsonb, request_id text, lifecycle_policy_id int, schedule_id uuid, priority int))`;
 
 const insertAsked = (state: string, finishedOn: string) =>
   `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id, generation,
-                      created_resources, data, request_id, created_on, updated_on, finished_on)
+                      created_resources, data, request_id, lifecycle_policy_id, schedule_id, created_on, updated_on,
+                      finished_on)
    select id, client_id, project_id, region_id, user_id, task_type, '${state}', resource, resource_id, generation,
-          created_resources, data, request_id, $2::timestamptz, $2::timestamptz, ${finishedOn} from asked`;
+          created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2::timestamptz, $2::timestamptz,
+          ${finishedOn} from asked`;
 
 const insertTasksAndJobs = prepared(
   'tasks_enqueue',
@@ -139,7 +141,9 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
     created_resources: task.createdResources ?? null,
     data: task.data ?? null,
     request_id: context.requestId,
-    priority: task.unhurried ? unhurriedPriority : 0,
+    lifecycle_policy_id: task.schedule?.policyId ?? null,
+    schedule_id: task.schedule?.id ?? null,
+    priority: task.schedule ? unhurriedPriority : 0,
   });
   const write = async (statement: typeof insertEndedTask, tx: Tx, given: AskedTask<RecordKey>[]) => {
     const rows = given.map(rowOf);

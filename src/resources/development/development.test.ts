@@ -66,10 +66,64 @@ describe('the clock', () => {
     const runs = async () => (await cloud.get(`/cloud/v1/lifecycle_policy/1/1/${policy.id}/runs`)).body.count;
     await expect.poll(runs).toBe(32);
     await move({ set: '2027-03-20T00:00:00Z' });
+    expect(await runs()).toBe(19);
     await move({ advance_seconds: 86_400 });
-    expect(await runs()).toBe(32);
+    expect(await runs()).toBe(20);
     await cloud.delete(`/cloud/v1/lifecycle_policy/1/1/${policy.id}`);
   }, 60_000);
+
+  it('goes back, and policies go on from there, whatever they did later on', async () => {
+    const volume = await newVolume();
+    const snapshots = async () => (await cloud.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`)).body.results;
+    await move({ set: '2028-06-01T00:00:30Z' });
+    const schedules = [
+      { type: 'cron', hour: '3', max_quantity: 2 },
+      { type: 'interval', hours: 5, max_quantity: 2 },
+    ];
+    const body = { action: 'volume_snapshot', name: 'both', schedules, volume_ids: [volume] };
+    const policy = (await cloud.post('/cloud/v1/lifecycle_policy/1/1', body)).body;
+    const path = `/cloud/v1/lifecycle_policy/1/1/${policy.id}`;
+    const runs = async () => (await cloud.get(`${path}/runs`)).body.results;
+    await move({ advance_seconds: 3 * 86_400 });
+    await expect
+      .poll(async () => (await snapshots()).map((one: any) => one.status))
+      .toEqual(Array(4).fill('available'));
+    const later = await snapshots();
+
+    await move({ set: '2028-05-01T00:00:00Z' });
+    expect(await runs()).toEqual([]);
+    expect((await cloud.get(`/cloud/v1/snapshots/1/1?lifecycle_policy_id=${policy.id}`)).body.count).toBe(4);
+    for (const { id } of policy.schedules) {
+      expect((await cloud.get(`/cloud/v1/snapshots/1/1?schedule_id=${id}`)).body.count).toBe(0);
+    }
+    const back = await snapshots();
+    expect(back.map(({ id, tags }: any) => [id, tags])).toEqual(later.map(({ id, tags }: any) => [id, tags]));
+    for (const { created_at } of back) expect(Date.parse(created_at) <= Date.parse('2028-05-01T00:00:01Z')).toBe(true);
+
+    await cloud.ended(await cloud.post('/cloud/v1/snapshots/1/1', { name: 'by hand', volume_id: volume }));
+    expect((await snapshots()).at(-1).name).toBe('by hand');
+    await move({ advance_seconds: 3 * 86_400 });
+    const due = (await runs()).map(({ due_at }: any) => due_at);
+    expect(due.filter((at: string) => at.endsWith('T03:00:00Z'))).toHaveLength(3);
+    expect(due.at(-1)).toBe('2028-05-01T03:00:00Z');
+    expect(due).toHaveLength(3 + 14);
+    // What the policy made later on is nobody's: it stays, and the four newest are the policy's.
+    await expect
+      .poll(async () => (await snapshots()).map((one: any) => one.status))
+      .toEqual(Array(9).fill('available'));
+    expect((await snapshots()).slice(0, 4).map(({ id }: any) => id)).toEqual(later.map(({ id }: any) => id));
+
+    await move({ real: true });
+    expect(await runs()).toEqual([]);
+    expect((await snapshots()).slice(0, 4).map(({ id }: any) => id)).toEqual(later.map(({ id }: any) => id));
+    await cloud.delete(path);
+  }, 60_000);
+
+  it('goes on by fractions of a second, and by nothing to be read', async () => {
+    const before = nowOf(await move({ set: '2029-01-01T00:00:00Z' }));
+    expect(nowOf(await move({ advance_seconds: 0 })) - before).toBeLessThan(60_000);
+    expect((await move({ advance_seconds: 0.5 })).status).toBe(200);
+  });
 
   it.each<[object, (string | number)[]]>([
     [{}, [400, '']],
@@ -135,6 +189,7 @@ describe('faults', () => {
 
   it.each<[object, string[]]>([
     [{ resource: 'toaster' }, ['resource']],
+    [{ resource: 'registry' }, ['resource']],
     [{}, ['resource']],
     [{ resource: 'volume', operation: 'explode' }, ['operation']],
     [{ resource: 'volume', mode: 'maybe' }, ['mode']],

@@ -20,7 +20,7 @@ export const MoveClock = Type.Object(
 export type MoveClock = Static<typeof MoveClock>;
 export const ClockNow = Type.Object({ now: Type.String({ format: 'date-time' }) });
 
-export const faultyResources = ['file_share', 'load_balancer', 'registry', 'snapshot', 'volume'] as const;
+export const faultyResources = ['file_share', 'load_balancer', 'snapshot', 'volume'] as const;
 export const FaultyOperation = Type.Enum([...faultyOperations]);
 export type FaultyOperation = Static<typeof FaultyOperation>;
 export const FaultMode = Type.Enum([...faultModes]);

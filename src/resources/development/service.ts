@@ -13,6 +13,7 @@ import type { Db } from '../../platform/db.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
 import type { LifecyclePolicyRuns } from '../lifecycle-policies/runs/service.ts';
+import type { Snapshots } from '../snapshots/service.ts';
 import type { CreateFault, Fault, FaultCollection, FaultyOperation, MoveClock } from './schema.ts';
 import * as store from './store.ts';
 
@@ -20,7 +21,8 @@ export interface DevelopmentDeps {
   db: Db;
   clock: MovableClock;
   idempotency: Idempotency;
-  policies: Pick<LifecyclePolicies, 'setAllTimes'>;
+  policies: Pick<LifecyclePolicies, 'setBack' | 'setAllTimes'>;
+  snapshots: Pick<Snapshots, 'setBack'>;
   runs: Pick<LifecyclePolicyRuns, 'nextEvent' | 'countOpen'>;
 }
 
@@ -30,9 +32,10 @@ export type Development = ReturnType<typeof createDevelopment>;
 const patienceMs = 45_000;
 const instantMs = 3000;
 const lookMs = 10;
+const followedMs = 500;
 const lastYear = 9000;
 
-export function createDevelopment({ db, clock, idempotency, policies, runs }: DevelopmentDeps) {
+export function createDevelopment({ db, clock, idempotency, policies, snapshots, runs }: DevelopmentDeps) {
   let moving = false;
   const nowIs = () => ({ now: withZone(clock.now()) });
 
@@ -62,10 +65,16 @@ export function createDevelopment({ db, clock, idempotency, policies, runs }: De
   };
 
   const jump = async (offsetMs: number): Promise<void> => {
-    const back = offsetMs < clock.offsetMs();
-    await clock.setOffset(offsetMs);
-    // What was to come is further away now than it should be.
-    if (back) await policies.setAllTimes();
+    if (offsetMs >= clock.offsetMs()) return clock.setOffset(offsetMs);
+    // What has been done by then has not been done yet, and what was made by then was made by now.
+    const now = new Date(Date.now() + offsetMs);
+    await clock.setOffset(offsetMs, async (tx) => {
+      await policies.setBack(tx, now);
+      await snapshots.setBack(tx, now);
+    });
+    // What was to come is further away now than it should be; but set anew it would be due for who has not followed yet.
+    await sleep(followedMs);
+    await policies.setAllTimes();
   };
 
   const move = async (body: MoveClock): Promise<void> => {

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
-import { CreateTags, Tag, TagCollection } from '../../tags/tags.ts';
+import { metadataRoutes } from '../../tags/routes.ts';
 import {
   AccessRule,
   AccessRuleCollection,
@@ -16,7 +16,6 @@ import {
   FileShareRequiredQuota,
   ListAccessRules,
   ListFileShares,
-  MetadataKey,
   UpdateFileShare,
 } from './schema.ts';
 import type { FileShares } from './service.ts';
@@ -179,77 +178,13 @@ export function fileShareRoutes(fileShares: FileShares): Routes {
       (request) => fileShares.checkLimits(request.scope, request.body.size),
     );
 
-    app.post(
-      `${one}/metadata`,
-      {
-        schema: {
-          ...summarize('createFileShareMetadata', 'Add or change tags of a file share', true),
-          params: FileSharePath,
-          body: CreateTags,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        await fileShares.mergeTags(request.by, request.scope, request.params.file_share_id, request.body);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.get(
-      `${one}/metadata`,
-      {
-        schema: {
-          ...summarize('listFileShareMetadata', 'List the tags of a file share', true),
-          params: FileSharePath,
-          response: { 200: TagCollection },
-        },
-      },
-      (request) => fileShares.listTags(request.scope, request.params.file_share_id),
-    );
-
-    app.put(
-      `${one}/metadata`,
-      {
-        schema: {
-          ...summarize('replaceFileShareMetadata', 'Replace the user-managed tags of a file share', true),
-          params: FileSharePath,
-          body: CreateTags,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        await fileShares.replaceTags(request.by, request.scope, request.params.file_share_id, request.body);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.get(
-      `${one}/metadata_item`,
-      {
-        schema: {
-          ...summarize('getFileShareMetadataItem', 'Get one tag of a file share', true),
-          params: FileSharePath,
-          querystring: MetadataKey,
-          response: { 200: Tag },
-        },
-      },
-      (request) => fileShares.getTag(request.scope, request.params.file_share_id, request.query.key),
-    );
-
-    app.delete(
-      `${one}/metadata_item`,
-      {
-        schema: {
-          ...summarize('deleteFileShareMetadataItem', 'Delete one tag of a file share', true),
-          params: FileSharePath,
-          querystring: MetadataKey,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        await fileShares.deleteTag(request.by, request.scope, request.params.file_share_id, request.query.key);
-        return reply.code(204).send(null);
-      },
-    );
+    metadataRoutes(fileShares, {
+      one,
+      path: FileSharePath,
+      id: 'file_share_id',
+      name: 'FileShare',
+      words: 'a file share',
+      tag: 'File shares',
+    })(app);
   };
 }

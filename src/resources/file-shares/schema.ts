@@ -127,8 +127,6 @@ export type ListFileShares = Static<typeof ListFileShares>;
 export const ListAccessRules = Type.Object(Paging(1000));
 export type ListAccessRules = Static<typeof ListAccessRules>;
 
-export const MetadataKey = Type.Object({ key: Type.String() });
-
 export const FileShare = Type.Object({
   id: Uuid,
   name: Type.String(),

@@ -9,8 +9,8 @@ import { withoutZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
-import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
-import type { CreateTags, Tag, Tags } from '../../tags/tags.ts';
+import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
@@ -96,7 +96,7 @@ export function createFileShares(deps: FileSharesDeps) {
     });
 
   /** Tags of their own endpoints: changed at once, without a task. */
-  const changeTags = (context: RequestContext, scope: Scope, id: string, change: (current: Tags) => Tags) =>
+  const changeTags = (context: RequestContext, scope: Scope, id: string, change: TagChange) =>
     idempotency.mutate(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
       await store.update(tx, id, { tags: change(share.tags) });
@@ -246,28 +246,8 @@ export function createFileShares(deps: FileSharesDeps) {
       );
     },
 
-    async listTags(scope: Scope, id: string): Promise<{ count: number; results: Tag[] }> {
-      const results = presentTags((await view(scope, id)).tags);
-      return { count: results.length, results };
-    },
-
-    async getTag(scope: Scope, id: string, key: string): Promise<Tag> {
-      const tag = presentTags((await view(scope, id)).tags).find((candidate) => candidate.key === key);
-      if (!tag) throw notFound('tag', key);
-      return tag;
-    },
-
-    mergeTags: (context: RequestContext, scope: Scope, id: string, tags: CreateTags) =>
-      changeTags(context, scope, id, (current) => mergeTags(current, tags)),
-
-    replaceTags: (context: RequestContext, scope: Scope, id: string, tags: CreateTags) =>
-      changeTags(context, scope, id, (current) => replaceTags(current, tags)),
-
-    deleteTag: (context: RequestContext, scope: Scope, id: string, key: string) =>
-      changeTags(context, scope, id, (current) => {
-        if (!Object.hasOwn(current, key)) throw notFound('tag', key);
-        return mergeTags(current, { [key]: null });
-      }),
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+    changeTags,
   };
 }
 

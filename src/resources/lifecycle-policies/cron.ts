@@ -96,8 +96,7 @@ function readExpression(name: CronFieldName, expression: string, table: boolean[
   const range = /^(?:(\*)|([0-9]+)(?:-([0-9]+))?)(?:\/([0-9]+))?$/.exec(expression);
   if (range) {
     const [, all, first, last, step] = range;
-    if (all) addRange(name, table, null, null, number(step));
-    else addRange(name, table, Number(first), number(last), number(step));
+    addRange(name, table, all ? null : number(first), number(last), number(step));
     return;
   }
   if (name === 'day' && expression.toLowerCase() === 'last') {
@@ -143,8 +142,11 @@ function addRange(
   for (let value = from; value <= to; value += step ?? 1) table[value] = true;
 }
 
+/** @throws Fault for what is too large to be told as it was written */
 function number(digits: string | undefined): number | null {
-  return digits === undefined ? null : Number(digits);
+  if (digits === undefined) return null;
+  if (!Number.isSafeInteger(Number(digits))) throw new Fault('a number is too large');
+  return Number(digits);
 }
 
 function named(names: string[], word: string, what: string): number {

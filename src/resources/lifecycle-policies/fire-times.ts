@@ -29,6 +29,7 @@ const daySeconds = 86_400;
 /** The calendar repeats after 400 years, so what does not come in as many never does. */
 const maxYears = 400;
 const lastYear = 9999;
+const noneLeft = `never fires again before the year ${lastYear + 1}`;
 
 export function durationMs({ weeks, days, hours, minutes }: Duration): number {
   return ((((weeks ?? 0) * 7 + (days ?? 0)) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60_000;
@@ -49,8 +50,9 @@ export function parseTiming(timing: Timing, anchor: Date): FireTimes | { errors:
   }
   if (errors.length > 0 || !zone || 'errors' in parsed) return { errors };
   const next = (after: Date) => nextOfCron(parsed.cron, zone, after);
-  if (next(anchor) === null) return { errors: [{ path: '', message: 'never fires: no day and time is all of this' }] };
-  return { zone, next };
+  if (next(anchor) !== null) return { zone, next };
+  const message = next(new Date(0)) ? noneLeft : 'never fires: no day and time is all of this';
+  return { errors: [{ path: '', message }] };
 }
 
 function parseInterval(timing: Duration, anchor: Date): FireTimes | { errors: FieldError[] } {
@@ -66,7 +68,7 @@ function parseInterval(timing: Duration, anchor: Date): FireTimes | { errors: Fi
     // What no Date can hold has no year.
     return at.getUTCFullYear() <= lastYear ? at : null;
   };
-  if (next(anchor) === null) return { errors: [{ path: '', message: `never fires before the year ${lastYear}` }] };
+  if (next(anchor) === null) return { errors: [{ path: '', message: noneLeft }] };
   return { zone: timeZone('UTC')!, next };
 }
 

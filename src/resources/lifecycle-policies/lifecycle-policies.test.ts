@@ -330,6 +330,21 @@ describe('bad input', () => {
     expect(faults(await create(body))).toEqual([400, ...paths]);
   });
 
+  it('what is refused is told in words that are so', async () => {
+    const told = async (given: object, from = '2026-01-01T00:00:00Z') => {
+      const body = { schedule: { type: 'cron', ...given }, from };
+      return (await cloud.post(`${policies}/preview_schedule`, body)).body.errors;
+    };
+    const large = [{ path: 'schedule.hour', message: 'a number is too large' }];
+    expect(await told({ hour: '1'.repeat(500) })).toEqual(large);
+    expect(await told({ hour: `*/${'1'.repeat(500)}` })).toEqual(large);
+    expect(await told({ hour: '24' })).toMatchObject([{ message: expect.stringContaining('24 is more than 23') }]);
+    expect(await told({ day: '30', month: '2' })).toMatchObject([{ message: expect.stringContaining('no day') }]);
+    const none = [{ path: 'schedule', message: 'never fires again before the year 10000' }];
+    expect(await told({ hour: '3' }, '9999-12-31T23:59:59Z')).toEqual(none);
+    expect(await told({ type: 'interval', days: 1 }, '9999-12-31T23:59:59Z')).toEqual(none);
+  });
+
   it('an eleventh schedule is refused where it is added, too', async () => {
     const schedules = Array.from({ length: 10 }, (_, hour) => ({ type: 'cron', hour: `${hour}` }));
     const path = `${policies}/${(await create({ schedules })).body.id}`;

@@ -135,6 +135,7 @@ function memberRoutes(policies: LifecyclePolicies): Routes {
       {
         schema: {
           ...summarize('addLifecyclePolicySchedules', 'Add schedules to a lifecycle policy'),
+          description: 'One that says the same as one that is there already is not added again.',
           ...ofOne,
           body: AddSchedules,
         },

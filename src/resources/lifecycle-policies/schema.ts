@@ -214,7 +214,7 @@ export const Run = Type.Object({
   done_at: Nullable(Time),
   snapshots: Type.Array(SnapshotOfVolume, { description: 'made and good' }),
   expired: Type.Array(SnapshotOfVolume, {
-    description: 'older ones that went, by retention, while this was the newest',
+    description: 'older ones that went by retention on account of it; one that is still there is not among them',
   }),
   failed: Type.Array(Type.Object({ volume_id: Uuid, message: Type.String() })),
   pending: Type.Array(Type.Object({ volume_id: Uuid, snapshot_id: Nullable(Uuid) }), {

@@ -13,7 +13,8 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
-import { scheduleExpiry } from './runs/store.ts';
+import { scheduleExpiry } from './retention/store.ts';
+import { forgetAfter } from './runs/store.ts';
 import {
   checkSchedule,
   checkSchedules,
@@ -246,6 +247,12 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         tx,
         policyIds.map((policyId) => ({ policyId, volumeId })),
       );
+    },
+
+    /** For a clock that is set back: what is later than now has not run, and intervals are measured from now at the latest. */
+    async setBack(tx: Tx, now: Date): Promise<void> {
+      await forgetAfter(tx, now);
+      await store.createdUntil(tx, wholeSecond(now));
     },
 
     /** Sets all times anew, after the clock was set back. */

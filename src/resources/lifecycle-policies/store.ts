@@ -1,5 +1,5 @@
 /** SQL of policies, their schedules and volumes. */
-import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -138,6 +138,11 @@ export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | 
     next.map(({ id }) => id),
     next.map(({ nextRunAt }) => nextRunAt),
   );
+}
+
+/** No schedule is younger than this. */
+export async function createdUntil(tx: Tx, createdAt: Date): Promise<void> {
+  await tx.update(lifecyclePolicySchedules).set({ createdAt }).where(gt(lifecyclePolicySchedules.createdAt, createdAt));
 }
 
 /** Those of the volumes that are in the project and region and not on their way out, held until the commit. */

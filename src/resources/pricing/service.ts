@@ -8,6 +8,7 @@ import type { Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import { flavors } from '../load-balancers/schema.ts';
 import type { FlavorName } from '../load-balancers/schema.ts';
+import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import type { Volumes } from '../volumes/service.ts';
@@ -70,6 +71,7 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
       if (asked.source === 'image') return withoutPrice('hide');
       const snapshot = await named('snapshot_id', asked.snapshot_id, (id) => snapshots.get(scope, id));
       if (asked.source === 'snapshot' && !snapshot) throw missing('snapshot_id');
+      if (asked.source === 'snapshot') requireSizeOf(snapshot!, asked.size);
       const size = asked.size ?? snapshot?.size;
       if (size === undefined) throw missing('size');
       const from = snapshot && !asked.type_name ? await volumes.get(scope, snapshot.volume_id) : null;

@@ -1,7 +1,8 @@
 /** The HTTP operations of snapshots. */
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
-import { UpdateTags } from '../../tags/tags.ts';
+import { metadataRoutes } from '../../tags/routes.ts';
+import { replacingBy, UpdateTags } from '../../tags/tags.ts';
 import { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, SnapshotPath, UpdateSnapshot } from './schema.ts';
 import type { Snapshots } from './service.ts';
 
@@ -73,7 +74,7 @@ export function snapshotRoutes(snapshots: Snapshots): Routes {
           response: { 200: Snapshot },
         },
       },
-      (request) => snapshots.replaceTags(request.by, request.scope, request.params.snapshot_id, request.body),
+      ({ by, scope, params, body }) => snapshots.changeTags(by, scope, params.snapshot_id, replacingBy(body ?? {})),
     );
 
     app.delete(
@@ -87,5 +88,15 @@ export function snapshotRoutes(snapshots: Snapshots): Routes {
       },
       (request) => snapshots.delete(request.by, request.scope, request.params.snapshot_id),
     );
+
+    metadataRoutes(snapshots, {
+      one,
+      path: SnapshotPath,
+      id: 'snapshot_id',
+      name: 'Snapshot',
+      words: 'a snapshot',
+      tag: 'Snapshots',
+      replacedElsewhere: true,
+    })(app);
   };
 }

@@ -12,8 +12,8 @@ import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
-import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
-import type { Tags, UpdateTags } from '../../tags/tags.ts';
+import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
@@ -69,16 +69,16 @@ export function createSnapshots(deps: SnapshotsDeps) {
     });
     await tasks.enqueueAll(
       tx,
-      rows.map(({ id, projectId, regionId, creatorTaskId, scheduleId }, i) => ({
+      rows.map((row, i) => ({
         context: asked[i]!.context,
         task: {
-          id: creatorTaskId,
+          id: row.creatorTaskId,
           type: 'create_snapshot',
-          key: { resource: 'snapshot', id, regionId },
-          projectId,
+          key: { resource: 'snapshot', id: row.id, regionId: row.regionId },
+          projectId: row.projectId,
           generation: 1,
-          createdResources: { snapshots: [id] },
-          unhurried: scheduleId !== null,
+          createdResources: { snapshots: [row.id] },
+          schedule: scheduleOf(row),
         },
       })),
     );
@@ -108,7 +108,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
     tx: Tx,
     context: RequestContext,
     snapshot: SnapshotRow,
-    more: Pick<NewTask, 'unhurried'> = {},
+    more: Pick<NewTask, 'schedule'> = {},
   ): Promise<string> => {
     const generation = await markDeleted(tx, snapshot);
     const { projectId } = snapshot;
@@ -190,14 +190,17 @@ export function createSnapshots(deps: SnapshotsDeps) {
     ofSchedule: (on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> =>
       store.ofSchedule(on, scheduleId, volumeId),
 
-    /** Deletes a snapshot that a policy is done with. Answers its task; null when something still holds the snapshot. */
+    /**
+     * Deletes a snapshot that a policy is done with, also where that failed before. Answers its task; null when something
+     * still holds the snapshot, or it is going already.
+     */
     async expire(tx: Tx, context: RequestContext, id: string): Promise<string | null> {
       const found = await store.lockWithVolume(tx, id);
-      if (!found || found.snapshot.deletedAt) return null;
+      if (!found || found.snapshot.status === 'deleting') return null;
       const { snapshot, volume } = found;
       const busy = (await tasks.lockedBy(tx, snapshot.id)) ?? (await tasks.lockedBy(tx, volume.id));
       if (busy ?? (await store.copyingTask(tx, snapshot.id))) return null;
-      return enqueueDeletion(tx, context, snapshot, { unhurried: true });
+      return enqueueDeletion(tx, context, snapshot, { schedule: scheduleOf(snapshot) });
     },
 
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
@@ -217,12 +220,10 @@ export function createSnapshots(deps: SnapshotsDeps) {
         tags: body.tags === undefined ? tags : mergeTags(tags, body.tags),
       })),
 
-    /** The deprecated form: what is not given goes, and null is not given. */
-    replaceTags: (context: RequestContext, scope: Scope, id: string, given: UpdateTags): Promise<Snapshot> =>
-      updateRow(context, scope, id, ({ name, tags }) => {
-        const kept = Object.entries(given ?? {}).filter((entry): entry is [string, string] => entry[1] !== null);
-        return { name, tags: replaceTags(tags, Object.fromEntries(kept), '') };
-      }),
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<Snapshot> =>
+      updateRow(context, scope, id, ({ name, tags }) => ({ name, tags: change(tags) })),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
@@ -232,6 +233,14 @@ export function createSnapshots(deps: SnapshotsDeps) {
         return { tasks: [await enqueueDeletion(tx, context, snapshot)] };
       });
     },
+
+    /** Those of the ids that are snapshots of the project and region; what is no id of anything is none. */
+    known: (tx: Tx, scope: Scope, ids: string[]): Promise<Set<string>> =>
+      store.known(
+        tx,
+        ids.filter((id) => uuid.test(id)),
+        scope,
+      ),
 
     /** For the service of volumes, which holds the volume's row: its snapshots, oldest first. */
     ofVolume: (tx: Tx, volumeId: string): Promise<SnapshotRow[]> => store.ofVolume(tx, volumeId),
@@ -245,6 +254,9 @@ export function createSnapshots(deps: SnapshotsDeps) {
         await tasks.requestReconcile(tx, keyOf(row));
       }
     },
+
+    /** For a clock that is set back: what was made later was made now, and by no schedule where its instant is to come. */
+    setBack: (tx: Tx, now: Date): Promise<void> => store.setBack(tx, now),
 
     /** A snapshot to make a volume from, held until the commit, with its volume. @throws ClientError 400, 409 */
     async forCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {
@@ -263,6 +275,20 @@ export function createSnapshots(deps: SnapshotsDeps) {
 
 function keyOf({ id, regionId }: SnapshotRow): ResourceKey {
   return { resource: 'snapshot', id, regionId };
+}
+
+/** The schedule whose run made it; null: a person did. */
+function scheduleOf({ scheduleId, lifecyclePolicyId }: Pick<SnapshotRow, 'scheduleId' | 'lifecyclePolicyId'>) {
+  return scheduleId !== null && lifecyclePolicyId !== null ? { id: scheduleId, policyId: lifecyclePolicyId } : null;
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A volume is made as large as its snapshot. @throws ClientError 400 */
+export function requireSizeOf(snapshot: { size: number }, size: number | null | undefined): void {
+  if (size === null || size === undefined || size === snapshot.size) return;
+  const message = `must be the ${snapshot.size} GiB of the snapshot; extend the volume afterwards`;
+  throw invalidInput([{ path: 'size', message }]);
 }
 
 /** What failed in its creation has none, what is lost or going has none worth keeping. */

@@ -195,6 +195,22 @@ export async function update(tx: Tx, id: string, changes: Partial<SnapshotRow>):
   await tx.update(snapshots).set(changes).where(eq(snapshots.id, id));
 }
 
+const bringBack = prepared(
+  'snapshots_set_back',
+  `update snapshots s
+   set created_at = least(s.created_at, $1::timestamptz - later.n * interval '1 microsecond'), updated_at = $1,
+       schedule_id = case when s.scheduled_at > $1 then null else s.schedule_id end,
+       scheduled_at = case when s.scheduled_at > $1 then null else s.scheduled_at end
+   from (select id, row_number() over (order by created_at desc, id desc) as n
+         from snapshots where updated_at > $1) as later
+   where s.id = later.id`,
+);
+
+/** What is later than now is now, in the order in which it was; what a schedule makes at a later instant is not its own. */
+export async function setBack(tx: Tx, now: Date): Promise<void> {
+  await bringBack(tx, now);
+}
+
 /** Removes the row and counts it out. */
 export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
   await tx.delete(snapshots).where(eq(snapshots.id, snapshot.id));
@@ -233,9 +249,12 @@ export async function settled(db: Db, regionIds: number[]): Promise<(Placed & { 
     );
 }
 
-/** Those of the given ids that have a row, in whatever region and state. */
-export async function known(db: Db, ids: string[]): Promise<Set<string>> {
-  const rows = await db.select({ id: snapshots.id }).from(snapshots).where(inArray(snapshots.id, ids));
+/** Those of the given ids that have a row, in whatever state; and in whatever region, where none is given. */
+export async function known(on: Db | Tx, ids: string[], where?: Where): Promise<Set<string>> {
+  const rows = await on
+    .select({ id: snapshots.id })
+    .from(snapshots)
+    .where(and(inArray(snapshots.id, ids), ...(where ? standsIn(where) : [])));
   return new Set(rows.map((row) => row.id));
 }
 

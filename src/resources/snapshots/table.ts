@@ -44,6 +44,7 @@ export const snapshots = pgTable(
     index('snapshots_policy').on(t.lifecyclePolicyId),
     /** A run is named by its instant: the same run can make no second snapshot of a volume. */
     uniqueIndex('snapshots_run').on(t.scheduleId, t.volumeId, t.scheduledAt),
+    index('snapshots_error_deleting').on(t.regionId).where(sql`${t.status} = 'error_deleting'`),
     index('snapshots_unconverged').on(t.regionId).where(sql`${t.observedGeneration} < ${t.generation}`),
   ],
 );

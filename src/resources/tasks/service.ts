@@ -174,7 +174,7 @@ function present(task: TaskRow): Task {
     region_id: task.regionId,
     request_id: task.requestId,
     job_id: null,
-    lifecycle_policy_id: null,
-    schedule_id: null,
+    lifecycle_policy_id: task.lifecyclePolicyId,
+    schedule_id: task.scheduleId,
   };
 }

@@ -208,6 +208,8 @@ describe('what the host has lost', () => {
     await done('snapshots', await newSnapshot(volume));
     host.contents.volumes.delete(volume);
     await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'error');
+    const extended = await cloud.post(`${volumes}/${volume}/extend`, { size: 50 });
+    expect([extended.status, extended.body.message]).toEqual([409, expect.stringContaining('can be reverted')]);
     await cloud.post(`${volumes}/${volume}/revert`);
     await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'available');
     expect(host.contents.volumes.has(volume)).toBe(true);

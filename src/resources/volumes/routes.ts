@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+import { metadataRoutes } from '../../tags/routes.ts';
 import {
   CreateVolume,
   DeleteVolume,
@@ -108,5 +109,14 @@ export function volumeRoutes(volumes: Volumes): Routes {
         return reply.code(200).send(undefined as unknown as null);
       },
     );
+
+    metadataRoutes(volumes, {
+      one,
+      path: VolumePath,
+      id: 'volume_id',
+      name: 'Volume',
+      words: 'a volume',
+      tag: 'Volumes',
+    })(app);
   };
 }

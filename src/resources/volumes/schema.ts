@@ -68,10 +68,17 @@ const CreateVolumeFromImage = Type.Object(
   { additionalProperties: false, description: 'refused: there are no images here' },
 );
 
+const sources = ['new-volume', 'snapshot'] as const;
+const CreateVolumeFromUnknown = Type.Object(
+  { ...common, size: SizeGib, source: Type.Enum([...sources]) },
+  { additionalProperties: false },
+);
+
 export const CreateVolume = selectBranch(
   Type.Union([CreateNewVolume, CreateVolumeFromSnapshot, CreateVolumeFromImage]),
-  // An unknown source is checked as the first, whose schema then names the field.
-  (body) => (body.source === 'snapshot' ? 1 : body.source === 'image' ? 2 : 0),
+  // One that is none of them is checked by what names them all.
+  (body) => [...sources, 'image', body.source].indexOf(body.source as string),
+  CreateVolumeFromUnknown,
 );
 export type CreateVolume = Static<typeof CreateVolume>;
 
@@ -84,7 +91,12 @@ export type UpdateVolume = Static<typeof UpdateVolume>;
 export const ExtendVolume = Type.Object({ size: SizeGib }, { additionalProperties: false });
 
 export const DeleteVolume = Type.Object({
-  snapshots: Type.Optional(Type.String({ description: 'ids of its snapshots to delete with it, separated by commas' })),
+  snapshots: Type.Optional(
+    Type.String({
+      description:
+        'ids of its snapshots to delete with it, separated by commas; those of other volumes of the project are left alone',
+    }),
+  ),
 });
 
 export const ListVolumes = Type.Object({
@@ -119,6 +131,9 @@ export const Volume = Type.Object({
   creator_task_id: Uuid,
   is_root_volume: Type.Boolean(),
   limiter_stats: Type.Null(),
+  metadata: Type.Record(Type.String(), Type.String(), { deprecated: true, description: '`tags`, as a map' }),
+  /** The Terraform provider reads tags under this name. */
+  metadata_detailed: Type.Array(Tag, { deprecated: true, description: '`tags`' }),
   project_id: Type.Integer(),
   region: Type.String(),
   region_id: Type.Integer(),

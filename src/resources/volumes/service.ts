@@ -10,8 +10,10 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
+import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
 import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeCollection, VolumeTypeName } from './schema.ts';
 import * as store from './store.ts';
@@ -74,10 +76,7 @@ export function createVolumes(deps: VolumesDeps) {
     }
     if (body.source === 'image') throw noImages();
     const { snapshot, volume } = await snapshots.forCopy(tx, scope, body.snapshot_id);
-    if (body.size !== undefined && body.size !== snapshot.size) {
-      const message = `must be the ${snapshot.size} GiB of the snapshot; extend the volume afterwards`;
-      throw invalidInput([{ path: 'size', message }]);
-    }
+    requireSizeOf(snapshot, body.size);
     return { sourceSnapshotId: snapshot.id, size: snapshot.size, typeName: body.type_name ?? volume.typeName };
   };
 
@@ -137,6 +136,15 @@ export function createVolumes(deps: VolumesDeps) {
       return present(await view(scope, id), scope.regionName);
     },
 
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
+      idempotency.mutate(db, context, async (tx) => {
+        const volume = await lockForChange(tx, scope, id);
+        const tags = change(volume.tags);
+        if (!sameTags(tags, volume.tags)) await store.update(tx, volume.id, { tags, updatedAt: clock.now() });
+      }),
+
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
@@ -170,9 +178,11 @@ export function createVolumes(deps: VolumesDeps) {
       return idempotency.mutate(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         const all = await snapshots.ofVolume(tx, volume.id);
-        const unknown = named.filter((name) => !all.some((snapshot) => snapshot.id === name));
+        // Clients name the snapshot that a volume was made from, too.
+        const known = await snapshots.known(tx, scope, named);
+        const unknown = named.filter((name) => !known.has(name));
         if (unknown.length > 0) {
-          const message = (name: string) => `${JSON.stringify(name)} is no snapshot of volume ${id}`;
+          const message = (name: string) => `${JSON.stringify(name)} is no snapshot of the project`;
           throw invalidInput(unknown.map((name) => ({ path: 'snapshots', message: message(name) })));
         }
         // One whose deletion failed is to go anyhow.
@@ -217,7 +227,13 @@ function snapshotIdsIn(text: string): string[] {
 
 /** What a deletion left half done, a creation never finished, or the host lost, has nothing to change. */
 function requireWhole(volume: VolumeRow): void {
-  if (volume.observedSize === null || volume.deletedAt || volume.status === 'error') throw onlyDeletable(volume);
+  if (volume.observedSize === null || volume.deletedAt) throw onlyDeletable(volume);
+  if (volume.status === 'error') {
+    throw new ClientError(
+      'Conflict',
+      `volume ${volume.id} has lost its data; it can be reverted to a snapshot, or deleted`,
+    );
+  }
 }
 
 function onlyDeletable({ id, status }: VolumeRow): ClientError {
@@ -234,6 +250,8 @@ function present(volume: VolumeView, regionName: string): Volume {
     creator_task_id: volume.creatorTaskId,
     is_root_volume: false,
     limiter_stats: null,
+    metadata: Object.fromEntries(Object.entries(volume.tags).map(([key, { value }]) => [key, value])),
+    metadata_detailed: presentTags(volume.tags),
     project_id: volume.projectId,
     region: regionName,
     region_id: volume.regionId,

@@ -46,6 +46,8 @@ describe('a volume', () => {
       creator_task_id: created.body.tasks[0],
       is_root_volume: false,
       limiter_stats: null,
+      metadata: { a: '1', b: '2' },
+      metadata_detailed: body.tags,
       project_id: 1,
       region: 'local',
       region_id: 1,
@@ -145,6 +147,62 @@ describe('a volume', () => {
       expect((await cloud.get(gone)).status).toBe(404);
     }
     expect(await usage()).toEqual(before);
+  });
+
+  it('may be asked to go with the snapshot that it was made from, which stays', async () => {
+    const { id: source } = await aVolume();
+    const snapshot_id = await aSnapshot(source);
+    const { id } = await aVolume({ source: 'snapshot', snapshot_id });
+    const own = await aSnapshot(id);
+    const query = (...ids: string[]) => `${volumes}/${id}?snapshots=${ids.join(',')}`;
+    expect((await cloud.delete(query(snapshot_id))).status).toBe(409);
+    const { projectId, token } = await cloud.newClient();
+    const made = await cloud.post(`/cloud/v1/volumes/${projectId}/1`, valid, { token });
+    const [other] = (await cloud.ended(made, { token })).body.created_resources.volumes;
+    const asked = { name: 'of others', volume_id: other };
+    const answer = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, asked, { token });
+    const [foreign] = (await cloud.ended(answer, { token })).body.created_resources.snapshots;
+    expect((await cloud.delete(query(own, foreign))).status).toBe(400);
+    await cloud.ended(await cloud.delete(query(own, snapshot_id)));
+    expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
+    expect((await cloud.get(`${snapshots}/${snapshot_id}`)).body.status).toBe('available');
+  });
+
+  it.each(['volume', 'snapshot'])(
+    'and its metadata, of a %s: adds, lists, gets, replaces and deletes',
+    async (what) => {
+      const { id } = await aVolume();
+      const path = what === 'volume' ? `${volumes}/${id}` : `${snapshots}/${await aSnapshot(id)}`;
+      const tag = (key: string, value: string) => ({ key, value, read_only: false });
+      expect((await cloud.post(`${path}/metadata`, { b: '2', a: '1' })).status).toBe(204);
+      expect((await cloud.get(`${path}/metadata`)).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
+      const status = what === 'volume' ? 204 : 200;
+      expect((await cloud.request('PUT', `${path}/metadata`, { c: '3' })).status).toBe(status);
+      expect((await cloud.get(path)).body.tags).toEqual([tag('c', '3')]);
+      expect((await cloud.get(`${path}/metadata_item?key=c`)).body).toEqual(tag('c', '3'));
+      expect((await cloud.get(`${path}/metadata_item?key=a`)).status).toBe(404);
+      expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(204);
+      expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(404);
+      expect((await cloud.post(`${path}/metadata`, { a: 1, created_by_policy: '1' })).status).toBe(400);
+      const refused = await cloud.post(`${path}/metadata`, { created_by_policy: '1' });
+      expect([refused.status, paths(refused)]).toEqual([400, ['created_by_policy']]);
+      expect((await cloud.get(path)).body.tags).toEqual([]);
+    },
+  );
+
+  it('names every source that is taken when it is none of them', async () => {
+    const { body } = await cloud.post(volumes, { ...valid, source: 'backup' });
+    expect(body.errors).toEqual([{ path: 'source', message: 'must be one of "new-volume", "snapshot"' }]);
+  });
+
+  it('has no tag of those that the system sets', async () => {
+    const fake = { created_by_policy: '1' };
+    const message = { errors: [{ path: 'tags.created_by_policy', message: 'is set by the system' }] };
+    expect((await cloud.post(volumes, { ...valid, tags: fake })).body).toMatchObject(message);
+    const { id } = await aVolume();
+    expect((await cloud.patch(`${volumes}/${id}`, { tags: fake })).body).toMatchObject(message);
+    const metadata = await cloud.request('PUT', `${snapshots}/${await aSnapshot(id)}/metadata`, fake);
+    expect([metadata.status, paths(metadata)]).toEqual([400, ['created_by_policy']]);
   });
 
   it('is listed oldest first, by parts of its name and id and by its tags', async () => {
@@ -269,11 +327,14 @@ describe('prices', () => {
     expect((await price('snapshots', { volume_id: id })).body.price_per_hour).toBe(0.006435);
   });
 
-  it('of nothing that is there is refused', async () => {
+  it('of nothing that is there, or could be made, is refused', async () => {
+    const snapshot_id = await aSnapshot((await aVolume({ size: 100 })).id);
     for (const [what, body, path] of [
       ['volumes', { source: 'new-volume' }, 'size'],
       ['volumes', { source: 'new-volume', size: 102_401 }, 'size'],
       ['volumes', { source: 'snapshot', size: 1 }, 'snapshot_id'],
+      ['volumes', { source: 'snapshot', snapshot_id, size: 99 }, 'size'],
+      ['volumes', { source: 'snapshot', snapshot_id, size: 101 }, 'size'],
       ['volumes', { source: 'snapshot', snapshot_id: unknownId }, 'snapshot_id'],
       ['snapshots', { volume_id: unknownId }, 'volume_id'],
       ['snapshots', {}, 'volume_id'],

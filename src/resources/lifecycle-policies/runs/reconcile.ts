@@ -14,19 +14,22 @@ import type { Clock } from '../../../platform/clock.ts';
 import { isUnavailable, transaction } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
+import { policyTag } from '../../../tags/tags.ts';
 import type { Tags } from '../../../tags/tags.ts';
-import { defaultQuantity, snapshotName, timesOf } from '../schedules.ts';
+import { contextOf, expire, expireAgain, letGo, makeRoom } from '../retention/reconcile.ts';
+import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
+import { expiring, failed } from '../retention/store.ts';
+import type { FailedExpiry } from '../retention/store.ts';
+import { snapshotName, timesOf } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
-import type { DueSchedule, NewRunVolume, PendingVolume, RunVolume } from './store.ts';
+import type { DueSchedule, NewRunVolume, PendingVolume } from './store.ts';
 import { failureOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
 /** What the service of snapshots does for runs. */
-export interface SnapshotsOfRuns {
+export interface SnapshotsOfRuns extends SnapshotsOfRetention {
   createForRuns(tx: Tx, runs: SnapshotOfRun[]): Promise<{ snapshotId: string }[]>;
-  ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string; createdAt: Date }[]>;
-  expire(tx: Tx, context: RequestContext, id: string): Promise<string | null>;
 }
 
 interface SnapshotOfRun {
@@ -64,24 +67,27 @@ function requestSnapshots({ db, snapshots }: LifecyclePolicyRunDeps, ids: string
 
 function snapshotOf(volume: PendingVolume): SnapshotOfRun {
   const { volumeId, policyId, scheduleId, scheduledAt, name } = volume;
-  const tags = { created_by_policy: { value: String(policyId), read_only: true } };
+  const tags = { [policyTag]: { value: String(policyId), read_only: true } };
   return { context: contextOf(volume), volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
 }
 
-/** The same. What fails for one that stands alone is its failure, if trying again would not help: no quota, no volume. */
+/**
+ * The same. What fails for one that stands alone is its failure, if trying again would not help: no volume, or no quota
+ * and nothing that could go first.
+ */
 async function requestOrRefuse(deps: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
   try {
     await requestSnapshots(deps, ids);
   } catch (error) {
     if (ids.length > 1 || !(error instanceof ClientError)) throw error;
-    await endSettled(deps, [await transaction(deps.db, (tx) => recordFailure(tx, ids[0]!, error.message))]);
+    await endSettled(deps, [await impatiently(deps.db, (tx) => refuse(deps, tx, ids[0]!, error))]);
   }
 }
 
-/** Runs act for whoever made the policy. */
-function contextOf({ clientId, userId, runId }: PendingVolume): RequestContext {
-  const actor = { tokenId: userId, clientId, role: 'member' as const, projectIds: null, operator: false };
-  return { actor, requestId: runId };
+/** Returns the run, if this settled one of its volumes. */
+async function refuse(deps: LifecyclePolicyRunDeps, tx: Tx, id: string, error: ClientError): Promise<string | null> {
+  const waits = error.code === 'QuotaExceeded' && (await makeRoom(deps, tx, id, error.message));
+  return waits ? null : recordFailure(tx, id, error.message);
 }
 
 /** Returns the run, if this settled one of its volumes. */
@@ -119,7 +125,6 @@ async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: 
 const batch = 250;
 /** Rows that one transaction works on one by one, and holds until it has done with all. */
 const few = 25;
-const lookAgainMs = 60_000;
 const keptDays = 90;
 
 export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
@@ -131,6 +136,7 @@ export function createLifecyclePolicyDuties(
   const { db, clock, regionIds, lookSeconds } = deps;
   const settleAll = async (ids: string[]) => endSettled(deps, await eachOf(db, ids, (tx, id) => settle(deps, tx, id)));
   const expireAll = (ids: string[]) => eachOf(db, ids, (tx, id) => expire(deps, tx, id));
+  const expireAllAgain = (all: FailedExpiry[]) => eachOf(db, all, (tx, one) => expireAgain(deps, tx, one));
   return [
     { seconds: lookSeconds, work: () => startAndRequest(deps) },
     // What is left to ask for where that failed, or somebody died over it.
@@ -141,12 +147,16 @@ export function createLifecyclePolicyDuties(
     { seconds: lookSeconds, work: async () => inSets(await store.settled(db, regionIds, batch), few, settleAll) },
     {
       seconds: lookSeconds,
-      work: async () => inSets(await store.expiring(db, regionIds, clock.now(), batch), few, expireAll),
+      work: async () => inSets(await expiring(db, regionIds, clock.now(), batch), few, expireAll),
     },
     // What is left to end when somebody died between settling and ending.
     {
       seconds: 120 * lookSeconds,
       work: async () => inSets(await store.settledRuns(db, regionIds, batch), few, (ids) => endRuns(deps, ids)),
+    },
+    {
+      seconds: 4 * lookSeconds,
+      work: async () => inSets(await failed(db, regionIds, clock.now(), batch), few, expireAllAgain),
     },
     { seconds: 3600, work: () => store.forget(db, new Date(clock.now().getTime() - keptDays * 86_400_000)) },
   ];
@@ -214,15 +224,15 @@ function nextOf(schedule: DueSchedule, now: Date, log: Logger): Date | null {
   }
 }
 
-const setsOf = (ids: string[], size: number): string[][] =>
-  Array.from({ length: Math.ceil(ids.length / size) }, (_, i) => ids.slice(i * size, (i + 1) * size));
+const setsOf = <T>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
 /**
  * Works set by set. One that fails is halved until what it fails for stands alone: so that stops no others, and what a
  * quota leaves is used to the last. @throws what the first that stood alone failed for
  */
-async function inSets(ids: string[], size: number, work: (ids: string[]) => Promise<unknown>): Promise<void> {
-  const left = setsOf(ids, size);
+async function inSets<T>(all: T[], size: number, work: (set: T[]) => Promise<unknown>): Promise<void> {
+  const left = setsOf(all, size);
   const failures: unknown[] = [];
   for (let set = left.shift(); set; set = left.shift()) {
     try {
@@ -245,10 +255,10 @@ function impatiently<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
 }
 
 /** Works on each of a set, all in one transaction. */
-function eachOf<T>(db: Db, ids: string[], work: (tx: Tx, id: string) => Promise<T>): Promise<T[]> {
+function eachOf<T, R>(db: Db, set: T[], work: (tx: Tx, one: T) => Promise<R>): Promise<R[]> {
   return impatiently(db, async (tx) => {
-    const results: T[] = [];
-    for (const id of ids) results.push(await work(tx, id));
+    const results: R[] = [];
+    for (const one of set) results.push(await work(tx, one));
     return results;
   });
 }
@@ -271,38 +281,4 @@ async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise
     await store.updateVolume(tx, id, { state: 'failed', message });
   }
   return volume.runId;
-}
-
-async function expire(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<void> {
-  const volume = await store.lock(tx, id);
-  if (!volume?.expireAt || volume.expireAt > deps.clock.now()) return;
-  await store.updateVolume(tx, id, { expireAt: null });
-  await letGo(deps, tx, volume);
-}
-
-/**
- * Deletes the good snapshots of a schedule and volume that are too many or too old, but never the newest. The volume is
- * held, so that nobody deletes the newest meanwhile.
- */
-async function letGo({ snapshots, clock }: LifecyclePolicyRunDeps, tx: Tx, volume: RunVolume): Promise<void> {
-  const { scheduleId, volumeId, maxQuantity, retentionSeconds } = volume;
-  if (!volume.expires) return;
-  await store.holdVolume(tx, volumeId);
-  const now = clock.now().getTime();
-  const all = await snapshots.ofSchedule(tx, scheduleId, volumeId);
-  const [newest, ...older] = all.filter(({ status }) => status === 'available');
-  if (!newest) return;
-  const expired: string[] = [];
-  const busy: string[] = [];
-  for (const [i, snapshot] of older.entries()) {
-    const tooMany = i + 1 >= (maxQuantity ?? defaultQuantity);
-    const tooOld = retentionSeconds !== null && now - snapshot.createdAt.getTime() >= retentionSeconds * 1000;
-    if (!tooMany && !tooOld) continue;
-    // Made, which is to be recorded first; then all this is looked at again.
-    if (await store.isUnsettled(tx, snapshot.id)) continue;
-    const task = await snapshots.expire(tx, contextOf(volume), snapshot.id);
-    (task ? expired : busy).push(snapshot.id);
-  }
-  await store.noteExpired(tx, newest.id, expired);
-  await store.lookAgain(tx, busy, new Date(now + lookAgainMs));
 }

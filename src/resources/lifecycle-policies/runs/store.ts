@@ -1,5 +1,5 @@
 /** SQL of runs: what is due, what was made of it, and what is to go. */
-import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
@@ -275,82 +275,19 @@ export async function settled(db: Db, regionIds: number[], limit: number): Promi
   return (await readSettled(db, regionIds, limit)).map((row) => row.id);
 }
 
-const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
-
-/** Holds the volume, as everybody does who adds or deletes one of its snapshots. */
-export async function holdVolume(tx: Tx, volumeId: string): Promise<void> {
-  await lockVolumeRow(tx, volumeId);
-}
-
-const readExpiring = prepared<{ id: string }>(
-  'lifecycle_policy_expiring',
-  `select id from (
-     select id, volume_id from lifecycle_policy_run_volumes
-     where region_id = any($1::int[]) and expire_at <= $2 order by expire_at limit $3) as rv
-   order by volume_id, id`,
-);
-
-/** Those to look at now, whether their snapshots are to go; in the order of their volumes. */
-export async function expiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
-  return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
-}
-
-const readUnsettled = prepared(
-  'lifecycle_policy_snapshot_unsettled',
-  `select from lifecycle_policy_run_volumes where snapshot_id = $1 and state = 'running'`,
-);
-
-/** Whether nobody has yet recorded that the snapshot was made. */
-export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> {
-  return (await readUnsettled(tx, snapshotId)).length > 0;
-}
-
-const addExpired = prepared(
-  'lifecycle_policy_note_expired',
-  `update lifecycle_policy_run_volumes set expired = expired || $2::jsonb where snapshot_id = $1`,
-);
-
-/** Writes down, beside the newest snapshot, which ones went. */
-export async function noteExpired(tx: Tx, newest: string, expired: string[]): Promise<void> {
-  if (expired.length > 0) await addExpired(tx, newest, JSON.stringify(expired));
-}
-
-const writeLookAgain = prepared(
-  'lifecycle_policy_look_again',
-  'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1::uuid[])',
-);
-
-export async function lookAgain(tx: Tx, snapshotIds: string[], at: Date): Promise<void> {
-  if (snapshotIds.length > 0) await writeLookAgain(tx, snapshotIds, at);
-}
-
-const writeExpiry = prepared(
-  'lifecycle_policy_schedule_expiry',
-  `with wanted as (
-     select rv.id, case when p.status = 'active' and pv.volume_id is not null
-                        then n.created_at + s.retention_seconds * interval '1 second' end as at
-     from lifecycle_policies p
-       join lifecycle_policy_runs r on r.policy_id = p.id
-       join lifecycle_policy_run_volumes rv on rv.run_id = r.id and rv.state = 'made'
-       join snapshots n on n.id = rv.snapshot_id and n.deleted_at is null
-       left join lifecycle_policy_schedules s on s.id = r.schedule_id
-       left join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = rv.volume_id
-     where p.id = $1)
-   update lifecycle_policy_run_volumes rv set expire_at = wanted.at
-   from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
-);
-
-/** Sets anew when the snapshots of a policy expire, after its status, schedules or volumes changed. */
-export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
-  await writeExpiry(tx, policyId);
-}
-
 const readPending = prepared<{ id: string }>(
   'lifecycle_policy_run_volumes_pending',
-  `select id from lifecycle_policy_run_volumes where region_id = any($1::int[]) and state = 'pending' order by run_id, id`,
+  `select rv.id from lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
+   where rv.region_id = any($1::int[]) and rv.state = 'pending' and (rv.message is null or not exists (
+     select from snapshots n
+     where n.schedule_id = r.schedule_id and n.volume_id = rv.volume_id and n.status = 'deleting'))
+   order by rv.run_id, rv.id`,
 );
 
-/** All whose snapshots are still to be asked for: no limit, so that those that have to wait keep no others from it. */
+/**
+ * All whose snapshots are still to be asked for, but not while they wait for an older one to go: no limit, so that those
+ * that have to wait keep no others from it.
+ */
 export async function pending(db: Db, regionIds: number[]): Promise<string[]> {
   return (await readPending(db, regionIds)).map((row) => row.id);
 }
@@ -377,10 +314,16 @@ export async function list(
   return { count, rows };
 }
 
+/** Of those that were let go, the ones that have gone: a removal takes its time, and may fail. */
+const goneOfExpired = sql<string[]>`(
+  select coalesce(jsonb_agg(one.id order by one.n), '[]')
+  from jsonb_array_elements_text(${lifecyclePolicyRunVolumes.expired}) with ordinality as one (id, n)
+  where not exists (select from snapshots s where s.id = one.id::uuid))`;
+
 export async function volumesOfRuns(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
   if (runIds.length === 0) return [];
   return db
-    .select()
+    .select({ ...getTableColumns(lifecyclePolicyRunVolumes), expired: goneOfExpired })
     .from(lifecyclePolicyRunVolumes)
     .where(inArray(lifecyclePolicyRunVolumes.runId, runIds))
     .orderBy(lifecyclePolicyRunVolumes.volumeId);
@@ -395,4 +338,9 @@ export async function forget(db: Db, before: Date): Promise<void> {
                       where rv.run_id = ${lifecyclePolicyRuns.id})`,
     ),
   );
+}
+
+/** Forgets the runs of later instants, done or not. */
+export async function forgetAfter(tx: Tx, instant: Date): Promise<void> {
+  await tx.delete(lifecyclePolicyRuns).where(gt(lifecyclePolicyRuns.scheduledAt, instant));
 }

@@ -47,11 +47,11 @@ export const lifecyclePolicyRunVolumes = pgTable(
     /** What the snapshot is called, by the schedule's template. */
     name: text('name').notNull(),
     state: text('state').notNull().$type<RunVolumeState>(),
-    /** Why it failed. */
+    /** Why it failed; of a pending one, what it waits for an older snapshot to go for. */
     message: text('message'),
     /** When to look whether its snapshot is to go; null: only when there is a newer one, or not at all. */
     expireAt: instant('expire_at'),
-    /** Snapshots of the volume and schedule that went while this was the newest. */
+    /** Snapshots of the volume and schedule that were let go on account of this one. */
     expired: jsonb('expired').notNull().$type<string[]>().default([]),
   },
   (t) => [

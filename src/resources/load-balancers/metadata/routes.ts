@@ -2,9 +2,8 @@
 import { Type } from 'typebox';
 import type { Routes } from '../../../http/app.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { CreateTags, Tag, TagCollection } from '../../../tags/tags.ts';
+import { CreateTags, deleting, merging, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
 import { LoadBalancerPath, MetadataKey, OptionalMetadataKey, ReplaceTags } from '../schema.ts';
-import { deleting, merging, replacingBy } from './service.ts';
 import type { LoadBalancerMetadata } from './service.ts';
 
 const tags = ['Load balancers'];

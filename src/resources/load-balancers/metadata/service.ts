@@ -6,9 +6,8 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { mergeTags, presentTags, replaceTags, sameTags } from '../../../tags/tags.ts';
-import type { CreateTags, Tag, Tags } from '../../../tags/tags.ts';
-import type { ReplaceTags } from '../schema.ts';
+import { presentTags, sameTags } from '../../../tags/tags.ts';
+import type { Tag, TagChange } from '../../../tags/tags.ts';
 import type { LoadBalancerRow } from '../store.ts';
 
 type TaskIds = { tasks: string[] };
@@ -32,11 +31,14 @@ export interface LoadBalancerMetadataDeps {
 
 export type LoadBalancerMetadata = ReturnType<typeof createLoadBalancerMetadata>;
 
-/** The tags are the body itself. */
-const inBody = '';
-
 export function createLoadBalancerMetadata(deps: LoadBalancerMetadataDeps) {
-  const write = async (tx: Tx, context: RequestContext, scope: Scope, id: string, change: Change): Promise<TaskIds> => {
+  const write = async (
+    tx: Tx,
+    context: RequestContext,
+    scope: Scope,
+    id: string,
+    change: TagChange,
+  ): Promise<TaskIds> => {
     const loadBalancer = await deps.lock(tx, scope, id);
     const tags = change(loadBalancer.tags);
     const written = sameTags(tags, loadBalancer.tags) ? {} : { tags };
@@ -55,36 +57,12 @@ export function createLoadBalancerMetadata(deps: LoadBalancerMetadataDeps) {
       return tag;
     },
 
-    async change(context: RequestContext, scope: Scope, id: string, change: Change): Promise<TaskIds> {
+    async change(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<TaskIds> {
       return deps.idempotency.mutate(deps.db, context, (tx) => write(tx, context, scope, id, change));
     },
 
-    async changeV1(context: RequestContext, scope: Scope, id: string, change: Change): Promise<void> {
+    async changeV1(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> {
       await deps.idempotency.mutate(deps.db, context, async (tx) => void (await write(tx, context, scope, id, change)));
     },
   };
 }
-
-/** What becomes of the tags. @throws ClientError 400, 404 */
-export type Change = (current: Tags) => Tags;
-
-/** Adds tags and changes them. */
-export const merging =
-  (tags: CreateTags): Change =>
-  (current) =>
-    mergeTags(current, tags, inBody);
-
-/** Takes the place of all user-managed tags. */
-export function replacingBy(tags: ReplaceTags): Change {
-  const given = Object.entries(tags).filter((entry): entry is [string, string] => entry[1] !== null);
-  return (current) => replaceTags(current, Object.fromEntries(given), inBody);
-}
-
-/** Without a key there is nothing to delete. */
-export const deleting =
-  (key: string | undefined): Change =>
-  (current) => {
-    if (key === undefined) return current;
-    if (!Object.hasOwn(current, key)) throw notFound('tag', key);
-    return mergeTags(current, { [key]: null }, 'key');
-  };

@@ -1,0 +1,198 @@
+/** What goes when something stands in the way: a disk that does not let go, a quota that has no room. */
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { DriverError } from '../../../drivers/driver.ts';
+import { createSimulatedVolumeDriver } from '../../../drivers/simulated/volume.ts';
+
+/** Whether the host lets no snapshot go. */
+let stuck = false;
+const driver = createSimulatedVolumeDriver();
+const remove = driver.snapshots.remove;
+driver.snapshots.remove = async (id, signal) => {
+  if (stuck) throw new DriverError('stuck', { customerMessage: 'The disk is stuck.', retryable: false });
+  return remove(id, signal);
+};
+
+const cloud = useCloudyard({ driver: null, volumeDriver: driver });
+let worker: Awaited<ReturnType<typeof cloud.startWorker>>;
+let client: { clientId: number; projectId: number; token: string };
+const at = (what: string) => `/cloud/v1/${what}/${client.projectId}/1`;
+
+beforeAll(async () => {
+  cloud.clock.set(new Date('2026-06-01T12:00:00Z'));
+  worker = await cloud.startWorker();
+});
+
+beforeEach(async () => {
+  stuck = false;
+  client = await cloud.newClient();
+});
+
+afterEach(async () => {
+  stuck = false;
+  for (const { id } of (await cloud.get(at('lifecycle_policy'), client)).body.results) {
+    await cloud.delete(`${at('lifecycle_policy')}/${id}`, client);
+  }
+});
+
+async function newVolume(): Promise<string> {
+  const asked = await cloud.post(at('volumes'), { name: 'data', size: 1, source: 'new-volume' }, client);
+  return (await cloud.ended(asked, client)).body.created_resources.volumes[0];
+}
+
+async function newPolicy(max_quantity: number, volume_ids: string[]) {
+  const schedules = [{ type: 'interval', hours: 1, max_quantity }];
+  const body = { action: 'volume_snapshot', name: 'policy', schedules, volume_ids };
+  const { id, schedules: made } = (await cloud.post(at('lifecycle_policy'), body, client)).body;
+  const path = `${at('lifecycle_policy')}/${id}`;
+  return {
+    id,
+    path,
+    scheduleId: made[0].id,
+    runs: async () => (await cloud.get(`${path}/runs`, client)).body.results,
+    estimate: async () => {
+      const answer = await cloud.post(`${at('lifecycle_policy')}/estimate_max_policy_usage`, body, client);
+      return answer.body.max_volume_snapshot_count_usage as number;
+    },
+  };
+}
+
+const limit = (volume_snapshots_count_limit: number) =>
+  cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, volume_snapshots_count_limit });
+
+/** Oldest first. */
+async function snapshotsOf(volume: string): Promise<{ id: string; status: string }[]> {
+  return (await cloud.get(`${at('snapshots')}?volume_id=${volume}`, client)).body.results;
+}
+const statusesOf = async (volume: string) => (await snapshotsOf(volume)).map(({ status }) => status);
+const deletions = async () =>
+  (await cloud.get('/cloud/v1/tasks?task_type=delete_snapshot&limit=1000', client)).body.results;
+
+const soon = { timeout: 10_000, interval: 20 };
+
+/** Lets an hour pass, and what is due be done; what goes may not have gone. */
+async function hour(): Promise<void> {
+  cloud.clock.advance(3600);
+  await expect.poll(() => cloud.services.lifecyclePolicyRuns.countOpen([1]), soon).toBe(0);
+}
+async function hours(count: number, volumes: string[]): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    await hour();
+    for (const volume of volumes) await expect.poll(() => statusesOf(volume), soon).not.toContain('deleting');
+  }
+}
+/** Real time, in which nothing ought to happen. */
+const rest = () => new Promise((resolve) => setTimeout(resolve, 700));
+
+describe('a removal that failed', () => {
+  const ofHost = { available: 'available', stuck: 'error_deleting' };
+
+  it('is asked for again after a minute, then after two, also by another worker, until it is done', async () => {
+    const volume = await newVolume();
+    const policy = await newPolicy(1, [volume]);
+    stuck = true;
+    await hours(2, [volume]);
+    expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
+    const [old] = await snapshotsOf(volume);
+    expect((await policy.runs())[0].expired).toEqual([]);
+    await rest();
+    expect(await deletions()).toHaveLength(1);
+    cloud.clock.advance(60);
+    await expect.poll(deletions, soon).toHaveLength(2);
+    await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.stuck, ofHost.available]);
+    cloud.clock.advance(60);
+    await rest();
+    expect(await deletions()).toHaveLength(2);
+
+    await worker.stop();
+    worker.stop = async () => undefined;
+    stuck = false;
+    worker = await cloud.startWorker();
+    cloud.clock.advance(60);
+    await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.available]);
+    expect((await policy.runs())[0].expired).toEqual([{ volume_id: volume, snapshot_id: old!.id }]);
+    const tasks = await deletions();
+    expect(tasks.map(({ state }: { state: string }) => state)).toEqual(['ERROR', 'ERROR', 'FINISHED']);
+    for (const task of tasks) {
+      expect(task).toMatchObject({ lifecycle_policy_id: policy.id, schedule_id: policy.scheduleId });
+    }
+  });
+
+  it('rests while the policy is paused, and is left when the policy is deleted', async () => {
+    const volume = await newVolume();
+    const policy = await newPolicy(1, [volume]);
+    stuck = true;
+    await hours(2, [volume]);
+    await cloud.patch(policy.path, { status: 'paused' }, client);
+    stuck = false;
+    cloud.clock.advance(600);
+    await rest();
+    expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
+    stuck = true;
+    await cloud.patch(policy.path, { status: 'active' }, client);
+    await expect.poll(deletions, soon).toHaveLength(2);
+    await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.stuck, ofHost.available]);
+    await cloud.delete(policy.path, client);
+    stuck = false;
+    cloud.clock.advance(600);
+    await rest();
+    expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
+  });
+});
+
+describe('a quota with room for no more than is kept', () => {
+  it('lets the oldest go first, and the policy goes on', async () => {
+    const volumes = [await newVolume(), await newVolume()];
+    const policy = await newPolicy(3, volumes);
+    await limit(await policy.estimate());
+    await hours(7, volumes);
+    const runs = await policy.runs();
+    expect(runs).toHaveLength(7);
+    for (const run of runs) expect(run).toMatchObject({ failed: [], snapshots: [{}, {}] });
+    for (const run of runs.slice(0, 4)) expect(run.expired).toHaveLength(2);
+    for (const volume of volumes) expect(await statusesOf(volume)).toEqual(['available', 'available', 'available']);
+    const { results: tasks } = (await cloud.get('/cloud/v1/tasks?task_type=create_snapshot&limit=1000', client)).body;
+    expect(tasks).toHaveLength(14);
+    for (const task of tasks) {
+      expect(task).toMatchObject({ lifecycle_policy_id: policy.id, schedule_id: policy.scheduleId });
+    }
+    const { body } = await cloud.get(`/cloudyard/v1/clients/${client.clientId}/notifications`, client);
+    expect(body.results.map(({ type }: { type: string }) => type)).not.toContain('lifecycle_policy_run_failed');
+  });
+
+  it('fails the volume when the oldest does not go, and goes on when it has gone', async () => {
+    const volume = await newVolume();
+    const policy = await newPolicy(2, [volume]);
+    await limit(2);
+    await hours(2, [volume]);
+    stuck = true;
+    await hours(2, [volume]);
+    const [last, before] = await policy.runs();
+    for (const run of [last, before]) {
+      expect(run.failed).toMatchObject([{ message: expect.stringContaining('volume_snapshots_count') }]);
+      expect(run.expired).toEqual([]);
+    }
+    expect(await statusesOf(volume)).toEqual(['error_deleting', 'available']);
+    stuck = false;
+    cloud.clock.advance(600);
+    await expect.poll(() => statusesOf(volume), soon).toEqual(['available']);
+    await hours(2, [volume]);
+    expect((await policy.runs())[0]).toMatchObject({ failed: [], snapshots: [{}] });
+    expect(await statusesOf(volume)).toEqual(['available', 'available']);
+  });
+
+  it('takes nothing for a schedule that keeps one, or has fewer than it keeps', async () => {
+    const [single, few] = [await newVolume(), await newVolume()];
+    const one = await newPolicy(1, [single]);
+    const three = await newPolicy(3, [few]);
+    await limit(3);
+    await hours(1, [single, few]);
+    const kept = [await snapshotsOf(single), await snapshotsOf(few)];
+    await limit(2);
+    await hours(2, [single, few]);
+    expect([await snapshotsOf(single), await snapshotsOf(few)]).toEqual(kept);
+    for (const policy of [one, three]) {
+      expect((await policy.runs())[0].failed).toMatchObject([{ message: expect.stringContaining('quota') }]);
+    }
+  });
+});

@@ -1,0 +1,110 @@
+/** SQL of retention: what is to go, what has gone, and what would not go. */
+import { prepared } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+
+const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
+
+/** Holds the volume, as everybody does who adds or deletes one of its snapshots. */
+export async function holdVolume(tx: Tx, volumeId: string): Promise<void> {
+  await lockVolumeRow(tx, volumeId);
+}
+
+const readExpiring = prepared<{ id: string }>(
+  'lifecycle_policy_expiring',
+  `select id from (
+     select id, volume_id from lifecycle_policy_run_volumes
+     where region_id = any($1::int[]) and expire_at <= $2 order by expire_at limit $3) as rv
+   order by volume_id, id`,
+);
+
+/** Those to look at now, whether their snapshots are to go; in the order of their volumes. */
+export async function expiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
+  return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
+}
+
+const readUnsettled = prepared(
+  'lifecycle_policy_snapshot_unsettled',
+  `select from lifecycle_policy_run_volumes where snapshot_id = $1 and state = 'running'`,
+);
+
+/** Whether nobody has yet recorded that the snapshot was made. */
+export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> {
+  return (await readUnsettled(tx, snapshotId)).length > 0;
+}
+
+const addExpired = prepared(
+  'lifecycle_policy_note_expired',
+  `update lifecycle_policy_run_volumes set expired = expired || $2::jsonb where snapshot_id = $1`,
+);
+
+/** Writes down, beside the newest snapshot, which ones were let go. */
+export async function noteExpired(tx: Tx, newest: string, expired: string[]): Promise<void> {
+  if (expired.length > 0) await addExpired(tx, newest, JSON.stringify(expired));
+}
+
+const writeLookAgain = prepared(
+  'lifecycle_policy_look_again',
+  'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1::uuid[])',
+);
+
+export async function lookAgain(tx: Tx, snapshotIds: string[], at: Date): Promise<void> {
+  if (snapshotIds.length > 0) await writeLookAgain(tx, snapshotIds, at);
+}
+
+const writeExpiry = prepared(
+  'lifecycle_policy_schedule_expiry',
+  `with wanted as (
+     select rv.id, case when p.status = 'active' and pv.volume_id is not null
+                        then n.created_at + s.retention_seconds * interval '1 second' end as at
+     from lifecycle_policies p
+       join lifecycle_policy_runs r on r.policy_id = p.id
+       join lifecycle_policy_run_volumes rv on rv.run_id = r.id and rv.state = 'made'
+       join snapshots n on n.id = rv.snapshot_id and n.deleted_at is null
+       left join lifecycle_policy_schedules s on s.id = r.schedule_id
+       left join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = rv.volume_id
+     where p.id = $1)
+   update lifecycle_policy_run_volumes rv set expire_at = wanted.at
+   from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
+);
+
+/** Sets anew when the snapshots of a policy expire, after its status, schedules or volumes changed. */
+export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
+  await writeExpiry(tx, policyId);
+}
+
+const readGoing = prepared(
+  'lifecycle_policy_snapshot_going',
+  `select from snapshots where schedule_id = $1 and volume_id = $2 and status = 'deleting' limit 1`,
+);
+
+/** Whether the host is just removing one of the snapshots that a schedule made of a volume. */
+export async function isOneGoing(tx: Tx, scheduleId: string, volumeId: string): Promise<boolean> {
+  return (await readGoing(tx, scheduleId, volumeId)).length > 0;
+}
+
+/** A snapshot that did not go, and whom its run acts for. */
+export interface FailedExpiry {
+  snapshotId: string;
+  runId: string;
+  clientId: number;
+  userId: number;
+}
+
+/** Tasks are kept for ever, so what fails for long is tried less and less often: after a minute, two, … an hour. */
+const readFailed = prepared<FailedExpiry>(
+  'lifecycle_policy_failed_expiries',
+  `select n.id as "snapshotId", r.id as "runId", p.client_id as "clientId", p.user_id as "userId"
+   from snapshots n
+     join lifecycle_policy_runs r on r.schedule_id = n.schedule_id and r.scheduled_at = n.scheduled_at
+     join lifecycle_policy_schedules s on s.id = n.schedule_id
+     join lifecycle_policies p on p.id = s.policy_id and p.status = 'active'
+     join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = n.volume_id
+   where n.region_id = any($1::int[]) and n.status = 'error_deleting'
+     and n.updated_at <= $2::timestamptz - least(n.generation - 1, 60) * interval '1 minute'
+   order by n.volume_id, n.id limit $3`,
+);
+
+/** Snapshots whose removal failed some time ago, and that policies would still let go; in the order of their volumes. */
+export function failed(db: Db, regionIds: number[], now: Date, limit: number): Promise<FailedExpiry[]> {
+  return readFailed(db, regionIds, now, limit);
+}
