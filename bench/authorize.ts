@@ -16,7 +16,7 @@ const rounds = 9;
 const seconds = 1;
 const warmUpSeconds = 3;
 const connections = 32;
-const latencyRounds = 3;
+const latencyRounds = 5;
 const latencySeconds = 4;
 
 export async function authorize(workplace: Workplace): Promise<Row[]> {

@@ -23,7 +23,7 @@ const reconnectMs = 100;
 const pageSize = 500;
 /** Rows of deleted keys are there for a day; whoever was away for longer than this reads everything anew. */
 const staleMs = 3_600_000;
-/** More than these are looked up in a set: an array is smaller, and as fast. */
+/** More than these are looked up in a set: a list is smaller, and as fast. */
 const fewContainers = 8;
 
 export const refusals = {
@@ -47,12 +47,15 @@ export interface Asked {
   regionId?: number | undefined;
 }
 
-/** A hundred thousand of these are held, so the hash is text of one byte a character. */
+/** What a key opens, by `containerKey`: most open one. */
+type Containers = string | readonly string[] | ReadonlySet<string>;
+
+/** A hundred thousand of these are held, and looked through by the garbage collector: so they are made of few objects. */
 interface Entry {
   projectId: number;
   regionId: number;
   hash: string;
-  containers: readonly string[] | ReadonlySet<string>;
+  containers: Containers;
   startsAt: number;
   endsAt: number;
   isDisabled: boolean;
@@ -182,17 +185,22 @@ function refusalOfContainer(entry: Entry, { name, namespace, projectId, regionId
   if (!name || !namespace) return 'unnamed_container';
   if (projectId !== undefined && projectId !== entry.projectId) return 'other_place';
   if (regionId !== undefined && regionId !== entry.regionId) return 'other_place';
-  const { containers } = entry;
-  const asked = containerKey(name, namespace);
-  const size = Array.isArray(containers) ? containers.length : (containers as ReadonlySet<string>).size;
-  if (size === 0) return 'no_containers';
-  const opens = Array.isArray(containers) ? containers.includes(asked) : (containers as ReadonlySet<string>).has(asked);
-  return opens ? null : 'other_container';
+  if (has(entry.containers, containerKey(name, namespace))) return null;
+  return isEmpty(entry.containers) ? 'no_containers' : 'other_container';
 }
 
-/** A name has no slash in it. */
+function has(containers: Containers, key: string): boolean {
+  if (typeof containers === 'string') return containers === key;
+  return containers instanceof Set ? containers.has(key) : (containers as readonly string[]).includes(key);
+}
+
+function isEmpty(containers: Containers): boolean {
+  return Array.isArray(containers) && containers.length === 0;
+}
+
+/** A name has no slash in it. Joined, because text that is put together with `+` or a template is kept in its pieces. */
 function containerKey(name: string, namespace: string): string {
-  return `${name}/${namespace}`;
+  return [name, namespace].join('/');
 }
 
 function entryOf(row: GateRow): Entry {
@@ -201,7 +209,8 @@ function entryOf(row: GateRow): Entry {
     projectId: row.projectId,
     regionId: row.regionId,
     hash: row.secretHash.toString('latin1'),
-    containers: containers.length > fewContainers ? new Set(containers) : containers,
+    containers:
+      containers.length > fewContainers ? new Set(containers) : containers.length === 1 ? containers[0]! : containers,
     startsAt: row.createdAt.getTime(),
     endsAt: row.expire?.getTime() ?? Number.POSITIVE_INFINITY,
     isDisabled: row.isDisabled,
