@@ -61,29 +61,33 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const union = branchOf.get(schema as object);
   const schemas = union ? [...(schema as { anyOf: TSchema[] }).anyOf, ...union.otherwise] : [schema as TSchema];
   const branches = schemas.map((s) => ajv.compile(s));
-  const numbers = httpPart === 'body' ? [] : wholeNumbersOf(schema as TSchema);
+  const numbers = httpPart === 'body' ? [] : numbersOf(schema as TSchema);
   return (data) => {
     // Before they are converted.
-    const misspelt = numbers.filter((name) => isMisspelt((data as Record<string, unknown>)[name]));
+    const misspelt = numbers.filter(({ name, type }) => isMisspelt((data as Record<string, unknown>)[name], type));
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // What its schema knows is not deeply nested, so only that is walked through.
     const errors = validate(data) ? unstorable(data, []) : describe(validate);
-    for (const path of misspelt) {
-      if (!errors.some((error) => error.path === path)) errors.push({ path, message: 'must be integer' });
+    for (const { name: path, type } of misspelt) {
+      if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${type}` });
     }
     return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxReported)) };
   };
 }
 
-function wholeNumbersOf(schema: TSchema): string[] {
+const spellings = { integer: /^-?\d+$/, number: /^-?\d+(\.\d+)?$/ };
+
+function numbersOf(schema: TSchema): { name: string; type: keyof typeof spellings }[] {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
-  return Object.keys(properties).filter((name) => properties[name]!.type === 'integer');
+  return Object.entries(properties).flatMap(([name, { type }]) =>
+    type === 'integer' || type === 'number' ? [{ name, type }] : [],
+  );
 }
 
 /** What the conversion would take for a number, and no client means as one: 0x1, 1e0, +1, nothing. */
-function isMisspelt(text: unknown): boolean {
-  return typeof text === 'string' && !/^-?\d+$/.test(text);
+function isMisspelt(text: unknown, type: keyof typeof spellings): boolean {
+  return typeof text === 'string' && !spellings[type].test(text);
 }
 
 /** Names every text that PostgreSQL cannot hold. */

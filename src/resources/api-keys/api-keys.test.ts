@@ -326,7 +326,7 @@ describe('authorize', () => {
     expect(await opens(secret, web, { project_id, region_id: '1' })).toBe(204);
     expect(await opens(secret, web, { project_id, region_id: '2' })).toBe('403 other_place');
     expect(await opens(secret, web, { project_id: String(other.projectId) })).toBe('403 other_place');
-    for (const nothing of [{ project_id: '' }, { project_id, region_id: '' }]) {
+    for (const nothing of [{ project_id: '' }, { project_id, region_id: '' }, { project_id, region_id: '0x1' }]) {
       expect(await opens(secret, web, nothing)).toBe('403 other_place');
     }
   });

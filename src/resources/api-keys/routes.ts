@@ -243,5 +243,6 @@ function header(request: FastifyRequest, name: string): string | undefined {
 
 /** What is no number is the number of no project; nor is what is empty, as a proxy's variable may be by mistake. */
 function numberIn(given: unknown): number | undefined {
-  return given === undefined ? undefined : Number(given);
+  if (given === undefined) return undefined;
+  return typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN;
 }

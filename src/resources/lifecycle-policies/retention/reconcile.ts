@@ -70,9 +70,15 @@ export async function letGo({ snapshots, clock }: RetentionDeps, tx: Tx, volume:
 
 /**
  * Where a quota refuses the next snapshot of a volume: lets the oldest good one go first, if it would go anyway when that
- * is made, and never the only good one. Says whether something goes: then the snapshot is to be asked for again.
+ * is made, and never the only good one. Says whether something goes, of this volume or of another one of the client's
+ * that took the room: then the snapshot is to be asked for again.
  */
-export async function makeRoom({ snapshots }: RetentionDeps, tx: Tx, id: string, refusal: string): Promise<boolean> {
+export async function makeRoom(
+  { snapshots, clock }: RetentionDeps,
+  tx: Tx,
+  id: string,
+  refusal: string,
+): Promise<boolean> {
   const volume = await runs.lock(tx, id);
   if (volume?.state !== 'pending' || !volume.expires) return false;
   const { scheduleId, volumeId, maxQuantity, expired } = volume;
@@ -84,7 +90,7 @@ export async function makeRoom({ snapshots }: RetentionDeps, tx: Tx, id: string,
   }
   const good = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(({ status }) => status === 'available');
   const oldest = good.at(-1);
-  if (!oldest || quantity < 2 || good.length < quantity) return false;
+  if (!oldest || quantity < 2 || good.length < quantity) return store.isRoomComing(tx, id, clock.now());
   // One that is not recorded as made, or is held just now, is waited for.
   if (await store.isUnsettled(tx, oldest.id)) return true;
   const task = await snapshots.expire(tx, contextOf(volume), oldest.id);

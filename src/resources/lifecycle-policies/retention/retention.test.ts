@@ -160,6 +160,19 @@ describe('a quota with room for no more than is kept', () => {
     expect(body.results.map(({ type }: { type: string }) => type)).not.toContain('lifecycle_policy_run_failed');
   });
 
+  it('is shared by many volumes, and one that has less than it keeps gets what is left', async () => {
+    const volumes = [await newVolume(), await newVolume(), await newVolume(), await newVolume(), await newVolume()];
+    const policy = await newPolicy(2, volumes);
+    await limit(await policy.estimate());
+    await hours(2, volumes);
+    const short = (await snapshotsOf(volumes[2]!))[0]!.id;
+    await cloud.ended(await cloud.delete(`/cloud/v1/snapshots/${client.projectId}/1/${short}`, client), client);
+    await hours(4, volumes);
+    for (const run of (await policy.runs()).slice(0, 4))
+      expect(run).toMatchObject({ failed: [], snapshots: [{}, {}, {}, {}, {}] });
+    for (const volume of volumes) expect(await statusesOf(volume)).toEqual(['available', 'available']);
+  });
+
   it('fails the volume when the oldest does not go, and goes on when it has gone', async () => {
     const volume = await newVolume();
     const policy = await newPolicy(2, [volume]);

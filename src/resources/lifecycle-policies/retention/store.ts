@@ -82,6 +82,30 @@ export async function isOneGoing(tx: Tx, scheduleId: string, volumeId: string): 
   return (await readGoing(tx, scheduleId, volumeId)).length > 0;
 }
 
+const patience = `interval '10 minutes'`;
+
+const readRoomComing = prepared(
+  'lifecycle_policy_room_coming',
+  `select from lifecycle_policy_run_volumes own
+     join lifecycle_policy_runs of_own on of_own.id = own.run_id and of_own.started_at > $2::timestamptz - ${patience}
+     join lifecycle_policies p on p.id = of_own.policy_id
+   where own.id = $1 and (
+     exists (select from snapshots n where n.client_id = p.client_id and n.region_id = own.region_id
+               and n.observed_generation < n.generation and n.status = 'deleting')
+     or exists (select from lifecycle_policy_run_volumes rv
+                  join lifecycle_policy_runs r on r.id = rv.run_id and r.started_at > $2::timestamptz - ${patience}
+                  join lifecycle_policies other on other.id = r.policy_id and other.client_id = p.client_id
+                where rv.region_id = own.region_id and rv.state = 'running'))`,
+);
+
+/**
+ * Whether some snapshot of the client is about to go: one that is being removed, or the oldest of a volume whose next one
+ * is being made. What the others free may be what this volume of a run waits for; but not for ever.
+ */
+export async function isRoomComing(tx: Tx, runVolumeId: string, now: Date): Promise<boolean> {
+  return (await readRoomComing(tx, runVolumeId, now)).length > 0;
+}
+
 /** A snapshot that did not go, and whom its run acts for. */
 export interface FailedExpiry {
   snapshotId: string;
