@@ -95,7 +95,11 @@ const readRoomComing = prepared(
      or exists (select from lifecycle_policy_run_volumes rv
                   join lifecycle_policy_runs r on r.id = rv.run_id and r.started_at > $2::timestamptz - ${patience}
                   join lifecycle_policies other on other.id = r.policy_id and other.client_id = p.client_id
-                where rv.region_id = own.region_id and rv.state = 'running'))`,
+                  join lifecycle_policy_schedules s on s.id = r.schedule_id
+                where rv.region_id = own.region_id and rv.state = 'running'
+                  and (s.given->>'max_quantity')::int <= (
+                    select count(*) from snapshots n
+                    where n.schedule_id = s.id and n.volume_id = rv.volume_id and n.status = 'available')))`,
 );
 
 /**
