@@ -4,8 +4,8 @@
  * How it fails: always with a DriverError that carries the command and what it wrote to stderr. A full host is terminal
  * (another try does not help before an operator frees space); everything else may be tried again.
  */
-import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
+import { runChild } from '../platform/child-process.ts';
 import { DriverError } from './driver.ts';
 
 export interface CommandOptions {
@@ -15,15 +15,19 @@ export interface CommandOptions {
 }
 
 /** Resolves with what the command wrote to stdout. @throws DriverError */
-export function run(file: string, args: string[], { signal, timeout = 60 }: CommandOptions = {}): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // LC_ALL: messages are matched below, so they must not be translated.
-    const options = { timeout: timeout * 1000, maxBuffer: 16 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C' } };
-    execFile(file, args, { ...options, ...(signal && { signal }) }, (cause, stdout, stderr) => {
-      if (!cause) resolve(stdout);
-      else reject(hostError(`${basename(file)} ${args.join(' ')}: ${stderr.trim() || cause.message}`, cause));
-    });
-  });
+export async function run(
+  file: string,
+  args: string[],
+  { signal, timeout = 60 }: CommandOptions = {},
+): Promise<string> {
+  // LC_ALL: messages are matched below, so they must not be translated.
+  const options = { timeout: timeout * 1000, maxBuffer: 16 * 1024 * 1024, env: { LC_ALL: 'C' } };
+  try {
+    return (await runChild(file, args, { ...options, ...(signal && { signal }) })).stdout;
+  } catch (cause) {
+    const { stderr = '', message } = cause as Error & { stderr?: string };
+    throw hostError(`${basename(file)} ${args.join(' ')}: ${stderr.trim() || message}`, cause);
+  }
 }
 
 /** Wraps a failure of the host (a command, a system call) so that the engine knows whether to try again. */

@@ -13,16 +13,26 @@
  * are only logged, and tried again with backoff, until `stop` or `release`. If two processes supervise the same daemon
  * and both start it, the loser's program must exit by itself (a lock, a busy port); the loser then adopts the winner's.
  */
-import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { spawnChild } from './child-process.ts';
 
 export interface DaemonOptions {
   /** For logs, e.g. `ganesha`. */
   name: string;
-  /** `env` is added to our own. */
+  /** `env` is added to what every child inherits (child-process.ts). */
   command: { file: string; args: string[]; env?: Record<string, string>; uid?: number; gid?: number; cwd?: string };
   /** Written here right after the start, unless `readPid` says that the program writes its own. Removed when stale. */
   pidFile: string;
@@ -34,7 +44,7 @@ export interface DaemonOptions {
   probe(): Promise<void>;
   /** How long `probe` may fail before the start has failed, seconds. */
   startTimeout: number;
-  /** Appended to; truncated at start past 10 MiB. */
+  /** Appended to; truncated at start past 10 MiB. Only its owner may read it: programs log what clients send. */
   logFile: string;
   stopSignal: NodeJS.Signals;
   /** How long after `stopSignal` SIGKILL follows, seconds; 10 unless given. */
@@ -231,16 +241,17 @@ async function removeStalePidFile(options: DaemonOptions): Promise<void> {
 async function start(options: DaemonOptions): Promise<{ running: Running; logTail: () => string }> {
   const { file, args, env, uid, gid, cwd } = options.command;
   mkdirSync(dirname(options.logFile), { recursive: true });
-  const logFd = openSync(options.logFile, 'a');
+  const logFd = openSync(options.logFile, 'a', 0o600);
+  fchmodSync(logFd, 0o600);
   let logStart = fstatSync(logFd).size;
   if (logStart > LOG_LIMIT) {
     ftruncateSync(logFd);
     logStart = 0;
   }
-  const child = spawn(file, args, {
+  const child = spawnChild(file, args, {
     detached: true,
     stdio: ['ignore', logFd, logFd],
-    env: { ...process.env, ...env },
+    ...(env && { env }),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     ...(cwd !== undefined && { cwd }),

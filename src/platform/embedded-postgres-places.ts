@@ -34,11 +34,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { liveProcess } from './daemon.ts';
-
-export interface Account {
-  uid: number;
-  gid: number;
-}
+import { type Account, serviceAccount, takeCluster } from './embedded-postgres-access.ts';
 
 /** `account` is null when PostgreSQL runs as ourselves. */
 export interface Cluster {
@@ -46,8 +42,9 @@ export interface Cluster {
   account: Account | null;
 }
 
-const SERVICE_ACCOUNTS = ['cloudyard', 'postgres', 'nobody'];
 const SYSTEM_DIR = '/var/lib/cloudyard';
+/** Where root makes socket directories: unlike /tmp, nobody else can occupy a name there. */
+const SYSTEM_SOCKET_DIR = '/run/cloudyard';
 /** The kernel's limit is 107. */
 const LONGEST_SOCKET_PATH = 99;
 
@@ -55,7 +52,7 @@ const LONGEST_SOCKET_PATH = 99;
 export function placeCluster(dataDir: string): Cluster {
   const place = join(dataDir, 'postgres');
   const asRoot = process.getuid?.() === 0;
-  if (lstatSync(place, { throwIfNoEntry: false })) return existingCluster(place, asRoot);
+  if (lstatSync(place, { throwIfNoEntry: false })) return existingCluster(place, dataDir);
   const account = asRoot ? serviceAccount() : null;
   try {
     if (!account || canReach(account, dataDir, 1)) makePrivate(place, account);
@@ -64,24 +61,22 @@ export function placeCluster(dataDir: string): Cluster {
     // Another process was quicker.
     if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
   }
-  return existingCluster(place, asRoot);
+  return existingCluster(place, dataDir);
 }
 
-function existingCluster(place: string, asRoot: boolean): Cluster {
+function existingCluster(place: string, dataDir: string): Cluster {
   if (!existsSync(place)) {
     throw new Error(
       `${place} points to ${readlinkSync(place)}, which is gone. Remove the link to begin with an empty database.`,
     );
   }
   const dir = realpathSync(place);
-  const { uid, gid } = statSync(dir);
-  if (!asRoot) {
+  if (process.getuid?.() !== 0) {
+    const { uid } = statSync(dir);
     if (uid !== process.getuid?.()) throw new Error(`${dir} belongs to uid ${uid}: run as root or as that user.`);
     return { dir, account: null };
   }
-  // Root's own: the one that made it was killed before it gave it away. Anyone else's: that account's cluster.
-  const account = uid === 0 ? serviceAccount() : { uid, gid };
-  if (uid === 0) chownSync(dir, account.uid, account.gid);
+  const account = takeCluster(dir, dataDir);
   if (!canReach(account, dir, 1))
     throw new Error(`uid ${account.uid}, which owns ${dir}, cannot enter a directory above it.`);
   return { dir, account };
@@ -100,9 +95,13 @@ function makeSystemCluster(dataDir: string, account: Account): string {
 export function placeSocket({ dir, account }: Cluster, file: string): string {
   const fits = (host: string) => Buffer.byteLength(join(host, file)) <= LONGEST_SOCKET_PATH && !/[,"]/.test(host);
   if (fits(dir)) return dir;
-  const shorter = [tmpdir(), '/tmp'].map((above) => join(above, `cloudyard-${hashOf(dir)}`));
+  if (account) mkdirSync(SYSTEM_SOCKET_DIR, { recursive: true, mode: 0o711 });
+  const shorter = (account ? [SYSTEM_SOCKET_DIR] : [tmpdir(), '/tmp']).map((above) =>
+    join(above, `${account ? 'postgres' : 'cloudyard'}-${hashOf(dir)}`),
+  );
   const host = shorter.find((path) => fits(path) && (!account || canReach(account, dirname(path), 1)));
-  if (!host) throw new Error(`${dir} is too long for a unix socket, and so is ${tmpdir()}.`);
+  if (!host)
+    throw new Error(`${dir} is too long for a unix socket, and so is ${tmpdir()}; use a shorter data directory.`);
   if (!existsSync(host)) makePrivate(host, account);
   // Anyone may make directories in /tmp.
   const owner = account?.uid ?? process.getuid?.();
@@ -111,17 +110,6 @@ export function placeSocket({ dir, account }: Cluster, file: string): string {
     throw new Error(`${host} should be a private directory of uid ${owner}; remove it.`);
   }
   return host;
-}
-
-function serviceAccount(): Account {
-  const accounts = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'));
-  for (const name of SERVICE_ACCOUNTS) {
-    const found = accounts.find((fields) => fields[0] === name);
-    if (found) return { uid: Number(found[2]), gid: Number(found[3]) };
-  }
-  throw new Error(`PostgreSQL does not run as root, and there is no account ${SERVICE_ACCOUNTS.join(', ')} to run it.`);
 }
 
 /** Whether the modes let the account through every directory above `path`, and do `wanted` (4 read, 1 enter or run) with it. */

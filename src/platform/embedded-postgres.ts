@@ -1,6 +1,6 @@
 /**
  * The PostgreSQL that comes with Cloudyard: real server binaries from npm, one cluster a data directory, reached over a
- * unix socket only. The socket's directory is 0700, so the file system is the authentication (`trust` inside).
+ * unix socket only. The server takes connections of root and of its user (embedded-postgres-access.ts).
  *
  * Invariants:
  * - `fsync` stays on: a kill of anything, at any time, loses no acknowledged commit.
@@ -12,16 +12,16 @@
  * How it fails: `startEmbeddedPostgres` rejects with what is wrong with the directories, or with the end of PostgreSQL's
  * own log, `<dataDir>/postgres.log`. Later deaths are logged and PostgreSQL is started again; clients see their connections break.
  */
-import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { runChild } from './child-process.ts';
 import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
+import { type Account, restrictConnections } from './embedded-postgres-access.ts';
+import { isPostmaster, pidIn, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
 import {
-  type Account,
   type Cluster,
   findBinaries,
   makeWhole,
@@ -55,7 +55,7 @@ const INITDB_FLAGS = [
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',
   '--locale=C',
-  '--auth-local=trust',
+  '--auth-local=peer',
   '--auth-host=reject',
 ];
 const SETTINGS = {
@@ -64,6 +64,12 @@ const SETTINGS = {
   max_connections: '100',
   timezone: 'UTC',
   log_checkpoints: 'off',
+  // A second barrier: the directory is private, and the server asks for the peer's uid.
+  unix_socket_permissions: '0700',
+  // Statements, details and contexts of errors hold what clients sent; SQLSTATE and application say which error it was.
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_line_prefix: '%m [%p] %e %q%a ',
 };
 
 export async function startEmbeddedPostgres(given: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
@@ -77,6 +83,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
     await makeWhole(pgData, (unfinished) => initdb(binaries, unfinished, cluster));
     log.info({ dir: pgData }, 'postgres cluster created');
   }
+  restrictConnections(pgData, cluster.account);
   const host = socketDirOfRunning(pgData) ?? placeSocket(cluster, SOCKET_FILE);
   const daemon = await superviseOnceFree(() =>
     supervisePostgres({
@@ -134,8 +141,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
     },
     pidFile: join(pgData, 'postmaster.pid'),
     readPid: async () => pidIn(join(pgData, 'postmaster.pid')),
-    // Only the postmaster's; its children call themselves `postgres: …`.
-    matches: (commandLine) => commandLine.includes(`postgres -D ${pgData} `),
+    matches: (commandLine) => isPostmaster(commandLine, pgData),
     probe: () => withClient(host, 'postgres', async () => undefined),
     // Recovery after a crash replays up to max_wal_size.
     startTimeout: 120,
@@ -149,9 +155,9 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
 }
 
 async function initdb(binaries: string, pgData: string, { dir, account }: Cluster): Promise<void> {
-  await promisify(execFile)(join(binaries, 'bin', 'initdb'), ['-D', pgData, ...INITDB_FLAGS], {
+  await runChild(join(binaries, 'bin', 'initdb'), ['-D', pgData, ...INITDB_FLAGS], {
     cwd: dir,
-    env: { ...process.env, LC_ALL: 'C' },
+    env: { LC_ALL: 'C' },
     ...account,
   });
 }
@@ -161,7 +167,7 @@ function removeStaleSocketLock(host: string, pgData: string): void {
   const lock = join(host, `${SOCKET_FILE}.lock`);
   const pid = pidIn(lock);
   const holder = pid === null ? null : liveProcess(pid);
-  if (!holder?.commandLine.includes(`postgres -D ${pgData} `)) rmSync(lock, { force: true });
+  if (!isPostmaster(holder?.commandLine ?? '', pgData)) rmSync(lock, { force: true });
 }
 
 /** After a kill -9 of the postmaster its backends live until they notice, and hold the shared memory. */
@@ -174,26 +180,6 @@ async function superviseOnceFree(supervise: () => Promise<Daemon>): Promise<Daem
       if (Date.now() > deadline || !/shared memory block .* is still in use/.test(String(err))) throw err;
       await sleep(200);
     }
-  }
-}
-
-function pidIn(file: string): number | null {
-  return Number.parseInt(lineOf(file, 0), 10) || null;
-}
-
-/** A server that runs may have been told another one, e.g. with another TMPDIR. The fifth line says which. */
-function socketDirOfRunning(pgData: string): string | null {
-  const pidFile = join(pgData, 'postmaster.pid');
-  const pid = pidIn(pidFile);
-  if (pid === null || !liveProcess(pid)?.commandLine.includes(`postgres -D ${pgData} `)) return null;
-  return lineOf(pidFile, 4) || null;
-}
-
-function lineOf(file: string, index: number): string {
-  try {
-    return readFileSync(file, 'utf8').split('\n')[index] ?? '';
-  } catch {
-    return '';
   }
 }
 

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { childEnvironment, forbidCoreDumps, runChild, runChildSync, spawnChild } from './child-process.ts';
+
+const source = join(import.meta.dirname, '..');
+const secrets = {
+  CLOUDYARD_BOOTSTRAP_TOKEN: 'a$b',
+  DATABASE_URL: 'postgres://a:b@c/d',
+  PGPASSWORD: 'e',
+  PATHOLOGY: 'f',
+};
+
+afterEach(() => vi.unstubAllEnvs());
+
+function stub(variables: Record<string, string>): void {
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+}
+
+test('no other module of the server starts processes', () => {
+  const starts = /child_process|node:cluster|['"]cluster['"]|process\.(binding|execve)\b/;
+  const found = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    // Tests, and the helpers that only they use, start what they like.
+    .filter((file) => file.endsWith('.ts') && !/(^|\/)test-|\.test\.ts$/.test(file))
+    .filter((file) => starts.test(readFileSync(join(source, file), 'utf8')));
+  expect(found).toEqual(['platform/child-process.ts']);
+});
+
+test('a child inherits the listed variables, and gets those that its caller names', () => {
+  stub({ ...secrets, LC_MESSAGES: 'C', TZ: 'UTC', HOME: '/root' });
+  const environment = childEnvironment({ TZ: 'Asia/Baku', OWN: '1' });
+  expect(environment).toMatchObject({ PATH: process.env['PATH'], LC_MESSAGES: 'C', TZ: 'Asia/Baku', OWN: '1' });
+  const inherited = /^(PATH|LD_LIBRARY_PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|OWN)$/;
+  expect(Object.keys(environment).filter((name) => !inherited.test(name))).toEqual([]);
+});
+
+test('whichever way a child is started, it has no other environment', async () => {
+  stub({ ...secrets, LC_MESSAGES: 'C' });
+  const expected = Object.entries(childEnvironment({ OWN: '1' }))
+    .map(([name, value]) => `${name}=${value}`)
+    .sort();
+  const env = { OWN: '1' };
+  expect(runChildSync('env', [], { env }).trim().split('\n').sort()).toEqual(expected);
+  expect((await runChild('env', [], { env })).stdout.trim().split('\n').sort()).toEqual(expected);
+  const child = spawnChild('env', [], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  for await (const part of child.stdout!) output += part;
+  expect(output.trim().split('\n').sort()).toEqual(expected);
+});
+
+test('after forbidCoreDumps neither this process nor a child may write a core file', () => {
+  forbidCoreDumps();
+  for (const file of ['/proc/self/limits', `/proc/${process.pid}/limits`]) {
+    expect(runChildSync('cat', [file])).toMatch(/^Max core file size +0 +0 /m);
+  }
+});

@@ -1,0 +1,90 @@
+/**
+ * Which account owns a cluster of the embedded PostgreSQL, and which accounts may connect to it.
+ *
+ * Invariants:
+ * - Root's cluster belongs to an account that nothing else uses, unless it is in the data directory of a user. The account `postgres` of a distribution's package is
+ *   shared with its server, and `nobody` with whatever else runs as nobody.
+ * - The socket authenticates by the uid of the peer: only root and the user that runs PostgreSQL may connect, whatever
+ *   the modes of the directories are.
+ * - Root writes nothing through a path that the account of the cluster controls: the account may have put a link there.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { runChildSync } from './child-process.ts';
+import { livePostmaster } from './embedded-postgres-pid-file.ts';
+import { ensureServiceAccount } from './service-account.ts';
+
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+const SERVICE_ACCOUNT = 'cloudyard-postgres';
+const NOBODY = 65534;
+/** The database role, and the name of the map in pg_ident.conf. */
+const ROLE = 'cloudyard';
+
+export function serviceAccount(): Account {
+  const { uid, gid } = ensureServiceAccount(SERVICE_ACCOUNT);
+  return { uid, gid };
+}
+
+/**
+ * The account for a cluster that exists, when root starts it. A cluster in the data directory of a user stays theirs; any
+ * other one goes to the service account: an earlier version ran PostgreSQL of root as `postgres` or `nobody`.
+ */
+export function takeCluster(dir: string, dataDir: string): Account {
+  const account = serviceAccount();
+  const { uid, gid } = statSync(dir);
+  if (uid === account.uid) return account;
+  const isUser = uid !== 0 && uid !== NOBODY;
+  if (isUser && uid === statSync(dataDir).uid) return { uid, gid };
+  const pid = livePostmaster(join(dir, 'data'));
+  if (pid !== null) {
+    throw new Error(
+      `PostgreSQL on ${dir} runs as uid ${uid}, which an earlier version used; root runs it as ${SERVICE_ACCOUNT}. ` +
+        `Stop the Cloudyard that started it, or, where none runs, PostgreSQL itself: kill -INT ${pid}`,
+    );
+  }
+  // `--from` leaves hard links to files of other accounts alone, and no symlink is followed.
+  const change = ['--recursive', '--no-dereference', `--from=${uid}`, `${account.uid}:${account.gid}`];
+  runChildSync('chown', [...change, dir]);
+  return account;
+}
+
+/** Lets only root and our own user connect to the cluster, which `account` owns (null: we do). */
+export function restrictConnections(pgData: string, account: Account | null): void {
+  const pid = livePostmaster(pgData);
+  // Root finds only servers of this version running, perhaps one that a user started for themselves.
+  if (account && pid !== null) return;
+  const { hba, ident } = authentication();
+  const written = [
+    writeAs(account, join(pgData, 'pg_hba.conf'), hba),
+    writeAs(account, join(pgData, 'pg_ident.conf'), ident),
+  ];
+  if (written.includes(true) && pid !== null) process.kill(pid, 'SIGHUP');
+}
+
+function authentication(): { hba: string; ident: string } {
+  const head = '# Cloudyard writes this file at each start.\n';
+  const users = [...new Set(['root', userInfo().username])];
+  const line = (user: string) => `${ROLE} "${user.replaceAll('"', '""')}" ${ROLE}\n`;
+  return { hba: `${head}local all ${ROLE} peer map=${ROLE}\n`, ident: head + users.map(line).join('') };
+}
+
+/** True when the file had other content. */
+function writeAs(account: Account | null, file: string, text: string): boolean {
+  if (readOrEmpty(file) === text) return false;
+  const write = 'umask 077; cat >"$1.$$" && mv "$1.$$" "$1"';
+  runChildSync('sh', ['-c', write, 'sh', file], { ...account, input: text, cwd: dirname(file) });
+  return true;
+}
+
+function readOrEmpty(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

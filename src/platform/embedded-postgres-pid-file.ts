@@ -1,0 +1,33 @@
+/** What `postmaster.pid` says about the server of a cluster, checked against /proc: the file survives a crash. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { liveProcess } from './daemon.ts';
+
+/** True for the postmaster of this cluster; its children call themselves `postgres: …`. */
+export function isPostmaster(commandLine: string, pgData: string): boolean {
+  return commandLine.includes(`postgres -D ${pgData} `);
+}
+
+/** The pid of the live server, or null. */
+export function livePostmaster(pgData: string): number | null {
+  const pid = pidIn(join(pgData, 'postmaster.pid'));
+  return pid !== null && isPostmaster(liveProcess(pid)?.commandLine ?? '', pgData) ? pid : null;
+}
+
+/** A server that runs may use another socket directory than a new one would, e.g. with another TMPDIR. The fifth line names it. */
+export function socketDirOfRunning(pgData: string): string | null {
+  if (livePostmaster(pgData) === null) return null;
+  return lineOf(join(pgData, 'postmaster.pid'), 4) || null;
+}
+
+export function pidIn(file: string): number | null {
+  return Number.parseInt(lineOf(file, 0), 10) || null;
+}
+
+function lineOf(file: string, index: number): string {
+  try {
+    return readFileSync(file, 'utf8').split('\n')[index] ?? '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * System accounts that root runs daemons as: one a daemon, so that none can read or signal another. They have no login
+ * shell, no home directory and no group but their own.
+ *
+ * Invariant: one `useradd` at a time. Two that create the same account both succeed, and the second replaces the uid of
+ * the first, so they run under a lock of ours and look for the account first.
+ *
+ * Failure modes: throws an error that names the account and the command that creates it.
+ */
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { runChildSync } from './child-process.ts';
+
+export interface ServiceAccount {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
+const LOCK = '/run/cloudyard-accounts.lock';
+const LOCK_SECONDS = 60;
+/** Where `useradd` is, whatever PATH root has. */
+const ADMIN_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
+const NO_LOGIN = ['/usr/sbin/nologin', '/sbin/nologin'];
+
+/** $1 is the account, the others create it. A group that has its name already becomes its group. */
+const CREATE = `
+name=$1; shift
+id -u "$name" >/dev/null 2>&1 && exit 0
+if getent group "$name" >/dev/null; then set -- "$@" --gid "$name"; else set -- "$@" --user-group; fi
+exec "$@" "$name"`;
+
+/** Returns the account `name`, which is created at the first call. Only root can do that. */
+export function ensureServiceAccount(name: string): ServiceAccount {
+  const account = findServiceAccount(name) ?? createServiceAccount(name);
+  if (account.uid === 0) throw new Error(`the account ${name} has uid 0; give it a uid of its own`);
+  return account;
+}
+
+/** Null when there is no account `name`. */
+export function findServiceAccount(name: string): ServiceAccount | null {
+  return parseAccount(name, readFileSync('/etc/passwd', 'utf8')) ?? parseAccount(name, askNameService(name));
+}
+
+function createServiceAccount(name: string): ServiceAccount {
+  const shell = NO_LOGIN.find((path) => existsSync(path)) ?? '/bin/false';
+  const command = ['useradd', '--system', '--no-create-home', '--home-dir', '/nonexistent', '--shell', shell];
+  try {
+    closeSync(openSync(LOCK, 'a', 0o600));
+    const locked = ['--timeout', String(LOCK_SECONDS), LOCK, 'sh', '-c', CREATE, 'sh', name, ...command];
+    runChildSync('flock', locked, { env: { PATH: ADMIN_PATH, LC_ALL: 'C' }, cwd: '/' });
+    const created = findServiceAccount(name);
+    if (created) return created;
+    throw new Error('useradd succeeded, but /etc/passwd does not list the account');
+  } catch (cause) {
+    const { message, stderr } = cause as Error & { stderr?: string };
+    throw new Error(
+      `cannot create the system account ${name} (${stderr?.trim() || message.split('\n')[0]}); ` +
+        `create it and start again: ${command.join(' ')} --user-group ${name}`,
+      { cause },
+    );
+  }
+}
+
+function parseAccount(name: string, passwd: string): ServiceAccount | null {
+  const fields = passwd
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([first]) => first === name);
+  return fields ? { name, uid: Number(fields[2]), gid: Number(fields[3]) } : null;
+}
+
+/** For accounts that a directory service has; '' when none has it, or the host has no `getent`. */
+function askNameService(name: string): string {
+  try {
+    return runChildSync('getent', ['passwd', name], { env: { PATH: ADMIN_PATH } });
+  } catch {
+    return '';
+  }
+}
