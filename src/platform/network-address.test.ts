@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lowestFreeAddress } from './network-address.ts';
+import { canonicalAddress, isInNetworks, lowestFreeAddress } from './network-address.ts';
 
 describe('the lowest free address of a network', () => {
   it('is none of its ends, and none that is taken', () => {
@@ -20,6 +20,31 @@ describe('the lowest free address of a network', () => {
     expect(lowestFreeAddress('10.0.0.4/31', new Set(['10.0.0.4']))).toBe('10.0.0.5');
     expect(lowestFreeAddress('10.0.0.4/32', new Set())).toBe('10.0.0.4');
     expect(lowestFreeAddress('10.0.0.4/32', new Set(['10.0.0.4']))).toBeNull();
+  });
+});
+
+describe('an address', () => {
+  it.each([
+    ['10.1.2.3', '10.1.2.3', '::ffff:10.1.2.3', '::FFFF:a01:203', '::10.1.2.3'],
+    ['2001:db8::1', '2001:DB8:0:0::1', '2001:0db8::0001'],
+    ['::1', '0:0::1'],
+    ['::', '0::0'],
+  ])('has one spelling: %s', (canonical, ...spellings) => {
+    expect(spellings.map(canonicalAddress)).toEqual(spellings.map(() => canonical));
+  });
+
+  it.each([
+    ['10.1.2.3', '10.0.0.0/8', '10.1.2.0/23', '10.1.2.3', '0.0.0.0/0', '::ffff:10.0.0.0/104'],
+    ['fd00:1::1', 'fd00::/8', 'fd00:1::/33', 'fd00:1::1/128', '::/0'],
+  ])('is in networks: %s', (address, ...networks) => {
+    for (const network of networks) expect([network, isInNetworks(address, [network])]).toEqual([network, true]);
+  });
+
+  it.each([
+    ['10.1.2.3', '10.2.0.0/15', '10.1.2.4/30', '::/0', '10.1.2.2'],
+    ['fd00:1::1', 'fd00:2::/32', '0.0.0.0/0', 'fd00:1:8000::/33', 'fd00:1::1:0/112'],
+  ])('is not in others: %s', (address, ...networks) => {
+    for (const network of networks) expect([network, isInNetworks(address, [network])]).toEqual([network, false]);
   });
 });
 

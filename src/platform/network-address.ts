@@ -18,6 +18,57 @@ export function canonicalNetwork(text: string): string | null {
   return network.toString() === parsed.toString() ? `${parsed}/${length}` : null;
 }
 
+/** One spelling for one host: `::ffff:1.2.3.4` and the deprecated `::1.2.3.4` are `1.2.3.4`. @throws when it is not an address */
+export function canonicalAddress(text: string): string {
+  return parseHost(text).toString();
+}
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+export type Network = readonly [address: Address, prefix: number];
+
+/** As `canonicalAddress`. */
+export function parseHost(text: string): Address {
+  const parsed = ipaddr.process(text);
+  if (parsed.kind() === 'ipv4') return parsed;
+  const bytes = parsed.toByteArray();
+  // Not `::1`, nor what is inside 0.0.0.0/8.
+  const isCompatible = bytes.findIndex((byte) => byte !== 0) === 12;
+  return isCompatible ? new ipaddr.IPv4(bytes.slice(12)) : parsed;
+}
+
+/** `10.0.0.0/8`, or `10.0.0.1` for that address alone; `::ffff:10.0.0.0/104` is `10.0.0.0/8`. */
+export function parseNetwork(text: string): Network {
+  const [base = '', length] = text.split('/');
+  const address = ipaddr.parse(base);
+  const prefix = length === undefined ? address.toByteArray().length * 8 : Number(length);
+  const isMapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && prefix >= 96;
+  return isMapped ? [address.toIPv4Address(), prefix - 96] : [address, prefix];
+}
+
+/** As `match` of ipaddr.js, without what that allocates: it is asked for every member of a pool and every network. */
+export function contains([base, prefix]: Network, address: Address): boolean {
+  const [wanted, found] = [wordsOf(base), wordsOf(address)];
+  if (wanted.length !== found.length) return false;
+  const bits = wanted.length === 4 ? 8 : 16;
+  const whole = Math.floor(prefix / bits);
+  for (let i = 0; i < whole; i += 1) if (wanted[i] !== found[i]) return false;
+  const left = prefix % bits;
+  return left === 0 || (wanted[whole]! ^ found[whole]!) >> (bits - left) === 0;
+}
+
+/** Four bytes of IPv4, or eight times 16 bits of IPv6. */
+function wordsOf(address: Address): number[] {
+  return 'octets' in address ? address.octets : address.parts;
+}
+
+/** Whether an address, with or without a zone, is in one of these networks. */
+export function isInNetworks(address: string, networks: readonly string[]): boolean {
+  const [bare = ''] = address.split('%');
+  if (!ipaddr.isValid(bare)) return false;
+  const parsed = ipaddr.process(bare);
+  return networks.some((network) => contains(parseNetwork(network), parsed));
+}
+
 /** The first address of an IPv4 network that a host can have and nobody has; null when all are taken. */
 export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): string | null {
   const [start, prefix] = ipaddr.IPv4.parseCIDR(network);

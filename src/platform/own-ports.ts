@@ -1,0 +1,58 @@
+/**
+ * Where Cloudyard itself listens, and what it connects to; pure. Load balancers must not carry tenants there
+ * (member-networks.ts). Daemons that are not listed have no port: the embedded PostgreSQL, HAProxy and nginx are
+ * administered over unix sockets, and distribution runs without its debug server.
+ */
+import type { Settings } from './settings.ts';
+
+export interface OwnPort {
+  /** For messages: `API`, `NFS`. */
+  daemon: string;
+  port: number;
+}
+
+const rpcbindPort = 111;
+
+/**
+ * Ports of this host's daemons as far as the settings say. An API server whose port is not fixed may take another one,
+ * so its port is known only once it listens.
+ */
+export function ownPorts(settings: Settings): OwnPort[] {
+  const ports = [
+    { daemon: 'API', port: settings.portIsFixed ? settings.port : 0 },
+    { daemon: 'worker', port: settings.workerPort },
+    { daemon: 'NFS', port: settings.nfsPort },
+    { daemon: 'mountd', port: settings.nfsMountPort },
+    { daemon: 'rpcbind', port: rpcbindPort },
+    { daemon: 'registry', port: settings.registryPort },
+  ];
+  return ports.filter(({ port }) => port !== 0);
+}
+
+/** A part of the control plane as a setting names it. */
+export interface ControlPlaneEndpoint {
+  name: string;
+  host: string;
+  /** Null where its port is not one of ours, or is in `ownPorts`. */
+  port: number | null;
+}
+
+export function controlPlaneEndpoints(settings: Settings): ControlPlaneEndpoint[] {
+  return [
+    ...endpointOf('database', settings.databaseUrl, 5432),
+    ...endpointOf('SMTP', settings.smtpUrl, settings.smtpUrl?.startsWith('smtps:') ? 465 : 587),
+    ...endpointOf('public URL', settings.publicUrl, settings.publicUrl?.startsWith('https:') ? 443 : 80),
+    { name: 'API', host: settings.host, port: null },
+    { name: 'NFS', host: settings.nfsHost, port: null },
+    { name: 'registry', host: settings.registryHost, port: null },
+  ];
+}
+
+/** A database URL may name a unix socket (`postgres:///db?host=/run/postgresql`), which has no endpoint. */
+export function endpointOf(name: string, text: string | undefined, usualPort: number): ControlPlaneEndpoint[] {
+  if (text === undefined || !URL.canParse(text)) return [];
+  const url = new URL(text);
+  const host = decodeURIComponent(url.searchParams.get('host') ?? url.hostname).replace(/^\[(.*)\]$/, '$1');
+  if (host === '' || host.startsWith('/')) return [];
+  return [{ name, host, port: Number(url.searchParams.get('port') ?? url.port) || usualPort }];
+}
