@@ -14,12 +14,12 @@ CREATE TABLE "audit_entries" (
 );
 
 CREATE TABLE "idempotency_keys" (
-	"client_id" integer NOT NULL,
+	"token_id" integer NOT NULL,
 	"key" text NOT NULL,
 	"fingerprint" text NOT NULL,
 	"answer" jsonb,
 	"created_at" timestamp (6) with time zone NOT NULL,
-	CONSTRAINT "idempotency_keys_client_id_key_pk" PRIMARY KEY("client_id","key")
+	CONSTRAINT "idempotency_keys_token_id_key_pk" PRIMARY KEY("token_id","key")
 );
 
 CREATE TABLE "development_clock" (
@@ -90,6 +90,7 @@ CREATE TABLE "clients" (
 	"name" text NOT NULL,
 	"operator" boolean NOT NULL,
 	"emails" text[] DEFAULT '{}' NOT NULL,
+	"weight" integer DEFAULT 1 NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL,
 	CONSTRAINT "clients_name_unique" UNIQUE("name")
 );

@@ -3,14 +3,11 @@
  * route only says what it is. Resources bring routes; main/ brings what they need.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
 import type {
   FastifyBaseLogger,
   FastifyInstance,
-  FastifyServerFactory,
   FastifyTypeProvider,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
@@ -19,15 +16,20 @@ import type {
 import type { Logger } from 'pino';
 import type { Static, TSchema } from 'typebox';
 import type { RequestContext, Scope } from '../authz/actor.ts';
-import { invalidInput } from '../errors/catalogue.ts';
 import { policy } from '../authz/policy.ts';
+import { createAnonymousLimit } from './anonymous-limit.ts';
+import type { AnonymousLimits } from './anonymous-limit.ts';
 import { authorization } from './authorization.ts';
 import type { AuthorizationDeps } from './authorization.ts';
+import { limitedServer } from './connection-limits.ts';
+import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
+import { clientLimits } from './client-limits.ts';
+import type { ClientLimitsOptions } from './client-limits.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
 import type { IdempotencyDeps } from './idempotency-keys.ts';
+import { jsonBodies, smallestBodyLimit } from './json-body.ts';
 import { openApiDocument } from './openapi.ts';
-import { rateLimit } from './rate-limit.ts';
 import { requestTelemetry } from './telemetry.ts';
 import type { HttpMetrics } from './telemetry.ts';
 import { compileValidator } from './validation.ts';
@@ -57,31 +59,33 @@ declare module 'fastify' {
   }
 }
 
-/** For what is asked so often that the framework would cost more than the answer. */
-export type QuickAnswer = (request: IncomingMessage, response: ServerResponse) => boolean;
-
 export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
   log: Logger;
-  metrics: HttpMetrics;
-  /** Requests a minute and token; 0: no limit. */
-  rateLimit: number;
+  metrics: HttpMetrics & ClientLimitsOptions['metrics'];
+  clientLimits: ClientLimitsOptions['limits'];
+  /** Connections of the database pool. */
+  poolSize: number;
   /** Requests that come before this is settled wait for it. */
   holdUntil?: Promise<unknown> | undefined;
-  /** Hears of a request before the framework does: true when it has answered. */
+  /** For what is asked so often that the framework would cost more than the answer. */
   quick?: QuickAnswer | undefined;
+  /** Where they differ from the default ones. */
+  connectionLimits?: Partial<ConnectionLimits> | undefined;
+  anonymousLimits?: AnonymousLimits | undefined;
+  /** CIDRs of the proxies whose `X-Forwarded-For` is believed; none where not given. */
+  trustedProxies?: string[] | undefined;
   routes: Routes[];
 }
-
-const bodyLimit = 1024 * 1024;
 
 export async function createApp(options: AppOptions): Promise<App> {
   const fastify = Fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit,
+    bodyLimit: smallestBodyLimit,
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
-    ...(options.quick && { serverFactory: serverWith(options.quick) }),
+    serverFactory: limitedServer({ ...options, limits: options.connectionLimits }),
+    trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
     frameworkErrors: frameworkError,
     clientErrorHandler: unreadableRequest,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
@@ -90,7 +94,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.setValidatorCompiler(compileValidator as never);
   app.decorateRequest('by', undefined as never);
   app.decorateRequest('scope', undefined as never);
-  parseJsonBodies(app);
+  app.decorate('anonymousLimit', createAnonymousLimit(options.anonymousLimits));
+  jsonBodies(app);
   await app.register(swagger, openApiDocument);
   app.addHook('onRoute', (route) => {
     if (route.method === 'HEAD' || route.schema?.hide) return;
@@ -101,26 +106,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   errorHandling(app, { repeatAnswer: repeatAnswer(options) });
   requestTelemetry(app, options.metrics);
   authorization(app, options);
-  await rateLimit(app, options.rateLimit);
+  clientLimits(app, { limits: options.clientLimits, poolSize: options.poolSize, metrics: options.metrics });
   idempotencyKeys(app, options);
   await app.register(async (scoped) => {
     for (const routes of options.routes) routes(scoped as unknown as App);
   });
   return app;
-}
-
-/** As Fastify makes its own. A server that closes leaves all to Fastify, which ends the connections of its clients. */
-function serverWith(quick: QuickAnswer): FastifyServerFactory {
-  return (handle, options) => {
-    const server = createServer(options.http ?? {}, (request, response) => {
-      if (!server.listening || !quick(request, response)) void handle(request, response);
-    });
-    const { keepAliveTimeout, requestTimeout, connectionTimeout } = options as Record<string, number>;
-    server.keepAliveTimeout = keepAliveTimeout!;
-    server.requestTimeout = requestTimeout!;
-    server.setTimeout(connectionTimeout);
-    return server;
-  };
 }
 
 /** With a callback, because every request passes here: see telemetry.ts. */
@@ -134,33 +125,4 @@ function holdRequests(app: App, until: Promise<unknown>): void {
     if (held) void over.then(() => done());
     else done();
   });
-}
-
-/** JSON only; an empty body is no body (clients send the content type with a DELETE, too). */
-function parseJsonBodies(app: App): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined);
-    else if (nestsDeeply(body as string)) done(invalidInput([{ path: '', message: tooDeep }]), undefined);
-    else parse(request, body as string, done);
-  });
-}
-
-const maxDepth = 50;
-const tooDeep = `the body must not nest objects and arrays more than ${maxDepth} deep`;
-
-/** What walks through a body recurses: a deeper one than any schema knows would end in a stack overflow. */
-function nestsDeeply(json: string): boolean {
-  let depth = 0;
-  let inText = false;
-  for (let i = 0; i < json.length; i++) {
-    const char = json[i];
-    if (inText && char === '\\') i += 1;
-    else if (char === '"') inText = !inText;
-    else if (inText) continue;
-    else if (char === ']' || char === '}') depth -= 1;
-    else if ((char === '[' || char === '{') && ++depth > maxDepth) return true;
-  }
-  return false;
 }

@@ -8,11 +8,14 @@ import type { Actor, RequestFacts } from '../authz/actor.ts';
 import { policy } from '../authz/policy.ts';
 import type { Operation, Rule } from '../authz/policy.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
+import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';
 
 export interface AuthorizationDeps {
   /** Who the token belongs to; null when it is unknown, expired or revoked. */
   authenticate(token: string): Promise<Actor | null>;
+  /** Whether the token was valid before, from memory. */
+  recognizes(token: string): boolean;
   /** The client of a live project; null when there is none. */
   clientOfProject(projectId: number): Promise<number | null>;
   regionName(regionId: number): string | null;
@@ -21,8 +24,9 @@ export interface AuthorizationDeps {
 export function authorization(app: App, deps: AuthorizationDeps): void {
   // With callbacks, because what is public is asked most: see telemetry.ts.
   app.addHook('onRequest', (request, _reply, done) => {
+    if (request.is404) return done(noRoute(request));
     const rule = ruleOf(request);
-    if (!rule || rule.reach === 'public') return done();
+    if (!rule || rule.reach === 'public') return countPublic(app.anonymousLimit, request, done);
     letIn(deps, request, rule).then(() => done(), done);
   });
 
@@ -33,10 +37,28 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
   });
 }
 
-/** @throws ClientError 401, 403 */
+/** Public operations that cost something are limited for each address. */
+function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (error?: Error) => void): void {
+  if (!request.routeOptions.config.isCounted) return done();
+  if (limit.isReached('public', request.ip)) return done(limit.refusal());
+  limit.add('public', request.ip);
+  done();
+}
+
+/** @throws ClientError 401, 403, 429 */
 async function letIn(deps: AuthorizationDeps, request: FastifyRequest, rule: Rule): Promise<void> {
-  const actor = await deps.authenticate(tokenOf(request));
-  if (!actor) throw unauthenticated('the token is unknown, expired or revoked');
+  const limit = request.server.anonymousLimit;
+  const token = tokenOf(request);
+  if (limit.isReached('failed', request.ip) && !(token && deps.recognizes(token))) throw limit.refusal();
+  const actor = token && (await deps.authenticate(token));
+  if (!actor) {
+    limit.add('failed', request.ip);
+    throw unauthenticated(
+      token === null
+        ? 'send the header `Authorization: apikey <id>$<secret>`'
+        : 'the token is unknown, expired or revoked',
+    );
+  }
   request.by = { actor, requestId: request.id, request: factsOf(request) };
   if (!atLeast(actor, rule.role)) {
     throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
@@ -44,6 +66,14 @@ async function letIn(deps: AuthorizationDeps, request: FastifyRequest, rule: Rul
   if (rule.reach === 'operator' && !actor.operator) {
     throw new ClientError('Forbidden', 'this is for the operator of this Cloudyard');
   }
+  if (actor.projectIds && concernsAllProjects(rule)) {
+    throw new ClientError('Forbidden', 'this acts on all projects of the client; the token is limited to some of them');
+  }
+}
+
+/** What every project of a client shares: its webhooks with their secrets, its addresses, its threshold. */
+function concernsAllProjects({ reach, role }: Rule): boolean {
+  return reach === 'operator' || (reach === 'client' && role !== 'reader');
 }
 
 /** To what the path names. @throws ClientError 403, 404 */
@@ -60,7 +90,12 @@ async function letTo(deps: AuthorizationDeps, request: FastifyRequest, rule: Rul
   request.by.request!.scope = request.scope;
 }
 
-/** Undefined where no route matched. */
+/** Here, before the body is read, as a path without a route needs none. */
+function noRoute({ method, url }: FastifyRequest): ClientError {
+  return new ClientError('NotFound', `there is no ${method} ${url.split('?')[0]}`);
+}
+
+/** Undefined for the pages of the reference. */
 function ruleOf(request: FastifyRequest): Rule | undefined {
   const operation = request.routeOptions.schema?.operationId;
   return operation === undefined ? undefined : policy[operation as Operation];
@@ -91,10 +126,8 @@ function factsOf(request: FastifyRequest): RequestFacts {
 }
 
 /** The scheme is `apikey`, in any case: real clients send `APIKey`. */
-function tokenOf(request: FastifyRequest): string {
-  const match = /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '');
-  if (match) return match[1]!;
-  throw unauthenticated('send the header `Authorization: apikey <id>$<secret>`');
+function tokenOf(request: FastifyRequest): string | null {
+  return /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null;
 }
 
 function unauthenticated(message: string): ClientError {
@@ -102,7 +135,8 @@ function unauthenticated(message: string): ClientError {
 }
 
 function requireClient(actor: Actor, clientId: number): void {
-  if (clientId === actor.clientId || (actor.operator && atLeast(actor, 'admin'))) return;
+  const seesAllClients = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
+  if (clientId === actor.clientId || seesAllClients) return;
   throw notFound('client', clientId);
 }
 

@@ -1,17 +1,16 @@
 /** Turns whatever was thrown into the one error body, and never lets an inner fault show. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput } from '../errors/catalogue.ts';
 import { isUnavailable } from '../platform/db.ts';
 import type { App } from './app.ts';
+import { bodyTooLarge } from './json-body.ts';
 import { ValidationError } from './validation.ts';
 
 export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
-  app.setNotFoundHandler((request, reply) => {
-    send(reply, request, new ClientError('NotFound', `there is no ${request.method} ${request.url.split('?')[0]}`));
-  });
   app.setErrorHandler(async (error, request, reply) => {
     let failure: unknown = error;
     try {
@@ -19,7 +18,7 @@ export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
     } catch (other) {
       failure = other;
     }
-    const told = asClientError(failure);
+    const told = asClientError(failure, request);
     if (told.status >= 500) request.log.error({ err: failure }, 'request failed');
     if (Number(request.headers['content-length']) <= drainable) reply.removeHeader('connection');
     return send(reply, request, told);
@@ -28,13 +27,14 @@ export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
 
 /**
  * Fastify closes the connection after an error in a body, and who is cut off while sending may never see the answer.
- * What declares this many bytes at most is read to its end and thrown away instead.
+ * What declares this many bytes at most is read to its end and thrown away instead, for as long as a
+ * request may take (connection-limits.ts).
  */
 const drainable = 16 * 1024 * 1024;
 
 /** For requests that reach no route: a path that cannot be decoded, or a part of it that is too long. */
 export function frameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  send(reply.header('x-request-id', request.id), request, asClientError(error));
+  send(reply.header('x-request-id', request.id), request, asClientError(error, request));
 }
 
 const unreadable: Record<string, { status: number; message: string }> = {
@@ -42,20 +42,51 @@ const unreadable: Record<string, { status: number; message: string }> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'the path and the headers are longer than 16 KiB' },
 };
 
-/** For what Node cannot read as a request. */
+/** For what Node cannot read as a request, or has waited for too long. */
 export function unreadableRequest(error: { code?: string }, socket: Socket): void {
-  if (error.code !== 'ECONNRESET' && socket.writable) {
+  if (error.code !== 'ECONNRESET' && socket.writable && awaitsAnswer(socket)) {
     const { status, message } = unreadable[error.code ?? ''] ?? {
       status: 400,
       message: 'this is not a request of HTTP/1.1',
     };
-    const body = errorBody(invalidInput([{ path: '', message }]), randomUUID());
-    socket.write(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n` +
-        `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    );
+    writeError(socket, status, invalidInput([{ path: '', message }]));
   }
   socket.destroy();
+}
+
+/**
+ * Whether the client would take bytes for the answer to the request at fault. They would be taken for another one's while
+ * an earlier request is unanswered, and for one that nobody made after an answer or where no byte was received.
+ */
+function awaitsAnswer(socket: Socket): boolean {
+  const { parser } = socket as Socket & { parser?: { incoming?: IncomingMessage | null } | null };
+  const incomplete = parser?.incoming && !parser.incoming.complete ? parser.incoming : null;
+  const response = currentResponse(socket);
+  if (socket.bytesRead === 0) return false;
+  return response ? response.req === incomplete && !response.headersSent : incomplete === null;
+}
+
+/** The response that is being written to the socket. Node has no public name for it. */
+export function currentResponse(socket: Socket): ServerResponse | null {
+  const { _httpMessage: response } = socket as Socket & { _httpMessage?: ServerResponse | null };
+  return response ?? null;
+}
+
+/** For a client that has too many connections. */
+export function refuseConnection(socket: Socket): void {
+  const message = 'too many open connections from your address; close some, then try again';
+  writeError(socket, 503, new ClientError('Unavailable', message, { headers: { 'retry-after': '1' } }));
+  socket.destroy();
+}
+
+/** Where there is no response to write to. */
+function writeError(socket: Socket, status: number, error: ClientError): void {
+  const body = errorBody(error, randomUUID());
+  const headers = Object.entries(error.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n${headers.join('')}` +
+      `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 /**
@@ -81,13 +112,11 @@ function errorBody(error: ClientError, requestId: string): string {
   });
 }
 
-function asClientError(error: unknown): ClientError {
+function asClientError(error: unknown, request: FastifyRequest): ClientError {
   if (error instanceof ClientError) return error;
   if (error instanceof ValidationError) return invalidInput(error.errors);
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new ClientError('BodyTooLarge', 'the body is larger than 1 MiB, or 8 MiB for an API key');
-  }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request);
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new ClientError('UnsupportedMediaType', 'send the body as `Content-Type: application/json`');
   }

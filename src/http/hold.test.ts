@@ -9,7 +9,7 @@ const cloud = useCloudyard({ driver: null });
 
 it('answers what came too early when it is ready, and then at once', async () => {
   const { promise: holdUntil, resolve } = Promise.withResolvers<void>();
-  const app = await createApi(cloud.services, { log: silentLogger, rateLimit: 0, holdUntil });
+  const app = await createApi(cloud.services, { log: silentLogger, holdUntil });
   const ask = async (url: string) =>
     (await app.inject({ url, headers: { authorization: `apikey ${cloud.admin}` } })).statusCode;
   const early = ['/readyz', '/cloud/v1/registries/1/1'].map(ask);

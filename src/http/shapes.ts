@@ -11,7 +11,10 @@ export const IntegerId = Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_
 export const Uuid = Type.String({ format: 'uuid' });
 
 /** The pattern of names in the contract: 3 to 63 characters, no space at the ends. */
-export const Name = Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$' });
+export const Name = Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$', maxLength: 63 });
+
+/** Text that is compared with something, such as a part of a name, or that is accepted and ignored. */
+export const ShortText = Type.String({ maxLength: 255 });
 
 export const ProjectRegion = Type.Object({ project_id: IntegerId, region_id: IntegerId });
 

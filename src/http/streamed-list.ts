@@ -1,30 +1,73 @@
 /**
- * Lists whose items may be large: written while they are read, so that none is too long for memory or for a string, and
- * other requests are answered in between. Once it has begun such an answer can only break off, so whatever may be wrong
- * with a request is to be found out before.
+ * Answers that may be large. Lists in them are read and written in groups, so that no answer is too long for memory or for
+ * a string, and other requests are answered in between. Short answers are sent whole.
+ *
+ * Failure modes: once a long answer has begun, an error can only break it off. Check the request before calling this.
  */
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
+import type { Groups } from '../platform/large-rows.ts';
 
-/** Answers with `fields` and, as `results`, the items of all groups. */
-export function sendList<Reply extends FastifyReply>(
+/** Characters up to which an answer is sent whole. */
+const shortLength = 64 * 1024;
+
+/** Answers with `body`. It, and the items of its lists, may have `Groups` as fields. */
+export async function sendInGroups<Reply extends FastifyReply>(
   reply: Reply,
-  fields: Record<string, unknown>,
-  groups: AsyncIterable<unknown[]>,
-): Reply {
-  reply.type('application/json; charset=utf-8').send(Readable.from(textOf(fields, groups)));
+  body: Record<string, unknown>,
+): Promise<Reply> {
+  const rest = textOf(body);
+  let start = '';
+  let isWhole = false;
+  while (!isWhole && start.length <= shortLength) {
+    const next = await rest.next();
+    if (next.done) isWhole = true;
+    else start += next.value;
+  }
+  reply.type('application/json; charset=utf-8').send(isWhole ? start : Readable.from(continued(start, rest)));
   return reply;
 }
 
-async function* textOf(fields: Record<string, unknown>, groups: AsyncIterable<unknown[]>): AsyncGenerator<string> {
-  yield `${JSON.stringify(fields).slice(0, -1)},"results":[`;
-  let isFirst = true;
-  for await (const group of groups) {
-    if (group.length === 0) continue;
-    yield (isFirst ? '' : ',') + group.map((item) => JSON.stringify(item)).join(',');
-    isFirst = false;
-    await turn();
+async function* continued(start: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield start;
+  yield* rest;
+}
+
+async function* textOf(body: Record<string, unknown>): AsyncGenerator<string> {
+  let separator = '{';
+  for (const [field, value] of Object.entries(body)) {
+    if (value === undefined) continue;
+    yield `${separator}${JSON.stringify(field)}:`;
+    if (isGroups(value)) yield* listText(value);
+    else yield JSON.stringify(value);
+    separator = ',';
   }
-  yield ']}';
+  yield separator === '{' ? '{}' : '}';
+}
+
+async function* listText(groups: Groups<unknown>): AsyncGenerator<string> {
+  let separator = '[';
+  for await (const group of groups) {
+    if (separator === ',') await turn();
+    if (group.some(hasGroups)) {
+      for (const item of group) {
+        yield separator;
+        yield* textOf(item as Record<string, unknown>);
+        separator = ',';
+      }
+    } else if (group.length > 0) {
+      yield separator + group.map((item) => JSON.stringify(item)).join(',');
+      separator = ',';
+    }
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+function isGroups(value: unknown): value is Groups<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+function hasGroups(item: unknown): boolean {
+  return typeof item === 'object' && item !== null && Object.values(item).some(isGroups);
 }

@@ -36,6 +36,9 @@ const Drivers = Type.Object({
 export function systemRoutes(deps: SystemDeps): Routes {
   return (app) => {
     const open = (operationId: string, summary: string) => ({ operationId, summary, tags, security: [] });
+    const [ping, driverStatus] = [shared(deps.ping), shared(deps.driverStatus)];
+    const metricsText = shared(() => deps.metrics.text());
+    let document: Buffer | undefined;
 
     app.get(
       '/healthz',
@@ -47,7 +50,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
       '/readyz',
       { schema: { ...open('getReadiness', 'Tell whether requests can be served'), response: { 200: Status } } },
       async () => {
-        await deps.ping().catch((cause: unknown) => {
+        await ping().catch((cause: unknown) => {
           throw new ClientError('Unavailable', 'the database does not answer', {
             headers: { 'retry-after': '1' },
             cause,
@@ -60,28 +63,46 @@ export function systemRoutes(deps: SystemDeps): Routes {
     app.get(
       '/healthz/drivers',
       {
+        ...counted,
         schema: {
           ...open('getDriverHealth', 'Tell for every driver of every living worker whether it is real'),
           response: { 200: Drivers },
         },
       },
-      async () => ({ drivers: await deps.driverStatus() }),
+      async () => ({ drivers: await driverStatus() }),
     );
 
     app.get(
       '/metrics',
-      { schema: { ...open('getMetrics', 'Metrics for Prometheus'), produces: ['text/plain'] } },
+      { ...counted, schema: { ...open('getMetrics', 'Metrics for Prometheus'), produces: ['text/plain'] } },
       async (_request, reply) => {
         reply.type(deps.metrics.contentType);
-        return deps.metrics.text();
+        return metricsText();
       },
     );
 
-    app.get('/openapi.json', { schema: open('getOpenApi', 'The OpenAPI document') }, async () => app.swagger());
+    app.get(
+      '/openapi.json',
+      { ...counted, schema: open('getOpenApi', 'The OpenAPI document') },
+      async (_request, reply) => {
+        reply.type('application/json; charset=utf-8');
+        return (document ??= Buffer.from(JSON.stringify(app.swagger())));
+      },
+    );
 
     referencePage(app);
   };
 }
+
+const counted = { config: { isCounted: true } };
+
+/** Requests that come while the answer is being made share it: anybody may send any number of them. */
+function shared<T>(make: () => Promise<T>): () => Promise<T> {
+  let making: Promise<T> | undefined;
+  return () => (making ??= make().finally(() => (making = undefined)));
+}
+
+type PageAnswer = Pick<Awaited<ReturnType<FastifyInstance['inject']>>, 'statusCode' | 'headers' | 'rawPayload'>;
 
 /**
  * The page's program is 26 MB in memory, so it is loaded by the first who looks at it, in an app of its own: routes
@@ -98,10 +119,16 @@ function referencePage(app: App): void {
     } as never);
     return page;
   };
+  // Kept, because the program is 4 MB, and clients that read slowly then share it.
+  const pages = new Map<string, Promise<PageAnswer>>();
+  const load = async (path: string): Promise<PageAnswer> => (await (opened ??= open())).inject({ url: path });
   for (const url of ['/docs', '/docs/*']) {
-    app.get(url, { schema: { hide: true } }, async (request, reply) => {
-      opened ??= open();
-      const answer = await (await opened).inject({ method: 'GET', url: request.url });
+    app.get(url, { ...counted, schema: { hide: true } }, async (request, reply) => {
+      const path = request.url.split('?', 1)[0]!;
+      const loading = pages.get(path) ?? load(path);
+      pages.set(path, loading);
+      const answer = await loading.finally(() => pages.delete(path));
+      if (answer.statusCode === 200) pages.set(path, loading);
       const { location, 'content-type': type } = answer.headers;
       reply.code(answer.statusCode);
       if (location) reply.header('location', location);

@@ -4,12 +4,13 @@
  * Bodies are taken as they are (a number as text is wrong); paths and queries are text by nature and are converted.
  */
 import Ajv from 'ajv';
-import type { ErrorObject, ValidateFunction } from 'ajv';
-import addFormats from 'ajv-formats';
+import type { ErrorObject } from 'ajv';
 import type { TSchema } from 'typebox';
+import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
-import { canonicalNetwork, isAddress } from '../platform/network-address.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
+import { addRequestFormats, formats } from './formats.ts';
+import { boundItems, boundedPatterns, maxExamined } from './validation-bounds.ts';
 
 type Check = (data: unknown) => true | { error: ValidationError };
 
@@ -47,12 +48,13 @@ function createAjv(coerceTypes: boolean | 'array') {
     removeAdditional: false,
     coerceTypes,
     strict: false,
+    // The library's schema of schemas refers to itself, which `boundItems` does not support; the type checker checks ours.
+    meta: false,
+    validateSchema: false,
+    code: { regExp: boundedPatterns },
   });
-  addFormats.default(ajv);
-  // The package's own takes `urn:uuid:…` too, which PostgreSQL does not.
-  ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
-  ajv.addFormat('ip-address', isAddress);
-  ajv.addFormat('ip-network', (text: string) => canonicalNetwork(text) !== null);
+  boundItems(ajv);
+  addRequestFormats(ajv);
   return ajv;
 }
 
@@ -68,11 +70,11 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // What its schema knows is not deeply nested, so only that is walked through.
-    const errors = validate(data) ? unstorable(data, []) : describe(validate);
+    const errors = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
     for (const { name: path, type } of misspelt) {
       if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${type}` });
     }
-    return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxReported)) };
+    return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxErrors)) };
   };
 }
 
@@ -90,37 +92,51 @@ function isMisspelt(text: unknown, type: keyof typeof spellings): boolean {
   return typeof text === 'string' && !spellings[type].test(text);
 }
 
-/** Names every text that PostgreSQL cannot hold. */
-function unstorable(data: unknown, path: string[]): FieldError[] {
-  if (typeof data === 'string') {
-    return isStorable(data) ? [] : [{ path: path.join('.'), message: storableText }];
-  }
-  if (data === null || typeof data !== 'object') return [];
-  return Object.entries(data).flatMap(([key, value]) => [
-    ...(Array.isArray(data) ? [] : unstorable(key, path)),
-    ...unstorable(value, [...path, key]),
-  ]);
+/** Names text that PostgreSQL cannot hold. */
+function unstorable(data: unknown): FieldError[] {
+  const errors: FieldError[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value === 'string') {
+      if (!isStorable(value)) errors.push({ path, message: storableText });
+    } else if (value !== null && typeof value === 'object') {
+      for (const key of Object.keys(value)) {
+        if (errors.length >= maxErrors) return;
+        if (!Array.isArray(value)) visit(key, path);
+        visit((value as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`);
+      }
+    }
+  };
+  visit(data, '');
+  return errors;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-const maxReported = 100;
-
-function describe(validate: ValidateFunction): FieldError[] {
-  const seen = new Set<string>();
-  const errors = validate.errors ?? [];
-  const isOnlyNull = (e: ErrorObject) =>
-    e.params.type === 'null' && errors.some((other) => other !== e && other.instancePath === e.instancePath);
-  const described = errors
+/** In one pass over the errors, whose number grows with the body. */
+function describe(found: ErrorObject[]): FieldError[] {
+  const examined = found.slice(0, maxExamined);
+  const counts = new Map<string, number>();
+  const tooLong = new Set<string>();
+  for (const { instancePath, keyword } of examined) {
+    counts.set(instancePath, (counts.get(instancePath) ?? 0) + 1);
+    if (keyword === 'maxLength') tooLong.add(instancePath);
+  }
+  const described = new Map<string, FieldError>();
+  for (const error of examined) {
+    if (described.size === maxErrors) break;
     // A union reports each branch and then itself; a property name reports itself and then its map.
-    .filter((e) => e.keyword !== 'anyOf' && e.keyword !== 'if' && e.keyword !== 'propertyNames')
+    if (['anyOf', 'if', 'propertyNames'].includes(error.keyword)) continue;
     // Of what may be null, say what it may be otherwise.
-    .filter((e) => !isOnlyNull(e))
-    .map(fieldError)
-    .filter((e) => !seen.has(`${e.path} ${e.message}`) && seen.add(`${e.path} ${e.message}`));
-  return described;
+    if (error.params.type === 'null' && counts.get(error.instancePath)! > 1) continue;
+    // Text that is too long matches nothing.
+    if ((error.keyword === 'pattern' || error.keyword === 'format') && tooLong.has(error.instancePath)) continue;
+    const field = fieldError(error);
+    const key = `${field.path} ${field.message}`;
+    if (!described.has(key)) described.set(key, field);
+  }
+  return [...described.values()];
 }
 
 function fieldError(error: ErrorObject): FieldError {
@@ -140,21 +156,11 @@ function fieldError(error: ErrorObject): FieldError {
     case 'const':
       return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
     case 'format':
-      return { path: at(), message: `must be ${formats[error.params.format] ?? error.params.format}` };
+      return { path: at(), message: `must be ${formats[error.params.format]?.description ?? error.params.format}` };
     default:
       return { path: at(error.propertyName), message: error.message ?? 'is invalid' };
   }
 }
-
-const formats: Record<string, string> = {
-  uuid: 'a UUID',
-  'date-time': 'a date and time such as 2026-11-20T09:52:52Z',
-  'iso-date-time': 'a date and time such as 2026-11-20T09:52:52Z',
-  email: 'an e-mail address such as name@example.com',
-  uri: 'a URL such as https://example.com/hook',
-  'ip-address': 'an IPv4 or IPv6 address',
-  'ip-network': 'an IPv4 or IPv6 address, or a network such as 10.0.0.0/24 without host bits',
-};
 
 function show(value: unknown): string {
   return JSON.stringify(value);

@@ -4,7 +4,7 @@
  * Invariant: a key is claimed, with the answer, in the transaction that does the work. So a crash leaves both or
  * neither, and of two requests at once the second waits for the first one's commit and then repeats its answer.
  * Errors are not kept: whoever mends a request may send it under the same key. An answer that shows a secret is kept
- * encrypted (`sealed`).
+ * encrypted (`sealed`). A key belongs to the token that sent it, so no other token of the client sees the answer.
  */
 import { createHash } from 'node:crypto';
 import { actOfRequest } from '../audit/audit.ts';
@@ -21,26 +21,26 @@ const lifetime = `interval '24 hours'`;
 
 const claim = prepared(
   'idempotency_claim',
-  `insert into idempotency_keys as k (client_id, key, fingerprint, created_at) values ($1, $2, $3, $4)
-   on conflict (client_id, key) do update set fingerprint = excluded.fingerprint, answer = null, created_at = excluded.created_at
+  `insert into idempotency_keys as k (token_id, key, fingerprint, created_at) values ($1, $2, $3, $4)
+   on conflict (token_id, key) do update set fingerprint = excluded.fingerprint, answer = null, created_at = excluded.created_at
    where k.created_at < excluded.created_at - ${lifetime}
    returning 1`,
 );
 
 const keep = prepared(
   'idempotency_keep',
-  `update idempotency_keys set answer = $3::jsonb where client_id = $1 and key = $2`,
+  `update idempotency_keys set answer = $3::jsonb where token_id = $1 and key = $2`,
 );
 
 const recall = prepared<{ fingerprint: string; answer: unknown }>(
   'idempotency_recall',
   `select fingerprint, answer from idempotency_keys
-   where client_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
+   where token_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
 );
 
-const sealed = prepared<{ client_id: number; key: string; answer: unknown }>(
+const sealed = prepared<{ token_id: number; key: string; answer: unknown }>(
   'idempotency_sealed',
-  `select client_id, key, answer from idempotency_keys where answer ? '$sealed'`,
+  `select token_id, key, answer from idempotency_keys where answer ? '$sealed'`,
 );
 
 const forget = prepared(
@@ -72,13 +72,13 @@ export interface Idempotency {
 export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
-    const claimed = await claim(tx, context.actor.clientId, key, fingerprint, clock.now());
+    const claimed = await claim(tx, context.actor.tokenId, key, fingerprint, clock.now());
     if (claimed.length === 0) throw new AlreadyAnswered();
   };
   const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
     const text = JSON.stringify(answer ?? null);
-    const kept = sealed ? seal(keyring, contextOf(context.actor.clientId, context.idempotency!.key), text) : text;
-    await keep(tx, context.actor.clientId, context.idempotency!.key, kept);
+    const kept = sealed ? seal(keyring, contextOf(context.actor.tokenId, context.idempotency!.key), text) : text;
+    await keep(tx, context.actor.tokenId, context.idempotency!.key, kept);
   };
   const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
     const result = await audit.transaction(db, actOfRequest(context), async (tx, act) => {
@@ -96,14 +96,14 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     mutate,
     async recall(db, context) {
       const { key, fingerprint } = context.idempotency!;
-      const [row] = await recall(db, context.actor.clientId, key, clock.now());
+      const [row] = await recall(db, context.actor.tokenId, key, clock.now());
       if (row && row.fingerprint !== fingerprint) {
         throw new ClientError(
           'IdempotencyKeyReused',
           `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: unseal(keyring, contextOf(context.actor.clientId, key), row.answer) };
+      return row && { answer: unseal(keyring, contextOf(context.actor.tokenId, key), row.answer) };
     },
     async keepUnclaimed(db, context, answer) {
       if (context.idempotency!.claimed) return;
@@ -118,10 +118,10 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     },
     async reencrypt(db) {
       let count = 0;
-      for (const { client_id, key, answer } of await sealed(db)) {
-        const context = contextOf(client_id, key);
+      for (const { token_id, key, answer } of await sealed(db)) {
+        const context = contextOf(token_id, key);
         if (keyring.isCurrent(Buffer.from((answer as Sealed)[sealMark], 'base64'))) continue;
-        await keep(db, client_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));
+        await keep(db, token_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));
         count++;
       }
       return count;
@@ -131,7 +131,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
 
 const sealMark = '$sealed';
 type Sealed = { [sealMark]: string };
-const contextOf = (clientId: number, key: string) => `idempotency:${clientId}:${key}`;
+const contextOf = (tokenId: number, key: string) => `idempotency:${tokenId}:${key}`;
 
 function seal(keyring: Keyring, context: string, text: string): string {
   return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), context).toString('base64') });

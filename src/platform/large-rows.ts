@@ -3,6 +3,9 @@
  * is done with a group (parsed, written out) keeps others waiting, so a group is some milliseconds of work.
  */
 
+/** The items of a list, read on demand. */
+export type Groups<Item> = AsyncIterable<Item[]>;
+
 /** A row, and the bytes that the database stores for it; compressed, so up to some twenty times as many come. */
 export interface SizedRow<Id> {
   id: Id;
@@ -11,6 +14,9 @@ export interface SizedRow<Id> {
 
 const groupBytes = 64 * 1024;
 const groupRows = 200;
+
+/** Whether a row is alone in its group. */
+export const isLarge = ({ bytes }: SizedRow<unknown>): boolean => bytes > groupBytes;
 
 /** Yields groups in the order of `rows`; those that are gone by the time they are read are left out. */
 export async function* readInGroups<Id, Row extends { id: Id }, Item>(

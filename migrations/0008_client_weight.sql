@@ -1,0 +1,1 @@
+ALTER TABLE "clients" ADD COLUMN "weight" integer DEFAULT 1 NOT NULL;

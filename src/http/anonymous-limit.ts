@@ -1,0 +1,75 @@
+/**
+ * How many requests without a valid credential an address may make. A credential that was valid before on this server is
+ * not limited, so an attacker does not lock out the clients that share its address.
+ *
+ * Invariant: once the limit is reached, a request that is refused costs no query.
+ */
+import { ClientError } from '../errors/catalogue.ts';
+import { addressGroup } from './connection-limits.ts';
+
+export interface AnonymousLimits {
+  /** Requests a minute of one address (IPv6: of one /64 network). */
+  perMinute: number;
+  /** The same for loopback, where proxies and CI are. */
+  perMinuteLoopback: number;
+}
+
+const defaultAnonymousLimits: AnonymousLimits = { perMinute: 600, perMinuteLoopback: 6000 };
+
+/** What is counted: failed authentication, and requests to public operations that cost more than a refusal. */
+export type AnonymousKind = 'failed' | 'public';
+
+export type AnonymousLimit = ReturnType<typeof createAnonymousLimit>;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    anonymousLimit: AnonymousLimit;
+  }
+  interface FastifyContextConfig {
+    /** A public operation that is not free: its requests are counted for each address. */
+    isCounted?: boolean;
+  }
+}
+
+const windowMs = 60_000;
+/** More addresses than this are not counted within a minute. */
+const maxAddresses = 100_000;
+
+export function createAnonymousLimit(limits = defaultAnonymousLimits) {
+  const counts = new Map<string, number>();
+  let endsAt = 0;
+
+  const limitOf = (group: string) =>
+    group.startsWith('127.') || group === '0:0:0:0::/64' ? limits.perMinuteLoopback : limits.perMinute;
+
+  const count = (kind: AnonymousKind, group: string): number => {
+    const now = performance.now();
+    if (now >= endsAt) {
+      counts.clear();
+      endsAt = now + windowMs;
+    }
+    return counts.get(kind + group) ?? 0;
+  };
+
+  return {
+    /** Whether the address has used up its requests of this minute. */
+    isReached(kind: AnonymousKind, address: string): boolean {
+      if (counts.size === 0) return false;
+      const group = addressGroup(address);
+      return count(kind, group) >= limitOf(group);
+    },
+
+    add(kind: AnonymousKind, address: string): void {
+      const group = addressGroup(address);
+      const before = count(kind, group);
+      if (before > 0 || counts.size < maxAddresses) counts.set(kind + group, before + 1);
+    },
+
+    /** 429 until the minute is over. */
+    refusal(): ClientError {
+      const seconds = Math.max(1, Math.ceil((endsAt - performance.now()) / 1000));
+      const message = `too many requests without a valid credential from your address; try again in ${seconds} s`;
+      return new ClientError('TooManyRequests', message, { headers: { 'retry-after': String(seconds) } });
+    },
+  };
+}

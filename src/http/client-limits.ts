@@ -1,0 +1,224 @@
+/**
+ * What one client may take of this server: requests a second, open requests, open waits, and slots to run in
+ * (request-slots.ts). All tokens of a client share its limits; a client of weight n has n times the limits and the share.
+ *
+ * A request enters after its token is authenticated and before its body is read. It holds a slot until its handler has
+ * finished: a client that disconnects does not get the slot back earlier, or else it could run any number of handlers.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RequestSlot } from '../authz/actor.ts';
+import { policy } from '../authz/policy.ts';
+import type { Operation } from '../authz/policy.ts';
+import { ClientError } from '../errors/catalogue.ts';
+import type { App } from './app.ts';
+import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
+import type { Flow, RequestSlots } from './request-slots.ts';
+
+/** Of a client of weight 1, on each server. */
+export interface ClientLimits {
+  /** 0: no limit. */
+  requestsPerSecond: number;
+  /** Requests at once before that counts; absent or 0: those of one second. */
+  requestBurst?: number;
+  /** Requests that run or wait for a slot. */
+  openRequests: number;
+  /** Requests that wait for a task. */
+  openWaits: number;
+}
+
+export interface ClientLimitsOptions {
+  limits: ClientLimits;
+  /** Connections of the database pool. */
+  poolSize: number;
+  metrics: {
+    countRefusal(limit: string): void;
+    watchRequests(state: () => { running: number; waiting: number; waits: number }): void;
+  };
+}
+
+/** One client on this server. */
+interface Client {
+  flow: Flow;
+  open: number;
+  waits: number;
+  /** Token bucket of the requests a second. */
+  allowance: number;
+  refilledAt: number;
+}
+
+export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimitsOptions): void {
+  const slots = createRequestSlots(poolSize);
+  const clients = new Map<number, Client>();
+  let waits = 0;
+  metrics.watchRequests(() => ({ ...slots.counts(), waits }));
+
+  const refusal = (limit: string, message: string, retryAfter = 1) => {
+    metrics.countRefusal(limit);
+    return new ClientError('TooManyRequests', message, { headers: { 'retry-after': String(retryAfter) } });
+  };
+
+  const clientOf = ({ clientId, weight = 1 }: FastifyRequest['by']['actor']): Client => {
+    let client = clients.get(clientId);
+    if (!client) {
+      client = { flow: createFlow(weight), open: 0, waits: 0, allowance: Infinity, refilledAt: 0 };
+      clients.set(clientId, client);
+    }
+    client.flow.weight = weight;
+    return client;
+  };
+
+  /** Null, or why the client may not have another open request. */
+  const refusalOf = (client: Client): ClientError | null => {
+    const { weight } = client.flow;
+    const open = limits.openRequests * weight;
+    if (client.open >= open) {
+      return refusal(
+        'open_requests',
+        `the client has ${open} open requests on this server, its limit; try again later`,
+      );
+    }
+    const rate = limits.requestsPerSecond * weight;
+    const waitSeconds =
+      rate > 0 ? takeAllowance(client, rate, (limits.requestBurst || limits.requestsPerSecond) * weight) : 0;
+    if (waitSeconds === 0) return null;
+    const limit = rate >= 1 ? `${rate} requests a second` : `${Math.round(rate * 60)} requests a minute`;
+    return refusal('requests_per_second', `the client sends more than ${limit}, its limit`, waitSeconds);
+  };
+
+  const addWait = (client: Client, change: 1 | -1) => {
+    const most = limits.openWaits * client.flow.weight;
+    if (change === 1 && client.waits >= most) {
+      throw refusal('open_waits', `the client has ${most} open waits on this server, its limit; try again later`);
+    }
+    client.waits += change;
+    waits += change;
+  };
+
+  const enter = (cost: number) => (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    if (request.by.slot) return done();
+    const client = clientOf(request.by.actor);
+    const refused = refusalOf(client);
+    if (refused) return done(refused);
+    const slot = new Slot(slots, client, cost, reply, addWait);
+    request.by.slot = slot;
+    slot.enter(done);
+  };
+
+  app.addHook('onRoute', (route) => {
+    const operation = route.schema?.operationId as Operation | undefined;
+    if (!operation || policy[operation]?.reach === 'public') return;
+    route.onRequest = [...[route.onRequest ?? []].flat(), enter(costOf(route.method, operation))];
+    route.onSend = [...[route.onSend ?? []].flat(), leave];
+  });
+}
+
+/** With a callback, because every request passes here: see telemetry.ts. */
+function leave(
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+  payload: unknown,
+  done: (error: null, payload: unknown) => void,
+): void {
+  const slot = request.by?.slot as Slot | undefined;
+  if (slot) {
+    const isStream = typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
+    if (!isStream || raw.destroyed) slot.end();
+    else {
+      raw.once('finish', () => slot.end());
+      raw.once('close', () => slot.end());
+    }
+  }
+  done(null, payload);
+}
+
+function costOf(method: string | string[], operation: string): number {
+  if (method !== 'GET' && method !== 'HEAD') return requestCost;
+  return operation.startsWith('list') ? listCost : readCost;
+}
+
+/** 0 when the request is within the allowance; otherwise the seconds until one is. */
+function takeAllowance(client: Client, rate: number, burst: number): number {
+  const now = performance.now();
+  client.allowance = Math.min(burst, client.allowance + ((now - client.refilledAt) / 1000) * rate);
+  client.refilledAt = now;
+  if (client.allowance < 1) return Math.ceil((1 - client.allowance) / rate);
+  client.allowance -= 1;
+  return 0;
+}
+
+/** A request's place in the queue, then its slot. */
+class Slot implements RequestSlot {
+  #state: 'running' | 'waiting' | 'ended' = 'running';
+  readonly #slots: RequestSlots;
+  readonly #client: Client;
+  readonly #cost: number;
+  readonly #reply: FastifyReply;
+  readonly #addWait: (client: Client, change: 1 | -1) => void;
+
+  constructor(
+    slots: RequestSlots,
+    client: Client,
+    cost: number,
+    reply: FastifyReply,
+    addWait: (client: Client, change: 1 | -1) => void,
+  ) {
+    this.#slots = slots;
+    this.#client = client;
+    this.#cost = cost;
+    this.#reply = reply;
+    this.#addWait = addWait;
+  }
+
+  /** Calls `start` once the request has a slot. */
+  enter(start: () => void): void {
+    this.#client.open += 1;
+    if (this.#slots.tryStart(this.#client.flow, this.#cost)) start();
+    else this.#queueUp(start);
+  }
+
+  /** A client that disconnects leaves the queue, and its handler never runs. */
+  #queueUp(start: () => void): void {
+    const { raw } = this.#reply;
+    this.#state = 'waiting';
+    const gone = () => {
+      withdraw();
+      this.end();
+    };
+    const withdraw = this.#slots.wait(this.#client.flow, this.#cost, () => {
+      raw.off('close', gone);
+      this.#state = 'running';
+      start();
+    });
+    raw.once('close', gone);
+  }
+
+  async whileWaiting<T>(wait: (gone: AbortSignal) => Promise<T>): Promise<T> {
+    const client = this.#client;
+    this.#addWait(client, 1);
+    const { raw } = this.#reply;
+    const gone = new AbortController();
+    const abort = () => gone.abort();
+    if (raw.destroyed) abort();
+    else raw.once('close', abort);
+    this.#slots.end(client.flow, this.#cost);
+    client.open -= 1;
+    try {
+      return await wait(gone.signal);
+    } finally {
+      raw.off('close', abort);
+      this.#addWait(client, -1);
+      client.open += 1;
+      if (!this.#slots.tryStart(client.flow, this.#cost)) {
+        await new Promise<void>((resolve) => void this.#slots.wait(client.flow, this.#cost, resolve));
+      }
+    }
+  }
+
+  end(): void {
+    if (this.#state === 'ended') return;
+    const wasRunning = this.#state === 'running';
+    this.#state = 'ended';
+    this.#client.open -= 1;
+    if (wasRunning) this.#slots.end(this.#client.flow, this.#cost);
+  }
+}

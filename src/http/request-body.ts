@@ -1,0 +1,46 @@
+/**
+ * Reads a whole body. Fastify's own reader keeps one object for each chunk, and a client chooses the chunks: 16 KiB sent
+ * byte by byte would take 1.8 MB.
+ */
+import { errorCodes } from 'fastify';
+import type { FastifyRequest } from 'fastify';
+
+type Done = (error: Error | null, body?: unknown) => void;
+type Payload = NodeJS.ReadableStream;
+
+/** A content type parser that gets the body as text, within the `bodyLimit` of the route. */
+export function wholeText(parse: (request: FastifyRequest, body: string, done: Done) => void) {
+  return (request: FastifyRequest, payload: Payload, done: Done): void => {
+    const { bodyLimit } = request.routeOptions;
+    const tooLarge = () => done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+    if (Number(request.headers['content-length']) > bodyLimit) return tooLarge();
+    let bytes: Buffer = Buffer.alloc(0);
+    let length = 0;
+    const onData = (chunk: Buffer) => {
+      if (length + chunk.length > bodyLimit) {
+        stop();
+        return tooLarge();
+      }
+      bytes = length === 0 ? chunk : withRoom(bytes, length, chunk.length);
+      if (length > 0) chunk.copy(bytes, length);
+      length += chunk.length;
+    };
+    const onEnd = () => {
+      stop();
+      parse(request, bytes.toString('utf8', 0, length), done);
+    };
+    const onError = (error: Error) => {
+      stop();
+      done(Object.assign(error, { statusCode: 400 }));
+    };
+    const stop = () => payload.off('data', onData).off('end', onEnd).off('error', onError);
+    payload.on('data', onData).on('end', onEnd).on('error', onError);
+  };
+}
+
+function withRoom(bytes: Buffer, length: number, more: number): Buffer {
+  if (length + more <= bytes.length) return bytes;
+  const larger = Buffer.allocUnsafeSlow(Math.max(length + more, 2 * bytes.length, 256));
+  bytes.copy(larger, 0, 0, length);
+  return larger;
+}
