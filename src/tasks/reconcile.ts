@@ -1,6 +1,7 @@
 /**
  * Runs one reconcile and turns its outcome into states. The one place that knows what becomes of a failure.
  */
+import type { Job } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
 import { isUnavailable, transaction } from '../platform/db.ts';
@@ -51,14 +52,18 @@ export interface ReconcileDeps {
   onDriverError(resource: string): void;
 }
 
+/** Its priority and flags stay with it: see priority.ts. */
+export type ReconcileJob = Pick<Job, 'attempts' | 'priority' | 'flags'>;
+
 /** @throws when the job should be tried again later */
 export async function runReconcile(
   deps: ReconcileDeps,
   reconciler: Reconciler,
   key: ResourceKey,
-  attempt: number,
+  job: ReconcileJob,
   shutdown: AbortSignal,
 ): Promise<void> {
+  const attempt = job.attempts;
   const log = deps.log.child({ resource: key.resource, id: key.id, attempt });
   await deps.tasks.markRunning(deps.db, key.id);
   const { outcome, generation } = await attemptOutcome(reconciler, key.id, shutdown);
@@ -66,7 +71,7 @@ export async function runReconcile(
     case 'done':
       return;
     case 'again':
-      await deps.tasks.requestReconcile(deps.db, key, outcome.afterSeconds);
+      await deps.tasks.repeatReconcile(deps.db, key, outcome.afterSeconds, job);
       return;
     case 'retry':
       deps.onDriverError(key.resource);

@@ -7,10 +7,13 @@
  * be left behind.
  */
 import { randomUUID } from 'node:crypto';
+import type { Job } from 'graphile-worker';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import type { Backlog, Share } from './backlog.ts';
+import { flagOf, policyPriority, priorityAt, stepOf } from './priority.ts';
 
 /** What a job is about, and all that it carries. */
 export interface ResourceKey {
@@ -22,8 +25,8 @@ export interface ResourceKey {
 /** The key of what lives in rows alone: it may be in no region. */
 export type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
 
-/** A resource and the region whose worker serves it. */
-export type Placed = Pick<ResourceKey, 'id' | 'regionId'>;
+/** A resource, the region whose worker serves it, and whose it is. */
+export type Placed = Pick<ResourceKey, 'id' | 'regionId'> & { clientId: number };
 
 export interface NewTask<Key = ResourceKey> {
   id?: string;
@@ -46,13 +49,11 @@ export interface AskedTask<Key = ResourceKey> {
   task: NewTask<Key>;
 }
 
-const unhurriedPriority = 5;
-
 /** Tasks as they are given, one or a thousand: a policy's instant asks for as many in one statement. */
 const asked = `asked as (
   select * from jsonb_to_recordset($1::jsonb) as asked (
     id uuid, client_id int, project_id int, region_id int, user_id int, task_type text, resource text, resource_id text,
-    generation int8, created_resources jsonb, data jsonb, request_id text, lifecycle_policy_id int, schedule_id uuid, priority int))`;
+    generation int8, created_resources jsonb, data jsonb, request_id text, lifecycle_policy_id int, schedule_id uuid, step int, policy_priority int))`;
 
 const insertAsked = (state: string, finishedOn: string) =>
   `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id, generation,
@@ -67,7 +68,8 @@ const insertTasksAndJobs = prepared(
   `with ${asked}, task as (${insertAsked('NEW', 'null')})
    select 1 from graphile_worker.add_jobs(array(
      select ('reconcile:' || region_id, json_build_object('resource', resource, 'id', resource_id),
-             resource || ':' || resource_id, null, null, resource || ':' || resource_id, priority, null
+             resource || ':' || resource_id, null, null, resource || ':' || resource_id,
+             coalesce(policy_priority, ${priorityAt('step')}), array['client:' || client_id]
             )::graphile_worker.job_spec
      from asked order by resource_id)) limit 1`,
 );
@@ -77,7 +79,8 @@ const insertEndedTask = prepared('task_record', `with ${asked} ${insertAsked('FI
 const insertJob = prepared(
   'job_enqueue',
   `select 1 from graphile_worker.add_job('reconcile:' || $1::int, json_build_object('resource', $2::text, 'id', $3::text),
-     queue_name => $2::text || ':' || $3::text, job_key => $2::text || ':' || $3::text, run_at => now() + $4)`,
+     queue_name => $2::text || ':' || $3::text, job_key => $2::text || ':' || $3::text, run_at => now() + $4,
+     priority => coalesce($5::int, ${priorityAt('$6::int')}), flags => $7::text[])`,
 );
 
 const start = prepared(
@@ -110,8 +113,10 @@ export interface Tasks {
   enqueueAll(tx: Tx, given: AskedTask[]): Promise<string[]>;
   /** Writes a task that is done with this very transaction, for resources that live in rows alone. */
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
-  /** Asks for a reconcile that no customer waits for, now or after some seconds. */
-  requestReconcile(tx: Db | Tx, key: ResourceKey, afterSeconds?: number): Promise<void>;
+  /** Asks for a reconcile without a task, for a client. */
+  requestReconcile(tx: Db | Tx, key: ResourceKey, share: Share): Promise<void>;
+  /** Asks for another reconcile after some seconds, in the place of a job that ends. */
+  repeatReconcile(db: Db, key: ResourceKey, afterSeconds: number, job: Pick<Job, 'priority' | 'flags'>): Promise<void>;
   /**
    * The task that locks the resource, or null. Lock the resource's row first. Tasks of the types `besides` do not count:
    * who does the like waits its turn in the queue.
@@ -127,7 +132,11 @@ export interface Tasks {
 }
 
 /** `onEnd` hears of every task that ended, for metrics; it may not throw. */
-export function createTasks(clock: Clock, onEnd: (type: string, state: string, seconds: number) => void): Tasks {
+export function createTasks(
+  clock: Clock,
+  backlog: Backlog,
+  onEnd: (type: string, state: string, seconds: number) => void,
+): Tasks {
   const rowOf = ({ context, task }: AskedTask<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -143,10 +152,20 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
     request_id: context.requestId,
     lifecycle_policy_id: task.schedule?.policyId ?? null,
     schedule_id: task.schedule?.id ?? null,
-    priority: task.schedule ? unhurriedPriority : 0,
   });
-  const write = async (statement: typeof insertEndedTask, tx: Tx, given: AskedTask<RecordKey>[]) => {
-    const rows = given.map(rowOf);
+  /** Where its job comes in the queue. Policies are not refused: what they ask for was admitted with the policy. */
+  const placeOf = ({ context: { actor }, task }: AskedTask) => {
+    if (!task.schedule) backlog.requireRoom(actor);
+    const step = stepOf(backlog.add(actor, task.key.regionId), actor);
+    return task.schedule ? { policy_priority: policyPriority(step) } : { step };
+  };
+  const enqueueAll: Tasks['enqueueAll'] = (tx, given) =>
+    write(
+      insertTasksAndJobs,
+      tx,
+      given.map((asked) => ({ ...rowOf(asked), ...placeOf(asked) })),
+    );
+  const write = async (statement: typeof insertEndedTask, tx: Tx, rows: ReturnType<typeof rowOf>[]) => {
     if (rows.length > 0) await statement(tx, JSON.stringify(rows), clock.now());
     return rows.map(({ id }) => id);
   };
@@ -157,11 +176,16 @@ export function createTasks(clock: Clock, onEnd: (type: string, state: string, s
   };
 
   return {
-    enqueue: async (tx, context, task) => (await write(insertTasksAndJobs, tx, [{ context, task }]))[0]!,
-    enqueueAll: (tx, given) => write(insertTasksAndJobs, tx, given),
-    recordFinished: async (tx, context, task) => (await write(insertEndedTask, tx, [{ context, task }]))[0]!,
-    async requestReconcile(tx, key, afterSeconds = 0) {
-      await insertJob(tx, key.regionId, key.resource, key.id, `${afterSeconds} seconds`);
+    enqueue: async (tx, context, task) => (await enqueueAll(tx, [{ context, task }]))[0]!,
+    enqueueAll,
+    recordFinished: async (tx, context, task) => (await write(insertEndedTask, tx, [rowOf({ context, task })]))[0]!,
+    async requestReconcile(tx, { resource, id, regionId }, share) {
+      const step = stepOf(backlog.add(share, regionId), share);
+      await insertJob(tx, regionId, resource, id, '0 seconds', null, step, [flagOf(share.clientId)]);
+    },
+    async repeatReconcile(db, { resource, id, regionId }, afterSeconds, { priority, flags }) {
+      const kept = Object.keys(flags ?? {});
+      await insertJob(db, regionId, resource, id, `${afterSeconds} seconds`, priority, 0, kept);
     },
     async lockedBy(tx, resourceId, besides = []) {
       const [task] = await active(tx, resourceId, besides);

@@ -10,13 +10,15 @@ import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger as GraphileLogger, makeWorkerUtils, run } from 'graphile-worker';
-import type { CleanupTask, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
+import type { CleanupTask, JobHelpers, Runner, WorkerEvents, WorkerUtils } from 'graphile-worker';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { noticeLostHost, openHoldingPool, postgresCode, transaction } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
+import { watchClientSlots } from './client-slots.ts';
 import { patientPool } from './patient-pool.ts';
+import { rebasePriorities, sweepPriority } from './priority.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
 import type { Placed } from './tasks.ts';
@@ -24,6 +26,7 @@ import type { Placed } from './tasks.ts';
 const beatSeconds = 2;
 const graceSeconds = 4;
 const unconvergedSeconds = 10;
+const rebaseSeconds = 10;
 const queueGarbageSeconds = 3600;
 /** A job that was replaced while it ran, and whose worker then died, stays as one that has failed for good. */
 const garbage: CleanupTask[] = ['DELETE_PERMAFAILED_JOBS'];
@@ -38,6 +41,8 @@ const poolLocks = 0x636c6f75;
 export interface WorkerOptions extends ReconcileDeps {
   regionIds: number[];
   concurrency: number;
+  /** Jobs of one client that it runs at once; 0: three quarters of the above. */
+  slotsPerClient?: number;
   /** Between two looks for jobs whose time has come; new ones are announced. Default: a second. */
   pollMs?: number;
   sweepSeconds: number;
@@ -73,6 +78,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(beatSeconds, shutdown.signal, log, () => beat(options, id)),
     every(beatSeconds, shutdown.signal, log, freeJobsOfTheDead),
     every(unconvergedSeconds, shutdown.signal, log, () => requeueUnconverged(options)),
+    every(rebaseSeconds, shutdown.signal, log, () => rebasePriorities(db, options.regionIds)),
     every(options.sweepSeconds, shutdown.signal, log, () => findDrift(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, shutdown.signal, log, work)),
     every(queueGarbageSeconds, shutdown.signal, log, () => utils.cleanup({ tasks: garbage })),
@@ -115,9 +121,12 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
     };
     const events: WorkerEvents = new EventEmitter();
     events.on('pool:create', ({ workerPool }) => void keepLock(holding, workerPool.id, over.signal, retire));
+    const { concurrency } = options;
+    const slots = options.slotsPerClient || Math.ceil(concurrency * 0.75);
     const mine = (runner = await run({
+      ...(slots < concurrency && { forbiddenFlags: watchClientSlots(events, slots) }),
       pgPool: patientPool(db.$client, holding, shutdown, retire),
-      concurrency: options.concurrency,
+      concurrency,
       taskList: taskList(options, shutdown),
       noHandleSignals: true,
       pollInterval: options.pollMs ?? 1000,
@@ -167,11 +176,11 @@ async function keepLock(holding: pg.Pool, poolId: string, over: AbortSignal, los
 
 function taskList(options: WorkerOptions, shutdown: AbortSignal) {
   const reconcilers = new Map(options.reconcilers.map((r) => [r.resource, r]));
-  const handler = (regionId: number) => async (payload: unknown, helpers: { job: { attempts: number } }) => {
+  const handler = (regionId: number) => async (payload: unknown, helpers: Pick<JobHelpers, 'job'>) => {
     const { resource, id } = parsePayload(payload);
     const reconciler = reconcilers.get(resource);
     if (!reconciler) throw new Error(`no reconciler for ${resource}`);
-    await runReconcile(options, reconciler, { resource, id, regionId }, helpers.job.attempts, shutdown);
+    await runReconcile(options, reconciler, { resource, id, regionId }, helpers.job, shutdown);
   };
   const jobs = Object.entries(options.jobs ?? {}).map(([name, job]) => [
     name,
@@ -270,12 +279,18 @@ async function enqueueAll(db: Db, { resource }: Reconciler, found: Placed[]): Pr
   if (found.length === 0) return;
   await db.$client.query(
     `select graphile_worker.add_job('reconcile:' || found.region_id, json_build_object('resource', $1::text, 'id', found.id),
-       queue_name => $1::text || ':' || found.id, job_key => $1::text || ':' || found.id, priority => 10)
-     from unnest($2::text[], $3::int[]) as found (id, region_id)
+       queue_name => $1::text || ':' || found.id, job_key => $1::text || ':' || found.id, priority => ${sweepPriority}, flags => array['client:' || found.client_id])
+     from unnest($2::text[], $3::int[], $5::int[]) as found (id, region_id, client_id)
      where not exists (
        select from graphile_worker.jobs j
        where j.key = $1::text || ':' || found.id and (j.attempts < $4 or j.locked_at is not null))`,
-    [resource, found.map((row) => row.id), found.map((row) => row.regionId), maxAttempts],
+    [
+      resource,
+      found.map((row) => row.id),
+      found.map((row) => row.regionId),
+      maxAttempts,
+      found.map((row) => row.clientId),
+    ],
   );
 }
 

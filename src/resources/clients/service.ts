@@ -7,6 +7,7 @@ import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
@@ -21,6 +22,7 @@ export interface ClientsDeps {
   projects: Projects;
   networks: Networks;
   regions: Regions;
+  caches: ReferenceCaches;
 }
 
 export type Clients = ReturnType<typeof createClients>;
@@ -75,6 +77,14 @@ export function createClients(deps: ClientsDeps) {
     },
 
     list: () => store.list(db),
+
+    /** Every server applies it within a second. Returns whether there is such a client. */
+    async setWeight(id: number, weight: number): Promise<boolean> {
+      return audit.transaction(db, actOfCommand('setWeight', id), async (tx) => {
+        await deps.caches.changed(tx);
+        return store.setWeight(tx, id, weight);
+      });
+    },
 
     async exists(id: number): Promise<boolean> {
       return (await store.find(db, id)) !== null;

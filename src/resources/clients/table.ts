@@ -8,5 +8,7 @@ export const clients = pgTable('clients', {
   operator: boolean('operator').notNull(),
   /** Where notifications go. */
   emails: text('emails').array().notNull().default([]),
+  /** Its share, relative to other clients, in what they compete for; its limits of use are this many times as high. */
+  weight: integer('weight').notNull().default(1),
   createdAt: instant('created_at').notNull(),
 });

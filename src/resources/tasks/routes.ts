@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
 import { ProjectRegion } from '../../http/shapes.ts';
 import {
   AcknowledgeAll,
@@ -29,7 +30,7 @@ export function taskRoutes(tasks: TaskViews): Routes {
           response: { 200: TaskCollection },
         },
       },
-      (request) => tasks.list(request.by.actor, request.query),
+      async (request, reply) => sendInGroups(reply, await tasks.list(request.by.actor, request.query)),
     );
 
     app.get(
@@ -44,7 +45,8 @@ export function taskRoutes(tasks: TaskViews): Routes {
           response: { 200: TaskCollection },
         },
       },
-      (request) => tasks.listActive(request.by.actor, request.scope, request.query),
+      async (request, reply) =>
+        sendInGroups(reply, await tasks.listActive(request.by.actor, request.scope, request.query)),
     );
 
     // interface.md 1 polls /v1/tasks; the contract and the SDKs poll /cloud/v1/tasks.
@@ -64,7 +66,7 @@ export function taskRoutes(tasks: TaskViews): Routes {
             response: { 200: Task },
           },
         },
-        (request) => tasks.get(request.by.actor, request.params.task_id, request.query.wait ?? 0),
+        (request) => tasks.get(request.by, request.params.task_id, request.query.wait ?? 0),
       );
     }
 

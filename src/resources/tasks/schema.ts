@@ -1,9 +1,11 @@
 /** Tasks as contract/tasks.md shows them. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, IntegerId, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { taskStates } from '../../tasks/table.ts';
 
+/** Of one query parameter that may be repeated. */
+const maxFilterValues = 1000;
 const Order = Type.Enum(['asc', 'desc']);
 const State = Type.Enum([...taskStates]);
 const Instant = Type.String({ format: 'iso-date-time' });
@@ -23,14 +25,17 @@ export const ListTasks = Type.Object({
   is_acknowledged: Type.Optional(Type.Boolean()),
   order_by: Type.Optional(Order),
   sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true })),
-  project_id: Type.Optional(Type.Array(IntegerId)),
-  region_id: Type.Optional(Type.Array(IntegerId)),
-  state: Type.Optional(Type.Array(State)),
-  task_type: Type.Optional(Type.String()),
+  project_id: Type.Optional(Type.Array(IntegerId, { maxItems: maxFilterValues })),
+  region_id: Type.Optional(Type.Array(IntegerId, { maxItems: maxFilterValues })),
+  state: Type.Optional(Type.Array(State, { maxItems: maxFilterValues })),
+  task_type: Type.Optional(ShortText),
 });
 export type ListTasks = Static<typeof ListTasks>;
 
-export const ListActiveTasks = Type.Object({ ...Paging(10), task_type: Type.Optional(Type.Array(Type.String())) });
+export const ListActiveTasks = Type.Object({
+  ...Paging(10),
+  task_type: Type.Optional(Type.Array(ShortText, { maxItems: maxFilterValues })),
+});
 export type ListActiveTasks = Static<typeof ListActiveTasks>;
 
 export const AcknowledgeAll = Type.Object({

@@ -1,14 +1,19 @@
 /** What clients see of tasks, and the long poll. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { whileWaiting } from '../../authz/actor.ts';
 import type { Actor, RequestContext, Scope } from '../../authz/actor.ts';
 import { invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
-import type { AcknowledgeAll, AcknowledgeTasks, ListActiveTasks, ListTasks, Task, TaskCollection } from './schema.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups, SizedRow } from '../../platform/large-rows.ts';
+import type { AcknowledgeAll, AcknowledgeTasks, ListActiveTasks, ListTasks, Task } from './schema.ts';
 import * as store from './store.ts';
 import type { TaskRow, Visible } from './store.ts';
+
+type TaskList = { count: number; results: Groups<Task> };
 
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
@@ -25,13 +30,15 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
     return present(row);
   };
 
+  const inGroups = (rows: SizedRow<string>[]) => readInGroups(rows, (ids) => store.rowsById(db, ids), present);
+
   return {
     /** Answers at once, or as soon as the task ends, at the latest after `waitSeconds`. */
-    async get(actor: Actor, id: string, waitSeconds: number): Promise<Task> {
-      const task = await get(actor, id);
+    async get(context: RequestContext, id: string, waitSeconds: number): Promise<Task> {
+      const task = await get(context.actor, id);
       if (waitSeconds === 0 || task.finished_on) return task;
-      await waiting.untilEnd(id, waitSeconds);
-      return get(actor, id);
+      await whileWaiting(context, (gone) => waiting.untilEnd(id, waitSeconds, gone));
+      return get(context.actor, id);
     },
 
     /** Resolves as soon as the task ends, at the latest after `seconds`. */
@@ -40,7 +47,7 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
     /** Lets every waiting request answer now, for a server that stops. */
     releaseWaiting: () => waiting.release(),
 
-    async list(actor: Actor, query: ListTasks): Promise<TaskCollection> {
+    async list(actor: Actor, query: ListTasks): Promise<TaskList> {
       const { count, rows } = await store.list(db, visibleTo(actor), {
         from: query.from_timestamp === undefined ? undefined : instantOf('from_timestamp', query.from_timestamp),
         to: query.to_timestamp === undefined ? undefined : instantOf('to_timestamp', query.to_timestamp),
@@ -53,10 +60,10 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
         limit: query.limit ?? 10,
         offset: query.offset ?? 0,
       });
-      return { count, results: rows.map(present) };
+      return { count, results: inGroups(rows) };
     },
 
-    async listActive(actor: Actor, scope: Scope, query: ListActiveTasks): Promise<TaskCollection> {
+    async listActive(actor: Actor, scope: Scope, query: ListActiveTasks): Promise<TaskList> {
       const { count, rows } = await store.list(db, visibleTo(actor), {
         projectIds: [scope.projectId],
         regionIds: [scope.regionId],
@@ -66,7 +73,7 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
         limit: query.limit ?? 10,
         offset: query.offset ?? 0,
       });
-      return { count, results: rows.map(present) };
+      return { count, results: inGroups(rows) };
     },
 
     async acknowledge(context: RequestContext, id: string): Promise<Task> {
@@ -115,22 +122,22 @@ function createWaitingRoom(db: Db) {
   };
 
   return {
-    async untilEnd(id: string, seconds: number): Promise<void> {
-      const timeout = new AbortController();
+    async untilEnd(id: string, seconds: number, gone?: AbortSignal): Promise<void> {
       await new Promise<void>((resolve) => {
         const waitersOfTask = waiters.get(id) ?? new Set();
-        waiters.set(id, waitersOfTask.add(resolve));
-        void sleep(seconds * 1000, undefined, { signal: timeout.signal }).then(
-          () => {
-            waitersOfTask.delete(resolve);
-            if (waitersOfTask.size === 0) waiters.delete(id);
-            resolve();
-          },
-          () => {},
-        );
+        const end = () => {
+          clearTimeout(timeout);
+          gone?.removeEventListener('abort', end);
+          waitersOfTask.delete(end);
+          if (waitersOfTask.size === 0 && waiters.get(id) === waitersOfTask) waiters.delete(id);
+          resolve();
+        };
+        const timeout = setTimeout(end, seconds * 1000);
+        if (gone?.aborted) return end();
+        gone?.addEventListener('abort', end);
+        waiters.set(id, waitersOfTask.add(end));
         if (!polling) void poll();
       });
-      timeout.abort();
     },
     release() {
       for (const id of [...waiters.keys()]) wake(id);

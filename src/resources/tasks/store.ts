@@ -1,8 +1,9 @@
 /** What the API reads of tasks and acknowledges; the engine in src/tasks writes everything else. */
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
 import { tasks } from '../../tasks/table.ts';
 import type { TaskState } from '../../tasks/table.ts';
 
@@ -38,7 +39,14 @@ export async function find(on: Db | Tx, who: Visible, id: string): Promise<TaskR
   return row ?? null;
 }
 
-export async function list(db: Db, who: Visible, filter: TaskFilter): Promise<{ count: number; rows: TaskRow[] }> {
+const bytes = sql<number>`coalesce(pg_column_size(${tasks.createdResources}), 0) + coalesce(pg_column_size(${tasks.data}), 0)`;
+
+/** A task may name a thousand resources, so tasks are read apart. */
+export async function list(
+  db: Db,
+  who: Visible,
+  filter: TaskFilter,
+): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const conditions = and(
     visible(who),
     filter.from && gte(tasks.createdOn, filter.from),
@@ -56,7 +64,7 @@ export async function list(db: Db, who: Visible, filter: TaskFilter): Promise<{ 
   const order = filter.order === 'asc' ? asc : desc;
   const [rows, count] = await Promise.all([
     db
-      .select()
+      .select({ id: tasks.id, bytes })
       .from(tasks)
       .where(conditions)
       .orderBy(order(tasks.createdOn), order(tasks.id))
@@ -65,6 +73,10 @@ export async function list(db: Db, who: Visible, filter: TaskFilter): Promise<{ 
     db.$count(tasks, conditions),
   ]);
   return { count, rows };
+}
+
+export async function rowsById(db: Db, ids: string[]): Promise<TaskRow[]> {
+  return db.select().from(tasks).where(inArray(tasks.id, ids));
 }
 
 /** Acknowledges tasks that nobody has acknowledged yet. */
