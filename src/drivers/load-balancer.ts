@@ -8,6 +8,10 @@ export type MonitorType = 'HTTP' | 'HTTPS' | 'PING' | 'TCP' | 'TLS-HELLO' | 'UDP
 /** Everything that a host must know of one load balancer. Times are milliseconds. */
 export interface DesiredLoadBalancer {
   id: string;
+  /** Whose it is: the load balancers of one tenant share what a host gives to each. */
+  tenant: string;
+  /** Says where its members may be (platform/member-networks.ts). */
+  regionId: number;
   /** The address that its listeners bind. */
   address: string;
   enabled: boolean;
@@ -126,9 +130,18 @@ export interface LoadBalancerReading {
   listeners: Map<string, ListenerCounters>;
 }
 
+/**
+ * `apply` leaves out members that may not be where they are, serves all others, and then rejects permanently, naming them. A
+ * member that was left out already is DOWN and keeps no other change from being done.
+ */
 export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, ObservedLoadBalancer> {
   /** All load balancers at once, cheap enough for every second. @throws DriverError */
   read(): Promise<LoadBalancerReading[]>;
+  /**
+   * Asks again where members may be, of all load balancers: addresses come and go on a host. Members that may not be there
+   * any more get no traffic and no checks, and are DOWN; others come back. Never rejects.
+   */
+  recheckMembers(): Promise<void>;
   /** Since the start of this process, for metrics. */
   counters(): { reloads: number; runtimeChanges: number };
 }

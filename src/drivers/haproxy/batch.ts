@@ -10,8 +10,9 @@
  */
 import { rm } from 'node:fs/promises';
 import type { ObservedLoadBalancer } from '../load-balancer.ts';
+import { rejectNew } from './admission.ts';
 import type { Rendered } from './configuration.ts';
-import { type Host, markRunning, newRevision, usedFiles, writeBalancers, writeGlobal } from './host.ts';
+import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBalancers, writeGlobal } from './host.ts';
 import { attempt, type Change, isGoing, type Plan, preparePlans, takesReload } from './prepare.ts';
 import { NO_SERVERS_STATE, saveServersState } from './process.ts';
 import { dropSpec, dropUnused, saveSpec, writeFiles } from './specs.ts';
@@ -21,7 +22,13 @@ import { allPools, syncServers, updateUdp } from './sync.ts';
 export async function runBatch(host: Host, changes: Change[]): Promise<Plan[]> {
   const plans = await preparePlans(host, changes);
   await perform(host, plans.filter(isGoing));
+  for (const plan of plans) await attempt(plan, async () => rejectLeftOut(plan));
   return plans;
+}
+
+/** All else is in place by now. */
+function rejectLeftOut({ before, after }: Plan): void {
+  if (after) rejectNew(after.spec, after.admission, before?.spec);
 }
 
 export function resultOf({ failed, changed, reloaded }: Plan): ObservedLoadBalancer {
@@ -61,11 +68,13 @@ async function commit(host: Host, { change, after }: Plan): Promise<void> {
     await writeFiles(layout, after.files);
     await saveSpec(layout, after.spec);
     host.specs.set(change.id, after.spec);
+    setAdmission(host, change.id, after.admission);
     host.rendered.set(change.id, after.rendered);
     await writeBalancers(host, [after.rendered]);
   } else {
     await dropSpec(layout, change.id, { aside: change.aside });
     host.specs.delete(change.id);
+    host.admitted.delete(change.id);
     host.rendered.delete(change.id);
     await rm(layout.balancerFile(change.id), { force: true });
   }
@@ -81,6 +90,8 @@ async function revert(host: Host, { change, before }: Plan): Promise<void> {
     await dropSpec(layout, change.id, { aside: false });
     host.specs.delete(change.id);
   }
+  if (before?.admission) setAdmission(host, change.id, before.admission);
+  else host.admitted.delete(change.id);
   if (before?.rendered) host.rendered.set(change.id, before.rendered);
   else host.rendered.delete(change.id);
   await writeBalancers(host, [before?.rendered ?? { id: change.id, text: '' }]);

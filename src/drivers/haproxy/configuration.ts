@@ -7,9 +7,12 @@
  * all settings.
  */
 import { createHash } from 'node:crypto';
+import { ACCOUNTS } from '../confined.ts';
 import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
+import { authenticationRules, rememberChecked, rememberingRules, userList, verifiedTable } from './authentication.ts';
 import type { Layout } from './layout.ts';
-import { monitorLines, monitorOptions } from './monitor-lines.ts';
+import { connectionRules, limitTables, listenerConnections } from './limits.ts';
+import { monitorLines, monitorOptions, stretchOf } from './monitor-lines.ts';
 import { listenerMode, type Mode, poolModes } from './protocols.ts';
 import * as quote from './quote.ts';
 import { type RenderedPool, type Server, serverLine } from './servers.ts';
@@ -31,18 +34,23 @@ export interface Rendered {
 }
 
 export interface GlobalSettings {
-  /** HAProxy's workers run as the account `haproxy`. */
+  /** HAProxy's workers run under an account of their own. */
   unprivileged: boolean;
   /** Open connections at once, of all listeners together. */
   maxConnections: number;
   /** After a reload, seconds until the old process ends whatever is still open. */
   hardStopSeconds: number;
+  /** Old processes that may be left; the oldest ends with one more reload. */
+  oldWorkers: number;
 }
 
 const DEFAULT_CLIENT_MS = 50_000;
 const DEFAULT_CONNECT_MS = 5_000;
 const DEFAULT_SERVER_MS = 50_000;
+/** Until the headers of a request are complete. */
+const REQUEST_MS = 10_000;
 const NETWORKS_A_LINE = 20;
+/** Of a load balancer; each may take 250 bytes. */
 const STICKY_CLIENTS = 100_000;
 const STICKY_SECONDS = 1_800;
 const SESSION_COOKIE = 'SRV';
@@ -59,30 +67,36 @@ ${globalSettings(settings, layout)}  stats socket unix@${quote.path(layout.admin
 ${fixedSections(settings, layout)}`;
 }
 
-/** `no strict-limits`: a host whose limit of open files is low gets fewer connections, instead of no service. */
+/**
+ * `no strict-limits`: a host whose limit of open files is low gets fewer connections, instead of no service. No
+ * finite-field Diffie-Hellman: a client chooses its size, and 8,192 bits cost the server 13 ms a handshake.
+ */
 export function globalSettings(settings: GlobalSettings, layout: Layout): string {
   return `  no strict-limits
   maxconn ${quote.whole('maxConnections', settings.maxConnections, 1, 10_000_000)}
   hard-stop-after ${quote.whole('hardStopSeconds', settings.hardStopSeconds, 1, 2_000_000)}s
+  mworker-max-reloads ${quote.whole('oldWorkers', settings.oldWorkers, 1, 10_000)}
   localpeer local
   server-state-file ${quote.path(layout.stateFile)}
   stats timeout 60s
   ssl-default-bind-options ssl-min-ver TLSv1.2
-  tune.ssl.default-dh-param 2048
+  ssl-default-bind-curves X25519:P-256:P-384
+  ssl-default-bind-ciphers DEFAULT:!kDHE
   spread-checks 5
-${settings.unprivileged ? '  user haproxy\n  group haproxy\n' : ''}`;
+${settings.unprivileged ? `  user ${ACCOUNTS.haproxy}\n  group ${ACCOUNTS.haproxy}\n` : ''}`;
 }
 
 /** The peer takes the clients that stick to a member over a reload; the exporter is ours (exporter.ts). */
-function fixedSections({ unprivileged }: GlobalSettings, layout: Layout): string {
+function fixedSections({ unprivileged, maxConnections }: GlobalSettings, layout: Layout): string {
   return `peers cloudyard
-  bind unix@${quote.path(layout.peerSocket)} mode 600${unprivileged ? ' user haproxy' : ''}
+  bind unix@${quote.path(layout.peerSocket)} mode 600${unprivileged ? ` user ${ACCOUNTS.haproxy}` : ''}
   server local
 ${DEFAULTS}
 backend ${EXPORTER}
   mode http
+  ${rememberChecked}
   server exporter unix@${quote.path(layout.exporterSocket)}
-`;
+${limitTables(maxConnections)}${verifiedTable}`;
 }
 
 const DEFAULTS = `defaults
@@ -90,6 +104,8 @@ const DEFAULTS = `defaults
   timeout client ${DEFAULT_CLIENT_MS}ms
   timeout connect ${DEFAULT_CONNECT_MS}ms
   timeout server ${DEFAULT_SERVER_MS}ms
+  timeout http-request ${REQUEST_MS}ms
+  timeout http-keep-alive ${DEFAULT_CLIENT_MS}ms
   option redispatch
   option allbackups
 `;
@@ -101,18 +117,20 @@ export function structureOf(settings: GlobalSettings, layout: Layout, rendered: 
   return hash.digest('hex').slice(0, 32);
 }
 
-export function renderBalancer(spec: Spec, layout: Layout): Rendered {
+/** `maxConnections` is that of `GlobalSettings`. */
+export function renderBalancer(spec: Spec, layout: Layout, maxConnections: number): Rendered {
   const files: Files = new Map();
   const listeners = spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol !== 'UDP') : [];
   const modes = new Map(spec.pools.map((pool) => [pool.id, poolModes(pool, spec.listeners)[0] ?? 'tcp']));
   const enabled = spec.enabled ? spec.pools.filter((pool) => pool.enabled && modes.get(pool.id) !== 'udp') : [];
   const fronts = listeners.map((listener) => {
     const pool = enabled.find(({ id }) => id === listener.defaultPoolId) ?? null;
-    return renderListener(spec, listener, pool, layout, files);
+    return renderListener(spec, listener, pool, { layout, files, maxConnections });
   });
+  const stretch = stretchOf(spec);
   const backs = enabled.map((pool) => {
     const mode = modes.get(pool.id) ?? 'tcp';
-    const rendered = renderPool(pool, mode, layout);
+    const rendered = renderPool(pool, mode, layout, stretch);
     return {
       rendered,
       head: backendHead(
@@ -143,8 +161,20 @@ function udpListeners(spec: Spec): DesiredListener[] {
   return spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol === 'UDP') : [];
 }
 
-function renderListener(spec: Spec, listener: DesiredListener, pool: DesiredPool | null, layout: Layout, files: Files) {
-  const { protocol, connectionLimit, allowedNetworks, users } = listener;
+interface Surroundings {
+  layout: Layout;
+  /** Gets the lists of certificates. */
+  files: Files;
+  maxConnections: number;
+}
+
+function renderListener(
+  spec: Spec,
+  listener: DesiredListener,
+  pool: DesiredPool | null,
+  { layout, files, maxConnections }: Surroundings,
+) {
+  const { protocol, connectionLimit, allowedNetworks } = listener;
   const mode = listenerMode(listener);
   const name = listenerName(listener.id);
   const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
@@ -152,12 +182,11 @@ function renderListener(spec: Spec, listener: DesiredListener, pool: DesiredPool
   if (mode === 'http') lines.push('option idle-close-on-response');
   // `maxconn 0` would be no limit at all.
   if (connectionLimit === 0) lines.push('tcp-request connection reject');
-  else if (connectionLimit !== null)
-    lines.push(`maxconn ${quote.whole('connection limit', connectionLimit, 1, 10_000_000)}`);
+  else lines.push(`maxconn ${listenerConnections(connectionLimit, maxConnections)}`);
   const client = listener.timeoutClientData ?? pool?.timeoutClientData ?? null;
-  if (client !== null) lines.push(`timeout client ${quote.milliseconds('client timeout', client)}`);
+  if (client !== null) lines.push(...clientTimeouts(quote.milliseconds('client timeout', client), mode));
   if (allowedNetworks) lines.push(...onlyFrom(allowedNetworks));
-  if (users.length > 0) lines.push(`http-request auth realm Cloudyard unless { http_auth(users_${listener.id}) }`);
+  lines.push(...connectionRules(listener, spec.tenant, maxConnections), ...authenticationRules(listener));
   if (listener.insertXForwarded) {
     lines.push('option forwardfor', 'http-request set-header X-Forwarded-Port %[dst_port]');
     lines.push(`http-request set-header X-Forwarded-Proto ${protocol === 'TERMINATED_HTTPS' ? 'https' : 'http'}`);
@@ -168,6 +197,10 @@ function renderListener(spec: Spec, listener: DesiredListener, pool: DesiredPool
   }
   if (pool) lines.push(`default_backend ${poolName(pool.id)}`);
   return `${userList(listener)}frontend ${name}\n${indented(lines)}`;
+}
+
+function clientTimeouts(time: string, mode: Mode): string[] {
+  return [`timeout client ${time}`, ...(mode === 'http' ? [`timeout http-keep-alive ${time}`] : [])];
 }
 
 function onlyFrom(networks: string[]): string[] {
@@ -188,14 +221,6 @@ function tls({ protocol, certificate, sniCertificates }: DesiredListener, layout
   return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn h2,http/1.1`;
 }
 
-function userList({ id, users }: DesiredListener): string {
-  if (users.length === 0) return '';
-  const lines = users.map(
-    (user) => `user ${quote.word('user name', user.name)} password ${quote.word('password', user.encryptedPassword)}`,
-  );
-  return `userlist users_${quote.id(id)}\n${indented(lines)}`;
-}
-
 /** `balance source` is static by itself; consistent hashing lets servers come and go at run time, and moves few clients. */
 function backendHead(
   spec: Spec,
@@ -209,7 +234,7 @@ function backendHead(
   const data = pool.timeoutMemberData ?? listener?.timeoutMemberData ?? null;
   if (connect !== null) lines.push(`timeout connect ${quote.milliseconds('connect timeout', connect)}`);
   if (data !== null) lines.push(`timeout server ${quote.milliseconds('server timeout', data)}`);
-  lines.push(...persistence(spec, pool), ...monitorLines(spec, pool));
+  lines.push(...persistence(spec, pool), ...rememberingRules(mode, spec.listeners), ...monitorLines(spec, pool));
   const options = tlsToMembers(pool, mode, layout);
   // Never used, but loads the files: servers that are added at run time cannot (measured; a worker is not root, either).
   if (options.length > 0) lines.push(`server ${FILES_SERVER} 127.0.0.1:1 disabled ${options.join(' ')}`);
@@ -223,8 +248,10 @@ const balance: Record<DesiredPool['algorithm'], string[]> = {
 };
 
 /** The cookie holds a digest of the member's address: `cookie` is no word of `add server`, and this needs none. */
-function persistence({ address }: Spec, { id, persistence }: DesiredPool): string[] {
+function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool): string[] {
   if (!persistence) return [];
+  const sticky = pools.filter((pool) => pool.persistence && pool.persistence.type !== 'HTTP_COOKIE').length;
+  const clients = Math.ceil(STICKY_CLIENTS / Math.max(sticky, 1));
   const { type, cookieName, timeoutSeconds, granularity } = persistence;
   const ipv6 = address.includes(':');
   const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_147_483);
@@ -233,22 +260,19 @@ function persistence({ address }: Spec, { id, persistence }: DesiredPool): strin
   }
   if (type === 'APP_COOKIE') {
     const cookie = quote.token('cookie name', cookieName ?? '');
-    const table = `stick-table type string len 128 size ${STICKY_CLIENTS} expire 24h peers cloudyard`;
+    const table = `stick-table type string len 128 size ${clients} expire 24h peers cloudyard`;
     return [table, `stick store-response res.cook(${cookie})`, `stick match req.cook(${cookie})`];
   }
-  const mask =
-    granularity === null
-      ? ''
-      : `,ipmask(${ipv6 ? `32,${quote.token('netmask', granularity)}` : quote.token('netmask', granularity)})`;
+  const mask = granularity === null ? '' : `,ipmask(${ipv6 ? '32,' : ''}${quote.netmask(granularity, address)})`;
   return [
-    `stick-table type ${ipv6 ? 'ipv6' : 'ip'} size ${STICKY_CLIENTS} expire ${expire}s peers cloudyard`,
+    `stick-table type ${ipv6 ? 'ipv6' : 'ip'} size ${clients} expire ${expire}s peers cloudyard`,
     `stick on src${mask}`,
   ];
 }
 
-function renderPool(pool: DesiredPool, mode: Mode, layout: Layout): RenderedPool {
+function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, stretch: number): RenderedPool {
   const proxy = { PROXY: ['send-proxy'], PROXYV2: ['send-proxy-v2'] }[pool.protocol as string] ?? [];
-  const check = monitorOptions(pool, mode);
+  const check = monitorOptions(pool, mode, stretch);
   return {
     id: pool.id,
     backend: poolName(pool.id),

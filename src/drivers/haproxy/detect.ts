@@ -3,8 +3,8 @@
  * HAProxy 2.6 is the first whose runtime API adds and removes servers without `experimental-mode`; it has no UDP, for
  * which nginx with its stream module is needed.
  */
-import { execFileSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { runChildSync } from '../../platform/child-process.ts';
 
 export interface HostFacts {
   /** The path of a program, or null. */
@@ -13,9 +13,6 @@ export interface HostFacts {
   haproxyVersion(path: string): string;
   /** nginx's stream module as a file to load, `built in`, or null. */
   streamModule: string | null;
-  root: boolean;
-  /** The account that Debian's package makes for it. */
-  account: boolean;
 }
 
 export interface HaproxyFinding {
@@ -23,8 +20,6 @@ export interface HaproxyFinding {
   haproxy: string | null;
   nginx: { program: string; streamModule: string } | null;
   ping: string | null;
-  /** HAProxy's workers give up root for the account `haproxy`. */
-  unprivileged: boolean;
   detail: string;
   remedy?: string;
 }
@@ -44,7 +39,7 @@ export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
   }
   const program = host.program('nginx');
   const nginx = program && host.streamModule ? { program, streamModule: host.streamModule } : null;
-  const finding = { haproxy, nginx, ping: host.program('ping'), unprivileged: host.root && host.account };
+  const finding = { haproxy, nginx, ping: host.program('ping') };
   const detail = `load balancers by HAProxy ${major}.${minor}`;
   if (nginx) return { ...finding, detail: `${detail}, UDP by nginx` };
   const lacking = program ? "nginx's stream module is not installed" : 'nginx is not installed';
@@ -52,7 +47,7 @@ export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
 }
 
 function absent(detail: string): HaproxyFinding {
-  return { haproxy: null, nginx: null, ping: null, unprivileged: false, detail, remedy: INSTALL_HAPROXY };
+  return { haproxy: null, nginx: null, ping: null, detail, remedy: INSTALL_HAPROXY };
 }
 
 export function thisHost(): HostFacts {
@@ -64,8 +59,6 @@ export function thisHost(): HostFacts {
     program,
     haproxyVersion: (path) => output(path, '-v'),
     streamModule: nginx ? streamModule(nginx) : null,
-    root: process.getuid?.() === 0,
-    account: existsSync('/etc/passwd') && /^haproxy:/m.test(readFileSync('/etc/passwd', 'utf8')),
   };
 }
 
@@ -79,7 +72,7 @@ function streamModule(nginx: string): string | null {
 /** Both streams: nginx tells about itself on stderr. */
 function output(file: string, argument: string): string {
   try {
-    return execFileSync('/bin/sh', ['-c', '"$0" "$1" 2>&1', file, argument], { encoding: 'utf8', timeout: 10_000 });
+    return runChildSync('/bin/sh', ['-c', '"$0" "$1" 2>&1', file, argument], { timeout: 10_000 });
   } catch {
     return '';
   }

@@ -7,6 +7,8 @@
 import { rm, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { hostError } from '../command.ts';
+import type { MemberRules } from '../../platform/member-networks.ts';
+import { runsAsRoot } from '../confined.ts';
 import type { LoadBalancerDriver, ObservedLoadBalancer } from '../load-balancer.ts';
 import type { DriverStatus } from '../driver.ts';
 import { errorLog } from '../nginx/configuration.ts';
@@ -16,12 +18,14 @@ import { resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { drainsFor } from './drains.ts';
 import { exporterFor } from './exporter.ts';
-import { bringBack, type Host, markRunning, maxConnections, prepareStart } from './host.ts';
+import { bringBack, type Host, markRunning, prepareStart, servedSpecs } from './host.ts';
 import { layoutOf } from './layout.ts';
+import { maxConnections as affordableConnections } from './limits.ts';
 import type { Change } from './prepare.ts';
 import { probesFor } from './probes.ts';
 import { haproxyProcess, logFile } from './process.ts';
 import { countingFor, readAll } from './reading.ts';
+import { recheckMembers } from './recheck.ts';
 import { allPools, syncServers, updateUdp } from './sync.ts';
 
 export interface HaproxyDriverOptions {
@@ -31,6 +35,12 @@ export interface HaproxyDriverOptions {
   drainSeconds?: number;
   /** How long connections through a listener may go on after it was changed or removed; 3600 unless given. */
   hardStopSeconds?: number;
+  /** Processes that a reload replaced and that still have connections; 100 unless given. */
+  oldWorkers?: number;
+  /** Open connections at once, of all tenants together; what the host affords unless given. */
+  maxConnections?: number;
+  /** Where members may be. */
+  memberRules: MemberRules;
   /** What the host can do; looked up when it is not given. */
   finding?: HaproxyFinding;
 }
@@ -48,6 +58,8 @@ interface Waiting {
 
 const DRAIN_SECONDS = 30;
 const HARD_STOP_SECONDS = 3_600;
+/** Each has 5 to 50 MB, and a tenant can have a process left by every change that it makes. */
+const OLD_WORKERS = 100;
 const CUT_LOGS_EVERY_MS = 60_000;
 const LONGEST_LOG = 10 * 1024 * 1024;
 
@@ -60,6 +72,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   host.beforeReload = counting.beforeReload;
   const exporter = exporterFor(host, log);
   const waiting: Waiting[] = [];
+  const behind = new Set<string>();
 
   const runWaiting = shared(() =>
     inLane(async () => {
@@ -110,6 +123,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     },
     list: async () => [...host.specs.keys()].sort(),
     read: async () => readAll(host, counting, host.udp ? await host.udp.read() : new Map()),
+    recheckMembers: () => inLane(() => recheckMembers(host, behind)),
     counters: () => ({ ...host.counts }),
   };
 }
@@ -120,6 +134,7 @@ function hostFor(
   inLane: (work: () => Promise<void>) => Promise<void>,
 ): Host {
   const { dataDir, log, drainSeconds = DRAIN_SECONDS, hardStopSeconds = HARD_STOP_SECONDS } = options;
+  const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS } = options;
   const { haproxy } = finding;
   if (!haproxy) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
@@ -139,7 +154,7 @@ function hostFor(
     onRestart: restarted,
   });
   const probes = probesFor({
-    pools: () => [...host.specs.values()].filter(({ enabled }) => enabled).flatMap(({ pools }) => pools),
+    specs: () => servedSpecs(host),
     ping: finding.ping,
     onChange(pool) {
       const rendered = allPools(host).filter(({ id }) => id === pool.id);
@@ -147,17 +162,19 @@ function hostFor(
     },
     log,
   });
-  const udp = finding.nginx ? nginxFor({ layout, ...finding.nginx, unprivileged: finding.unprivileged, log }) : null;
+  const udp = finding.nginx ? nginxFor({ layout, ...finding.nginx, log }) : null;
   const host: Host = {
     layout,
     log,
     finding,
-    settings: { unprivileged: finding.unprivileged, maxConnections: maxConnections(), hardStopSeconds },
+    settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds, oldWorkers },
     process,
     drains: drainsFor(process, drainSeconds, log),
     probes,
     udp,
     specs: new Map(),
+    admitted: new Map(),
+    memberRules: options.memberRules,
     rendered: new Map(),
     running: new Map(),
     broken: new Map(),

@@ -4,8 +4,9 @@
  * load balancer as their path; while this process is down, they are answered with 503.
  */
 import { createServer, type Server } from 'node:http';
-import { chmod, chown, readFile, rm } from 'node:fs/promises';
+import { chmod, chown, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { accountFor } from '../confined.ts';
 import type { Host } from './host.ts';
 import { command, isId } from './quote.ts';
 import { isMember } from './servers.ts';
@@ -82,8 +83,8 @@ export function exporterFor(host: Host, log: Logger): Exporter {
       await new Promise<void>((resolve, reject) => listening.once('error', reject).listen(path, resolve));
       listening.unref();
       await chmod(path, 0o660);
-      const group = host.finding.unprivileged ? await groupId('haproxy') : null;
-      if (group !== null) await chown(path, process.getuid?.() ?? 0, group);
+      const account = accountFor('haproxy');
+      if (account) await chown(path, 0, account.gid);
     },
     async stop() {
       const listening = server;
@@ -96,11 +97,6 @@ export function exporterFor(host: Host, log: Logger): Exporter {
 }
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4';
-
-async function groupId(name: string): Promise<number | null> {
-  const found = new RegExp(`^${name}:[^:]*:(\\d+):`, 'm').exec(await readFile('/etc/group', 'utf8'));
-  return found ? Number(found[1]) : null;
-}
 
 async function metricsOf(host: Host, id: string): Promise<string | null> {
   const rendered = isId(id) ? host.rendered.get(id) : undefined;

@@ -7,11 +7,12 @@
  * unreadable) must not keep the others from coming back: it is left out of a start, and told in the driver's status.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
 import type { UdpBalancer } from '../nginx/server.ts';
 import { limited } from '../turns.ts';
+import { type Admission, admit } from './admission.ts';
 import { type GlobalSettings, type Rendered, renderBalancer, renderGlobal, structureOf } from './configuration.ts';
 import type { HaproxyFinding } from './detect.ts';
 import type { Drains } from './drains.ts';
@@ -32,7 +33,11 @@ export interface Host {
   probes: Probes;
   /** Null where nginx is missing: then nothing with UDP is taken. */
   udp: UdpBalancer | null;
+  /** As they were asked for, and as they are on disk. */
   specs: Map<string, Spec>;
+  /** What of them is served. */
+  admitted: Map<string, Admission>;
+  memberRules: MemberRules;
   rendered: Map<string, Rendered>;
   /** The settings of what HAProxy runs, by load balancer. */
   running: Map<string, string>;
@@ -49,24 +54,12 @@ export function abilitiesOf({ finding }: Host): { udp: boolean; ping: boolean } 
   return { udp: finding.nginx !== null, ping: finding.ping !== null };
 }
 
-/** Part of the limit of open files: two for a connection, and the rest for listeners, checks and idle connections. */
-export function maxConnections(): number {
-  const hard = /^Max open files\s+\S+\s+(\d+)/m.exec(readLimits())?.[1] ?? '1024';
-  return Math.min(Math.max(Math.floor(Number(hard) * 0.4), 100), 100_000);
-}
-
-function readLimits(): string {
-  try {
-    return readFileSync('/proc/self/limits', 'utf8');
-  } catch {
-    return '';
-  }
-}
-
 /** From the specs on disk to a HAProxy that runs them, or an adopted one that did all along. */
 export async function bringBack(host: Host): Promise<void> {
   await makeFolders(host.layout);
-  for (const spec of await loadSpecs(host.layout, host.log)) renderSpec(host, spec);
+  const specs = await loadSpecs(host.layout, host.log);
+  const admitOne = admitterFor(host, specs);
+  for (const spec of specs) renderSpec(host, spec, admitOne);
   await host.process.start();
   const runs = await host.process.running();
   if (runs.structure === structure(host)) {
@@ -78,16 +71,42 @@ export async function bringBack(host: Host): Promise<void> {
   await dropUnused(host.layout, usedFiles(host));
 }
 
-function renderSpec(host: Host, spec: Spec): void {
+function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
   try {
     const why = refusals(spec);
     host.specs.set(spec.id, spec);
     if (why.length > 0) throw new Error(why.join('; '));
-    host.rendered.set(spec.id, renderBalancer(spec, host.layout));
+    const admission = admitOne(spec);
+    setAdmission(host, spec.id, admission);
+    host.rendered.set(spec.id, renderBalancer(admission.served, host.layout, host.settings.maxConnections));
   } catch (err) {
     host.broken.set(spec.id, (err as Error).message);
     host.log.error({ loadBalancer: spec.id, err }, 'load balancer spec cannot be rendered');
   }
+}
+
+/** Decides which members are served, as of now, on a host that has load balancers with these specs. */
+export function admitterFor(host: Host, specs: Iterable<Spec>): (spec: Spec) => Admission {
+  const vips = new Set([...specs].map(({ address }) => address));
+  const rules = new Map<number, MemberRule>();
+  return (spec) => {
+    const rule = rules.get(spec.regionId) ?? host.memberRules(spec.regionId);
+    rules.set(spec.regionId, rule);
+    return admit(spec, rule, vips);
+  };
+}
+
+export function setAdmission(host: Host, id: string, admission: Admission): void {
+  const before = host.admitted.get(id)?.refused;
+  host.admitted.set(id, admission);
+  for (const [member, why] of admission.refused) {
+    if (!before?.has(member)) host.log.warn({ loadBalancer: id, member, why }, 'member is left out');
+  }
+}
+
+/** What is served, of all load balancers that can be. */
+export function servedSpecs({ admitted }: Host): Spec[] {
+  return [...admitted.values()].map(({ served }) => served);
 }
 
 /** Of an adopted HAProxy that runs something else. */

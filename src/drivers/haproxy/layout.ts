@@ -3,10 +3,16 @@
  * anew from them at every start. Sockets lie apart: HAProxy's workers, which are not root, must reach some of them, and
  * the kernel takes no more than 107 characters.
  */
-import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import {
+  accountFor,
+  makePrivateFolder,
+  makeReadableFolder,
+  makeRuntimeFolder,
+  runsAsRoot,
+  runtimeFolder,
+} from '../confined.ts';
 import { id as checkedId, isId, path as checkedPath } from './quote.ts';
 
 export interface Layout {
@@ -19,7 +25,12 @@ export interface Layout {
   /** What HAProxy is asked to check before it gets it. */
   candidates: string;
   haproxy: string;
+  /** nginx's log and pid. */
   nginx: string;
+  /** What nginx reads. */
+  nginxConfiguration: string;
+  /** What nginx writes. */
+  nginxState: string;
   sockets: string;
   globalFile: string;
   masterSocket: string;
@@ -36,7 +47,7 @@ export interface Layout {
 export function layoutOf(dataDir: string): Layout {
   const root = checkedPath(join(resolve(dataDir), 'load-balancers'));
   const folder = (name: string) => join(root, name);
-  const sockets = socketFolder(root);
+  const sockets = runtimeFolder(root);
   return {
     root,
     specs: folder('specs'),
@@ -46,6 +57,8 @@ export function layoutOf(dataDir: string): Layout {
     candidates: folder('haproxy/candidates'),
     haproxy: folder('haproxy'),
     nginx: folder('nginx'),
+    nginxConfiguration: runsAsRoot() ? join(sockets, 'nginx') : folder('nginx'),
+    nginxState: runsAsRoot() ? join(sockets, 'nginx/state') : folder('nginx/state'),
     sockets,
     globalFile: folder('haproxy/configuration/00-global.cfg'),
     masterSocket: join(sockets, 'master.sock'),
@@ -60,25 +73,16 @@ export function layoutOf(dataDir: string): Layout {
   };
 }
 
-function socketFolder(root: string): string {
-  const name = createHash('sha256').update(root).digest('hex').slice(0, 16);
-  return process.getuid?.() === 0
-    ? `/run/cloudyard/${name}`
-    : join(tmpdir(), `cloudyard-${process.getuid?.()}-${name}`);
-}
-
-/** @throws when somebody else has made the folder of the sockets. */
+/** @throws when somebody else has made the folder of the sockets */
 export async function makeFolders(layout: Layout): Promise<void> {
+  accountFor('haproxy');
   await mkdir(layout.root, { recursive: true, mode: 0o700 });
   const { specs, certificates, quarantine, configuration, candidates, nginx } = layout;
   for (const folder of [specs, quarantine, configuration, candidates, nginx]) await mkdir(folder, { recursive: true });
   await mkdir(certificates, { recursive: true, mode: 0o700 });
-  await mkdir(layout.sockets, { recursive: true, mode: 0o711 });
-  const found = await lstat(layout.sockets);
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) {
-    throw new Error(`${layout.sockets} belongs to somebody else`);
-  }
-  await chmod(layout.sockets, 0o711);
+  makeRuntimeFolder(layout.sockets);
+  makeReadableFolder(layout.nginxConfiguration, accountFor('nginx'));
+  makePrivateFolder(layout.nginxState, accountFor('nginx'));
 }
 
 /** The ids in a folder of `<id><ending>` files; anything else in it is left out. */

@@ -9,6 +9,10 @@ import type { Mode } from './protocols.ts';
 import * as quote from './quote.ts';
 import type { Spec } from './specs.ts';
 
+/** A check of TCP or HTTP takes 0.05 ms of HAProxy, one with a handshake ten times that. */
+const CHECKS_A_SECOND = 100;
+const TLS_CHECK = 10;
+
 export function isProbedByDriver(pool: DesiredPool): boolean {
   return pool.monitor?.enabled === true && (pool.monitor.type === 'PING' || pool.monitor.type === 'UDP-CONNECT');
 }
@@ -41,11 +45,26 @@ function version({ address }: Spec, { httpVersion, domainName }: DesiredMonitor)
   return `ver HTTP/${chosen === '1.1' ? '1.1' : '1.0'}${host === null ? '' : ` hdr Host ${quote.literalFormat('domain name', host)}`}`;
 }
 
+/**
+ * By how much a load balancer's intervals are stretched, so that it makes at most `CHECKS_A_SECOND`: all checks run in the
+ * threads that carry everybody's traffic. A power of two, so that few changes of members change it, which takes a reload.
+ */
+export function stretchOf({ pools }: Spec): number {
+  let perSecond = 0;
+  for (const pool of pools) {
+    const monitor = byHaproxy(pool);
+    if (!monitor || !pool.enabled) continue;
+    const cost = monitor.type === 'HTTPS' || monitor.type === 'TLS-HELLO' ? TLS_CHECK : 1;
+    perSecond += (pool.members.length * cost * 1_000) / Math.max(monitor.delay, 1);
+  }
+  return 2 ** Math.max(Math.ceil(Math.log2(perSecond / CHECKS_A_SECOND)), 0);
+}
+
 /** Address and port of a check are given for each server, and then HAProxy takes over neither TLS nor PROXY by itself. */
-export function monitorOptions(pool: DesiredPool, mode: Mode): string[] {
+export function monitorOptions(pool: DesiredPool, mode: Mode, stretch: number): string[] {
   const monitor = byHaproxy(pool);
   if (!monitor) return [];
-  const times = ['inter', quote.milliseconds('monitor delay', monitor.delay)];
+  const times = ['inter', quote.milliseconds('monitor delay', monitor.delay * stretch)];
   const counts = ['rise', quote.whole('max retries', monitor.maxRetries, 1, 1_000)];
   const countsDown = ['fall', quote.whole('max retries down', monitor.maxRetriesDown, 1, 1_000)];
   const words = ['check', ...times, ...counts, ...countsDown].map(String);

@@ -9,11 +9,11 @@ import { refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { limited } from '../turns.ts';
+import type { Admission } from './admission.ts';
 import { changesOf, memberChanges } from './changes.ts';
-import { frontsOf, replaceFronts } from './circles.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
-import { abilitiesOf, type Host, replaceFile } from './host.ts';
+import { abilitiesOf, admitterFor, type Host, replaceFile } from './host.ts';
 import { checkConfiguration } from './process.ts';
 import { id as checkedId } from './quote.ts';
 import { refusals } from './refusals.ts';
@@ -30,8 +30,8 @@ export interface Change {
 
 export interface Plan {
   change: Change;
-  before: { spec: Spec; rendered: Rendered | undefined } | undefined;
-  after: { spec: Spec; rendered: Rendered; files: Files } | null;
+  before: { spec: Spec; admission: Admission | undefined; rendered: Rendered | undefined } | undefined;
+  after: { spec: Spec; admission: Admission; rendered: Rendered; files: Files } | null;
   /** Why it could not be done; nothing more is done about it then. */
   failed: unknown;
   changed: string[];
@@ -45,8 +45,8 @@ const CHECKED_AT_A_TIME = 2;
 /** Never rejects: each plan tells how it went. All changes are of different load balancers. */
 export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[]> {
   const plans = changes.map((change) => planOf(host, change));
-  for (const plan of plans) await attempt(plan, async () => render(host, plan));
-  await refuseCircles(host, plans);
+  const admitOne = admitterFor(host, [...host.specs.values(), ...changes.flatMap(({ desired }) => desired ?? [])]);
+  for (const plan of plans) await attempt(plan, async () => render(host, plan, admitOne));
   claimAll(host, plans);
   const held = new Set([...host.rendered.values()].flatMap(endpointsOf));
   for (const plan of plans) await attempt(plan, () => writeCandidate(host, plan, held));
@@ -59,7 +59,7 @@ export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[
 
 function planOf(host: Host, change: Change): Plan {
   const spec = host.specs.get(change.id);
-  const before = spec && { spec, rendered: host.rendered.get(change.id) };
+  const before = spec && { spec, admission: host.admitted.get(change.id), rendered: host.rendered.get(change.id) };
   return { change, before, after: null, failed: undefined, changed: [], reloaded: false, reloadRefused: false };
 }
 
@@ -79,7 +79,7 @@ export function takesReload(host: Host, { change, after }: Plan): boolean {
   return (host.running.get(change.id) ?? '') !== (after?.rendered.settings ?? '');
 }
 
-function render(host: Host, plan: Plan): void {
+function render(host: Host, plan: Plan, admitOne: (spec: Spec) => Admission): void {
   const { change, before } = plan;
   refuseAborted(change.signal);
   checkedId(change.id);
@@ -87,8 +87,9 @@ function render(host: Host, plan: Plan): void {
     const why = refusals(change.desired, abilitiesOf(host));
     if (why.length > 0) throw refused(why);
     const { spec, files } = takeApart(change.desired);
-    const rendered = renderBalancer(spec, host.layout);
-    plan.after = { spec, rendered, files: new Map([...files, ...rendered.files]) };
+    const admission = admitOne(spec);
+    const rendered = renderBalancer(admission.served, host.layout, host.settings.maxConnections);
+    plan.after = { spec, admission, rendered, files: new Map([...files, ...rendered.files]) };
   }
   plan.changed = changesOf(before?.spec, plan.after?.spec ?? null);
   if (before && plan.after) plan.changed.push(...memberChanges(before.spec, plan.after.spec, isUdp));
@@ -101,14 +102,6 @@ function isUdp({ protocol }: { protocol: string }): boolean {
 function refused(why: string[]): DriverError {
   const text = why.join('; ');
   return new DriverError(`cannot be done: ${text}`, { customerMessage: `${text}.`, retryable: false });
-}
-
-/** Each is seen with those before it as they will be. */
-async function refuseCircles(host: Host, plans: Plan[]): Promise<void> {
-  const fronts = frontsOf(host.specs.values());
-  for (const plan of plans) {
-    await attempt(plan, async () => replaceFronts(fronts, plan.before?.spec, plan.after?.spec));
-  }
 }
 
 /** Whoever comes first gets a port; who fails keeps what it has. */
@@ -131,8 +124,8 @@ function claimAll(host: Host, plans: Plan[]): void {
 
 async function writeCandidate(host: Host, plan: Plan, held: Set<string>): Promise<void> {
   if (!plan.after) return;
-  const { rendered, spec, files } = plan.after;
-  await host.udp?.refuseUnusable(spec);
+  const { rendered, admission, files } = plan.after;
+  await host.udp?.refuseUnusable(admission.served);
   if (!takesReload(host, plan)) return;
   await refuseUnbindable(rendered, held);
   await writeFiles(host.layout, files);

@@ -5,14 +5,19 @@
  *
  * UDP-CONNECT sends an empty datagram from a connected socket: a host without that port answers with an ICMP error
  * (ECONNREFUSED), and silence counts as there. While this process is down, the last verdicts stay in force.
+ *
+ * Each tenant has turns of its own: members that never answer delay the probes of their tenant only.
  */
 import { createSocket } from 'node:dgram';
 import { isIP } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { run } from '../command.ts';
+import { accountFor, confined } from '../confined.ts';
 import type { DesiredMember, DesiredMonitor, DesiredPool } from '../load-balancer.ts';
-import { limited } from '../turns.ts';
+import { limited, type Turn } from '../turns.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
+import type { Spec } from './specs.ts';
 
 export interface Probes {
   /** Looks at what is desired now: begins, goes on, ends. */
@@ -23,7 +28,8 @@ export interface Probes {
 }
 
 export interface ProbesOptions {
-  pools(): Iterable<DesiredPool>;
+  /** Those of disabled load balancers are not probed. */
+  specs(): Iterable<Pick<Spec, 'tenant' | 'enabled' | 'pools'>>;
   ping: string | null;
   /** A verdict has changed. */
   onChange(pool: DesiredPool): void;
@@ -40,24 +46,41 @@ interface Probe {
   against: number;
 }
 
-const PINGS_AT_A_TIME = 8;
+/** Of one tenant. A ping is a process, so each is followed by a pause: at most 40 a second. */
+const PINGS_AT_A_TIME = 4;
+const PING_PAUSE_MS = 100;
+/** Of one tenant. Each holds a socket until its timeout. */
+const DATAGRAMS_AT_A_TIME = 256;
 
 export function probesFor(options: ProbesOptions): Probes {
   const probes = new Map<string, Probe>();
-  const turn = limited(PINGS_AT_A_TIME);
-  const check = (member: DesiredMember, monitor: DesiredMonitor) => {
+  const turns = new Map<string, Turn>();
+  const turnOf = (tenant: string, slots: number) => {
+    const key = `${tenant} ${slots}`;
+    const turn = turns.get(key) ?? limited(slots);
+    turns.set(key, turn);
+    return turn;
+  };
+  const check = (member: DesiredMember, monitor: DesiredMonitor, tenant: string): Promise<boolean> => {
+    const { timeout } = monitor;
     const host = member.monitorAddress ?? member.address;
-    if (monitor.type !== 'PING') return udpAnswers(host, member.monitorPort ?? member.port, monitor.timeout);
-    return turn(() => pings(options.ping ?? 'ping', host, monitor.timeout));
+    const port = member.monitorPort ?? member.port;
+    if (monitor.type !== 'PING') return turnOf(tenant, DATAGRAMS_AT_A_TIME)(() => udpAnswers(host, port, timeout));
+    return turnOf(
+      tenant,
+      PINGS_AT_A_TIME,
+    )(() =>
+      pings(options.ping ?? 'ping', host, timeout).finally(() => sleep(PING_PAUSE_MS, undefined, { ref: false })),
+    );
   };
 
-  function begin(member: DesiredMember, pool: DesiredPool, monitor: DesiredMonitor, key: string): void {
+  function begin(member: DesiredMember, pool: DesiredPool, monitor: DesiredMonitor, key: string, tenant: string): void {
     const old = probes.get(member.id);
     end(old);
     const probe: Probe = { key, timer: null, ended: false, up: old?.up, against: 0 };
     probes.set(member.id, probe);
     const round = async () => {
-      const good = await check(member, monitor).catch(() => false);
+      const good = await check(member, monitor, tenant).catch(() => false);
       if (probe.ended) return;
       if (count(probe, good, monitor)) {
         options.log.info({ member: member.id, pool: pool.id, up: probe.up }, 'probed member changed');
@@ -72,15 +95,13 @@ export function probesFor(options: ProbesOptions): Probes {
   return {
     update() {
       const wanted = new Set<string>();
-      for (const pool of options.pools()) {
-        const { monitor } = pool;
-        if (!monitor || !pool.enabled || !isProbedByDriver(pool)) continue;
+      for (const { tenant, pool, monitor } of probedPools(options.specs())) {
         for (const member of pool.members) {
           if (!member.enabled) continue;
           wanted.add(member.id);
           const where = [member.address, member.port, member.monitorAddress, member.monitorPort];
           const key = JSON.stringify([pool.id, monitor, where]);
-          if (probes.get(member.id)?.key !== key) begin(member, pool, monitor, key);
+          if (probes.get(member.id)?.key !== key) begin(member, pool, monitor, key, tenant);
         }
       }
       for (const [id, probe] of probes) {
@@ -95,6 +116,15 @@ export function probesFor(options: ProbesOptions): Probes {
       probes.clear();
     },
   };
+}
+
+function* probedPools(specs: ReturnType<ProbesOptions['specs']>) {
+  for (const { tenant, enabled, pools } of specs) {
+    for (const pool of enabled ? pools : []) {
+      const { monitor } = pool;
+      if (monitor && pool.enabled && isProbedByDriver(pool)) yield { tenant, pool, monitor };
+    }
+  }
 }
 
 /** True when the verdict changes. */
@@ -118,7 +148,9 @@ function end(probe: Probe | undefined): void {
 
 async function pings(program: string, address: string, timeout: number): Promise<boolean> {
   const seconds = Math.max(timeout / 1000, 0.1);
-  await run(program, ['-n', '-q', '-c', '1', '-W', String(seconds), address], { timeout: seconds + 5 });
+  const command = { file: program, args: ['-n', '-q', '-c', '1', '-W', String(seconds), address] };
+  const { file, args } = confined(command, accountFor('nginx'), ['net_raw']);
+  await run(file, args, { timeout: seconds + 5 });
   return true;
 }
 

@@ -16,6 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError, run } from '../command.ts';
+import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
 import type { Layout } from './layout.ts';
 import { type Ask, noAnswer, patiently, runtimeSocket } from './runtime.ts';
@@ -57,6 +58,11 @@ export interface HaproxyProcessOptions {
   onRestart(): void;
 }
 
+/**
+ * Ports below 1024, the account of its workers, signals to them, the owner and mode of a socket, and a data directory below
+ * a folder of another user's. Its workers have none.
+ */
+const MASTER_CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'kill', 'chown', 'fowner', 'dac_read_search'];
 const RELOAD_PATIENCE_MS = 60_000;
 const POLL_MS = 5;
 const ASK_MASTER_EVERY = 10;
@@ -130,7 +136,14 @@ async function startMaster(options: HaproxyProcessOptions, master: Ask, forget: 
   try {
     return await superviseDaemon({
       name: 'haproxy',
-      command: { file: haproxy, args: ['-W', '-S', `${layout.masterSocket},mode,600`, '-f', layout.configuration] },
+      command: {
+        ...confined(
+          { file: haproxy, args: ['-W', '-S', `${layout.masterSocket},mode,600`, '-f', layout.configuration] },
+          null,
+          MASTER_CAPABILITIES,
+        ),
+        env: { TMPDIR: layout.haproxy },
+      },
       pidFile: join(layout.haproxy, 'haproxy.pid'),
       matches: (commandLine) => commandLine.includes('haproxy ') && commandLine.includes(` -f ${layout.configuration}`),
       async probe() {

@@ -97,6 +97,23 @@ export function token(field: string, text: string): string {
   return text;
 }
 
+/** For IPv4 a mask such as 255.255.255.0, for IPv6 the length of a prefix. */
+export function isNetmask(text: string, vip: string): boolean {
+  if (isIP(vip) === 6) return /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 128;
+  if (isIP(text) !== 4) return false;
+  const bits = text
+    .split('.')
+    .map((part) => Number(part).toString(2).padStart(8, '0'))
+    .join('');
+  return /^1+0*$/.test(bits);
+}
+
+/** For an address of the same kind as `vip`. */
+export function netmask(text: string, vip: string): string {
+  if (!isNetmask(text, vip)) throw unfit('netmask', text);
+  return text;
+}
+
 export function isHostName(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9._-]{1,253}$/.test(text);
 }

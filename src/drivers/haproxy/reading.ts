@@ -110,13 +110,15 @@ function nothing(): ListenerCounters {
 
 function membersOf(host: Host, spec: Spec, servers: Map<string, ObservedServer>): Map<string, MemberHealth> {
   const members = new Map<string, MemberHealth>();
+  const refused = host.admitted.get(spec.id)?.refused;
   for (const pool of spec.pools) {
     const monitored = pool.monitor?.enabled === true;
     for (const member of pool.members) {
       const runs = spec.enabled && pool.enabled && member.enabled;
       const server = servers.get(`pool_${pool.id}/${serverName(member)}`);
       const up = isProbedByDriver(pool) ? host.probes.verdict(member.id) : server?.up;
-      if (!runs || server?.maint || (!server && pool.protocol !== 'UDP')) members.set(member.id, 'MAINT');
+      if (runs && refused?.has(member.id)) members.set(member.id, 'DOWN');
+      else if (!runs || server?.maint || (!server && pool.protocol !== 'UDP')) members.set(member.id, 'MAINT');
       else if (monitored && up === false) members.set(member.id, 'DOWN');
       else if (member.weight === 0) members.set(member.id, 'DRAIN');
       else members.set(member.id, monitored && up !== undefined ? 'UP' : 'UNCHECKED');

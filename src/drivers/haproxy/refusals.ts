@@ -2,13 +2,14 @@
  * What this driver cannot do, in sentences for the customer; pure. The API asks before it accepts (400), the driver
  * asks again before it touches anything. Nothing that is asked for is silently left out: it works, or it is named here.
  */
-import { isIP } from 'node:net';
 import type { DesiredListener, DesiredLoadBalancer, DesiredMonitor, DesiredPool } from '../load-balancer.ts';
+import { hashFault } from './authentication.ts';
 import { fits, listenerMode, poolModes } from './protocols.ts';
 import {
   isFreeText,
   isHostName,
   isId,
+  isNetmask,
   isNetwork,
   isPlainAddress,
   isRequestPath,
@@ -22,14 +23,12 @@ export interface Abilities {
   ping: boolean;
 }
 
-const MODULAR_CRYPT_ROUNDS = 10_000;
-const BCRYPT_COST = 10;
-
 export function refusals(desired: DesiredLoadBalancer, abilities: Abilities = { udp: true, ping: true }): string[] {
   const { listeners, pools } = desired;
   const everything = [desired, ...listeners, ...pools, ...pools.flatMap(({ members }) => members)];
   const ids = everything.map(({ id }) => id);
   const found: string[] = [];
+  if (!isToken(desired.tenant)) found.push('the tenant is not a name');
   if (!isPlainAddress(desired.address)) found.push('the address of the load balancer is not an address');
   if (ids.some((id) => !isId(id))) found.push('an id is not a UUID');
   if (new Set(ids).size < ids.length) found.push('an id is used twice');
@@ -65,17 +64,13 @@ function ofListener(listener: DesiredListener, pools: DesiredPool[], abilities: 
   for (const name of twice(users.map(({ name }) => name))) found.push(`the user ${name} is listed twice`);
   if (users.some(({ encryptedPassword: hash }) => !isFreeText(hash) || hash === ''))
     found.push('a password is not a crypt(3) hash');
-  if (users.some((each) => isExpensive(each.encryptedPassword))) found.push('a password hash takes too long to verify');
+  for (const { encryptedPassword } of users) {
+    const fault = hashFault(encryptedPassword);
+    if (fault) found.push(`a password hash ${fault}`);
+  }
   if (!(listener.allowedNetworks ?? []).every(isNetwork)) found.push('an allowed network is not a network');
   if (protocol === 'UDP' && !abilities.udp) found.push('this region cannot balance UDP');
   return found;
-}
-
-/** Each request is verified by the process that everybody's traffic goes through. */
-function isExpensive(hash: string): boolean {
-  const rounds = /^\$[56]\$rounds=(\d+)/.exec(hash)?.[1];
-  const cost = /^\$2[abxy]\$(\d+)\$/.exec(hash)?.[1];
-  return Number(rounds ?? 0) > MODULAR_CRYPT_ROUNDS || Number(cost ?? 0) > BCRYPT_COST;
 }
 
 function ofPool(pool: DesiredPool, listeners: DesiredListener[], vip: string, abilities: Abilities): string[] {
@@ -163,17 +158,6 @@ function ofMonitor(monitor: DesiredMonitor, mode: string, abilities: Abilities):
     found.push('expected codes are like 200, or 200,204, or 200-299');
   }
   return found;
-}
-
-/** For IPv4 a mask such as 255.255.255.0, for IPv6 the length of a prefix. */
-export function isNetmask(text: string, vip: string): boolean {
-  if (isIP(vip) === 6) return /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 128;
-  if (isIP(text) !== 4) return false;
-  const bits = text
-    .split('.')
-    .map((part) => Number(part).toString(2).padStart(8, '0'))
-    .join('');
-  return /^1+0*$/.test(bits);
 }
 
 function isPort(port: number): boolean {

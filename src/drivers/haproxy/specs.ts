@@ -66,7 +66,7 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
       const spec = JSON.parse(await readFile(layout.spec(id), 'utf8')) as Spec;
       const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
       if (spec.id !== id || !lists.every(Array.isArray)) throw new Error('malformed spec');
-      specs.push(spec);
+      specs.push(spec.tenant === undefined ? { ...spec, tenant: spec.id } : spec);
     } catch (err) {
       log.error({ loadBalancer: id, err }, 'load balancer spec cannot be read');
     }

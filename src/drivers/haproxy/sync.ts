@@ -5,7 +5,7 @@
  *
  * How it fails: a retryable DriverError when HAProxy does not become as told in a few rounds.
  */
-import type { Host } from './host.ts';
+import { type Host, servedSpecs } from './host.ts';
 import { command } from './quote.ts';
 import { noAnswer } from './runtime.ts';
 import { difference, type ObservedServer, parseServersState, type RenderedPool } from './servers.ts';
@@ -59,8 +59,8 @@ export function healthCommands(host: Host, pool: RenderedPool, observed: Observe
   });
 }
 
-export async function updateUdp({ udp, specs, probes }: Host): Promise<void> {
-  await udp?.update([...specs.values()], probes.verdict);
+export async function updateUdp(host: Host): Promise<void> {
+  await host.udp?.update(servedSpecs(host), host.probes.verdict);
 }
 
 export function allPools({ rendered }: Host): RenderedPool[] {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { liveProcess } from '../../platform/daemon.ts';
 import { silentLogger } from '../../platform/log.ts';
+import { createMemberRules } from '../../platform/member-networks.ts';
 import type {
   DesiredListener,
   DesiredLoadBalancer,
@@ -55,12 +56,27 @@ export function testHost(): TestHost {
     dataDir,
     layout,
     driver: (options, finding) =>
-      createHaproxyDriver({ dataDir, log: silentLogger, ...options, finding: { ...findHaproxy(), ...finding } }),
+      createHaproxyDriver({
+        dataDir,
+        log: silentLogger,
+        memberRules,
+        ...options,
+        finding: { ...findHaproxy(), ...finding },
+      }),
     ask: (command) => patiently(runtimeSocket(layout.masterSocket, '@1;'))([command]),
     pid: () => Number(readFileSync(join(layout.haproxy, 'haproxy.pid'), 'utf8')),
     cleanUp,
   };
 }
+
+/** Everywhere, also on loopback, as in the shipped regions file. */
+export const memberRules = createMemberRules({
+  regions: new Map([[1, { allowed: ['0.0.0.0/0', '::/0', '127.0.0.0/8', '::1/128'] }]]),
+  vipRanges: [],
+  controlPlane: () => [],
+  ownPorts: () => [],
+  localNetworks: () => [],
+});
 
 /** One of its own for each load balancer, as in the region. */
 export function freeAddress(): string {
@@ -147,6 +163,8 @@ export function balancer(
   const before = listener({ defaultPoolId: behind.id, ...front });
   return {
     id: randomUUID(),
+    tenant: '1',
+    regionId: 1,
     address: freeAddress(),
     enabled: true,
     listeners: [before],

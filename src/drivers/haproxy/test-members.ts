@@ -96,6 +96,21 @@ export async function udpMember(name: string): Promise<{ port: number; close(): 
   return { port: socket.address().port, close: () => socket.close() };
 }
 
+/** Who answers a datagram to port 5353, each time from another port; null for nobody. */
+export function askUdp(address: string, from?: string, patience = 500): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4');
+    const done = (name: string | null) => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(name);
+    };
+    const timer = setTimeout(() => done(null), patience);
+    socket.on('message', (text) => done(text.toString())).on('error', () => done(null));
+    socket.bind({ port: 0, ...(from && { address: from }) }, () => socket.send('x', 5353, address));
+  });
+}
+
 export interface Told {
   status: number;
   headers: IncomingMessage['headers'];

@@ -5,26 +5,51 @@
  *
  * One worker: datagrams of one client must reach the same process, and two on one socket take turns. Source addresses
  * (algorithm or persistence) are hashed consistently, which needs no memory and survives a reload.
+ *
+ * Sessions are shared between tenants: each of n tenants with UDP listeners gets `sessions / (n + 1)`, at least one in 32,
+ * and one source address half of that, so a flood of one tenant's listeners leaves those of others what they need.
  */
+import { descriptorLimit } from '../haproxy/limits.ts';
 import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
 import * as quote from '../haproxy/quote.ts';
 import type { Spec } from '../haproxy/specs.ts';
 
 export interface NginxSettings {
-  folder: string;
+  /** Where it writes. */
+  state: string;
   streamModule: string;
-  unprivileged: boolean;
+  /** Sessions at once, of all tenants together. */
+  sessions: number;
 }
 
 const SESSION_MS = 50_000;
-/** nginx has two for each session, and takes no higher `limit_conn` than 65535. */
-const WORKER_CONNECTIONS = 16_384;
-const HIGHEST_LIMIT = 65_535;
+const MOST_SESSIONS = 16_384;
+/** Beside those of sessions and listeners. */
+const SPARE_CONNECTIONS = 1_024;
+const LEAST_SHARE = 32;
 
-export function accessLog(folder: string): string {
-  return `${folder}/access.log`;
+/** nginx refuses them where no server sets `$tenant`. */
+const ZONES = `  limit_conn_zone $server_addr:$server_port zone=listeners:1m;
+  limit_conn_zone $tenant zone=tenants:1m;
+  limit_conn_zone $tenant$binary_remote_addr zone=sources:10m;
+  limit_conn_log_level info;
+  map $status $accepted { 403 0; 503 0; default 1; }
+`;
+
+/** A session takes two connections, and nginx counts a descriptor for each. */
+export function maxSessions(): number {
+  return Math.min(Math.max(Math.floor(descriptorLimit() * 0.4), 100), MOST_SESSIONS);
 }
 
+export function accessLog(state: string): string {
+  return `${state}/access.log`;
+}
+
+export function ownPid(state: string): string {
+  return `${state}/nginx-own.pid`;
+}
+
+/** Its stderr: the daemon's log. */
 export function errorLog(folder: string): string {
   return `${folder}/nginx.log`;
 }
@@ -34,8 +59,8 @@ export function udpListeners(spec: Spec): DesiredListener[] {
 }
 
 export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: (member: string) => boolean | undefined) {
-  const { streamModule, unprivileged } = settings;
-  const folder = quote.path(settings.folder);
+  const { streamModule, sessions } = settings;
+  const state = quote.path(settings.state);
   const parts = specs.flatMap((spec) => udpListeners(spec).map((listener) => ({ spec, listener })));
   const pools = new Map<string, DesiredPool>();
   for (const { spec, listener } of parts) {
@@ -43,16 +68,17 @@ export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: (me
     if (pool) pools.set(pool.id, pool);
   }
   const upstreams = [...pools.values()].map((pool) => renderUpstream(pool, verdict));
-  const servers = parts.map(({ spec, listener }) => renderServer(spec, listener, poolOf(spec, listener), folder));
+  const tenants = new Set(parts.map(({ spec }) => spec.tenant)).size;
+  const share = Math.ceil(Math.max(sessions / (tenants + 1), sessions / LEAST_SHARE));
+  const servers = parts.map(({ spec, listener }) => renderServer(spec, listener, share, state));
   return `${streamModule === 'built in' ? '' : `load_module ${quote.path(streamModule)};\n`}daemon off;
-${unprivileged ? 'user haproxy haproxy;\n' : ''}worker_processes 1;
-pid ${folder}/nginx-own.pid;
-error_log ${errorLog(folder)} notice;
-worker_shutdown_timeout 60s;
-events { worker_connections ${WORKER_CONNECTIONS}; }
+worker_processes 1;
+pid ${ownPid(state)};
+error_log stderr notice;
+worker_shutdown_timeout 10s;
+events { worker_connections ${2 * sessions + parts.length + SPARE_CONNECTIONS}; }
 stream {
-  limit_conn_zone $server_addr:$server_port zone=listeners:1m;
-${[...upstreams, ...servers].join('')}}
+${servers.length > 0 ? ZONES : ''}${[...upstreams, ...servers].join('')}}
 `;
 }
 
@@ -78,18 +104,24 @@ function renderUpstream(pool: DesiredPool, verdict: (member: string) => boolean 
   return `  upstream pool_${quote.id(pool.id)} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
 }
 
-function renderServer(spec: Spec, listener: DesiredListener, pool: DesiredPool | null, folder: string): string {
+function renderServer(spec: Spec, listener: DesiredListener, share: number, state: string): string {
+  const pool = poolOf(spec, listener);
   const id = quote.id(listener.id);
   const timeout = pool?.timeoutMemberData ?? listener.timeoutMemberData ?? listener.timeoutClientData ?? SESSION_MS;
-  const lines = [`listen ${quote.endpoint(spec.address, listener.port)} udp;`];
+  const lines = [
+    `listen ${quote.endpoint(spec.address, listener.port)} udp;`,
+    `set $tenant tenant_${quote.token('tenant', spec.tenant)};`,
+    `limit_conn tenants ${share};`,
+    `limit_conn sources ${Math.ceil(share / 2)};`,
+  ];
   const allowed = listener.connectionLimit === 0 ? [] : (listener.allowedNetworks ?? []);
   for (const network of allowed) lines.push(`allow ${quote.network(network)};`);
   if (listener.allowedNetworks !== null || listener.connectionLimit === 0) lines.push('deny all;');
-  if (listener.connectionLimit && listener.connectionLimit <= HIGHEST_LIMIT)
-    lines.push(`limit_conn listeners ${quote.whole('limit', listener.connectionLimit, 1, HIGHEST_LIMIT)};`);
+  if (listener.connectionLimit && listener.connectionLimit < share)
+    lines.push(`limit_conn listeners ${quote.whole('limit', listener.connectionLimit, 1, share)};`);
   lines.push(
     `proxy_timeout ${quote.milliseconds('timeout', timeout)};`,
-    `access_log ${accessLog(folder)} listener_${id};`,
+    `access_log ${accessLog(state)} listener_${id} if=$accepted;`,
   );
   lines.push(pool ? `proxy_pass pool_${quote.id(pool.id)};` : 'return "";');
   const format = `  log_format listener_${id} '${id} $bytes_received $bytes_sent $status';\n`;

@@ -3,7 +3,8 @@
  * else, and a line only when a session ends (no datagram for the timeout). What is open now is not known and counts as 0.
  * The log is cut after it was read past a size; nginx appends, so that loses at most the lines of that instant.
  */
-import { open, truncate } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { ListenerCounters } from '../load-balancer.ts';
 
 export interface UdpCounting {
@@ -23,7 +24,7 @@ export function udpCounting(file: string): UdpCounting {
       for (const line of whole.split('\n')) count(counters, line);
       from = end - Buffer.byteLength(text) + Buffer.byteLength(whole);
       if (from > CUT_AT) {
-        await truncate(file);
+        await cut(file);
         from = 0;
       }
       return new Map(listeners.map((id) => [id, { ...(counters.get(id) ?? nothing()) }]));
@@ -31,9 +32,17 @@ export function udpCounting(file: string): UdpCounting {
   };
 }
 
+/** nginx's account owns the folder: a link that it puts there must not lead us to another file. */
+const { O_RDONLY, O_WRONLY, O_NOFOLLOW } = constants;
+
+async function cut(file: string): Promise<void> {
+  const handle = await open(file, O_WRONLY | O_NOFOLLOW);
+  await handle.truncate().finally(() => handle.close());
+}
+
 /** From the beginning when the file has become shorter. */
 async function readFrom(file: string, from: number): Promise<{ text: string; end: number }> {
-  const handle = await open(file, 'r').catch(() => null);
+  const handle = await open(file, O_RDONLY | O_NOFOLLOW).catch(() => null);
   if (!handle) return { text: '', end: 0 };
   try {
     const { size } = await handle.stat();

@@ -7,18 +7,27 @@
  */
 import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError, run } from '../command.ts';
+import { accountFor, confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
 import type { Layout } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
-import { accessLog, errorLog, type NginxSettings, renderNginx, udpListeners } from './configuration.ts';
+import {
+  accessLog,
+  errorLog,
+  maxSessions,
+  ownPid,
+  type NginxSettings,
+  renderNginx,
+  udpListeners,
+} from './configuration.ts';
 import { udpCounting } from './counting.ts';
 import { endOrphans } from './orphans.ts';
 
@@ -41,18 +50,22 @@ export interface NginxOptions {
   layout: Layout;
   program: string;
   streamModule: string;
-  unprivileged: boolean;
+  /** Sessions at once, of all tenants together; what the host affords unless given. */
+  sessions?: number;
   log: Logger;
 }
 
+/** Ports below 1024. */
+const CAPABILITIES = ['net_bind_service'];
 const RELOAD_PATIENCE_MS = 10_000;
 const POLL_MS = 5;
 
 export function nginxFor(options: NginxOptions): UdpBalancer {
   const { layout, program, log } = options;
-  const settings: NginxSettings = { ...options, folder: layout.nginx };
-  const file = join(layout.nginx, 'nginx.conf');
-  const counting = udpCounting(accessLog(layout.nginx));
+  const { sessions = maxSessions() } = options;
+  const settings: NginxSettings = { ...options, sessions, state: layout.nginxState };
+  const file = join(layout.nginxConfiguration, 'nginx.conf');
+  const counting = udpCounting(accessLog(layout.nginxState));
   let daemon: Daemon | null = null;
   let running = '';
   let listening = new Set<string>();
@@ -110,9 +123,13 @@ async function checkAndWrite(program: string, file: string, text: string): Promi
 }
 
 async function check(program: string, candidate: string, text: string): Promise<void> {
-  await writeFile(candidate, text, { mode: 0o600 });
+  const account = accountFor('nginx');
+  await writeFile(candidate, text, { mode: account ? 0o640 : 0o600 });
+  if (account) await chown(candidate, 0, account.gid);
+  const args = ['-t', '-q', '-p', dirname(candidate), '-e', 'stderr', '-c', candidate];
+  const command = confined({ file: program, args }, account, CAPABILITIES);
   try {
-    await run(program, ['-t', '-q', '-p', dirname(candidate), '-e', 'stderr', '-c', candidate]);
+    await run(command.file, command.args);
   } catch (cause) {
     throw new DriverError(`nginx does not take the configuration: ${(cause as Error).message}`, {
       customerMessage: 'The load balancer cannot be configured like this.',
@@ -124,15 +141,19 @@ async function check(program: string, candidate: string, text: string): Promise<
 
 async function startNginx({ layout, program, log }: NginxOptions, file: string, same: boolean): Promise<Daemon> {
   const folder = layout.nginx;
+  const args = ['-p', layout.nginxState, '-e', 'stderr', '-c', file];
   let adopted = true;
   try {
     const daemon = await superviseDaemon({
       name: 'nginx',
-      command: { file: program, args: ['-p', folder, '-e', errorLog(folder), '-c', file] },
+      command: {
+        ...confined({ file: program, args }, accountFor('nginx'), CAPABILITIES),
+        env: { TMPDIR: layout.nginxState },
+      },
       pidFile: join(folder, 'nginx.pid'),
       matches: (commandLine) => commandLine.includes('nginx') && commandLine.includes(` -c ${file}`),
       async probe() {
-        const own = await readFile(join(folder, 'nginx-own.pid'), 'utf8');
+        const own = await readFile(ownPid(layout.nginxState), 'utf8');
         const pid = await readFile(join(folder, 'nginx.pid'), 'utf8');
         if (own.trim() !== pid.trim()) throw new Error('not started yet');
       },

@@ -1,5 +1,4 @@
 /** UDP listeners through a real nginx. */
-import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +15,7 @@ import {
   withListener,
   withPool,
 } from '../haproxy/test-host.ts';
-import { udpMember } from '../haproxy/test-members.ts';
+import { askUdp, udpMember } from '../haproxy/test-members.ts';
 import type { DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
 import { errorLog } from './configuration.ts';
 import { orphansOf } from './orphans.ts';
@@ -154,20 +153,6 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
 /** Who answers, each time from another port; null for nobody. */
 async function names(address: string, times: number, from?: string): Promise<Set<string | null>> {
   const found = new Set<string | null>();
-  for (let time = 0; time < times; time += 1) found.add(await nameOf(address, from));
+  for (let time = 0; time < times; time += 1) found.add(await askUdp(address, from));
   return found;
-}
-
-function nameOf(address: string, from?: string): Promise<string | null> {
-  return new Promise((resolve) => {
-    const socket = createSocket('udp4');
-    const done = (name: string | null) => {
-      clearTimeout(timer);
-      socket.close();
-      resolve(name);
-    };
-    const timer = setTimeout(() => done(null), 500);
-    socket.on('message', (text) => done(text.toString())).on('error', () => done(null));
-    socket.bind({ port: 0, ...(from && { address: from }) }, () => socket.send('x', 5353, address));
-  });
 }

@@ -2,6 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import type { ListenerProtocol, PoolProtocol } from '../../drivers/load-balancer.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { MemberRefusal, MemberRule } from '../../platform/member-networks.ts';
 import { isAddress } from '../../platform/network-address.ts';
 import { endpointOf } from './members.ts';
 import type { HealthMonitor, SessionPersistence, UpdatePool } from './schema.ts';
@@ -148,8 +149,13 @@ function encryptionFaults(pool: PoolSettings, listeners: ListenerProtocol[], pat
   return faults;
 }
 
-/** `path` is that of the list: `members`. */
-export function memberFaults(members: MemberSettings[], pool: PoolSettings, path: string): FieldError[] {
+/** `path` is that of the list: `members`. `rule` null: they are accepted already, and only the pool changes. */
+export function memberFaults(
+  members: MemberSettings[],
+  pool: PoolSettings,
+  path: string,
+  rule: MemberRule | null,
+): FieldError[] {
   const seen = new Map<string, number>();
   return members.flatMap((member, i) => {
     const first = seen.get(endpointOf(member));
@@ -157,27 +163,28 @@ export function memberFaults(members: MemberSettings[], pool: PoolSettings, path
     const again = `${member.address} port ${member.protocolPort} is ${path}.${first} already`;
     return [
       ...(first === undefined ? [] : [{ path: `${path}.${i}`, message: again }]),
-      ...oneMemberFaults(member, pool, `${path}.${i}.`),
+      ...backupFaults(member, pool, `${path}.${i}.`),
+      ...(rule ? endpointFaults(member, rule, `${path}.${i}.`) : []),
     ];
   });
 }
 
-/** What is wrong with a member by itself. */
-export function oneMemberFaults(member: MemberSettings, pool: PoolSettings, path: string): FieldError[] {
-  const faults = addressFaults(member, path);
+export function backupFaults(member: MemberSettings, pool: PoolSettings, path: string): FieldError[] {
   const byAddress = pool.lbAlgorithm === 'SOURCE_IP' || pool.sessionPersistence !== null;
-  if (member.backup && pool.protocol === 'UDP' && byAddress) {
-    faults.push({ path: `${path}backup`, message: 'cannot be where UDP goes to members by the address of the client' });
-  }
-  return faults;
+  if (!member.backup || pool.protocol !== 'UDP' || !byAddress) return [];
+  return [{ path: `${path}backup`, message: 'cannot be where UDP goes to members by the address of the client' }];
 }
 
-function addressFaults(member: MemberSettings, path: string): FieldError[] {
-  const named = { address: member.address, monitor_address: member.monitorAddress };
-  return Object.entries(named).flatMap(([field, address]) => {
-    const kind = address === null ? null : ipaddr.parse(address).range();
-    // HAProxy takes 0.0.0.0 for the address that the client connected to, which is its own.
-    const isNoHost = kind === 'unspecified' || kind === 'multicast' || kind === 'broadcast';
-    return isNoHost ? [{ path: `${path}${field}`, message: `is a ${kind} address, where no member can be` }] : [];
-  });
+/** Where the load balancer would connect to: for traffic, and for the health monitor. */
+export function endpointFaults(member: MemberSettings, rule: MemberRule, path: string): FieldError[] {
+  const { address, protocolPort, monitorAddress, monitorPort } = member;
+  const faultOf = (refusal: MemberRefusal | null, fields: Record<MemberRefusal['field'], string>): FieldError[] =>
+    refusal ? [{ path: `${path}${fields[refusal.field]}`, message: refusal.message }] : [];
+  const faults = faultOf(rule(address, protocolPort), { address: 'address', port: 'protocol_port' });
+  if (monitorAddress === null && monitorPort === null) return faults;
+  const refusal = rule(monitorAddress ?? address, monitorPort ?? protocolPort);
+  // Without an address of its own it is at the member's, and that is named already.
+  if (monitorAddress === null && refusal?.field === 'address') return faults;
+  const port = monitorPort === null ? 'monitor_address' : 'monitor_port';
+  return [...faults, ...faultOf(refusal, { address: 'monitor_address', port })];
 }

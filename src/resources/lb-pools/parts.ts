@@ -1,11 +1,13 @@
 /** The rules of what a pool is made of: single members, and the health monitor. */
 import { isDeepStrictEqual } from 'node:util';
+import { whileWaiting } from '../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { MemberRules } from '../../platform/member-networks.ts';
 import type { LoadBalancerChanges } from '../load-balancers/service.ts';
-import { monitorFaults, oneMemberFaults } from './checks.ts';
+import { backupFaults, endpointFaults, monitorFaults } from './checks.ts';
 import { endpointOf, newMember } from './members.ts';
 import { referenceFaults } from './references.ts';
 import type { SecretsForUse } from './references.ts';
@@ -22,6 +24,7 @@ export interface PartsDeps {
   idempotency: Idempotency;
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
+  memberRules: MemberRules;
   untilEnd(taskId: string, seconds: number): Promise<void>;
   /** The pool under its load balancer's lock. @throws ClientError 404, 409 */
   lockForChange(tx: Tx, scope: Scope, poolId: string): Promise<{ loadBalancer: LoadBalancer; pool: PoolRow }>;
@@ -54,7 +57,16 @@ export function withoutMonitor(poolId: string): ClientError {
   return new ClientError('NotFound', `pool ${poolId} has no health monitor`);
 }
 
-export function createParts({ db, idempotency, changes, secrets, untilEnd, lockForChange }: PartsDeps) {
+export function createParts(deps: PartsDeps) {
+  const { db, idempotency, changes, secrets, memberRules, untilEnd, lockForChange } = deps;
+
+  /** The address and port of a member stay, and were judged when it came. */
+  const monitorEndpointFaults = (settings: MemberRow, body: UpdateMember, scope: Scope) => {
+    if (body.monitor_address === undefined && body.monitor_port === undefined) return [];
+    const faults = endpointFaults(settings, memberRules(scope.regionId), '');
+    return faults.filter(({ path }) => path.startsWith('monitor_'));
+  };
+
   return {
     async createMember(context: RequestContext, scope: Scope, poolId: string, body: CreateMember): Promise<TaskIds> {
       return idempotency.mutate(db, context, async (tx) => {
@@ -62,7 +74,8 @@ export function createParts({ db, idempotency, changes, secrets, untilEnd, lockF
         const settings = memberSettings(body);
         const subnets = settings.subnetId === null ? [] : [{ id: settings.subnetId, path: 'subnet_id' }];
         const faults = [
-          ...oneMemberFaults(settings, pool, ''),
+          ...backupFaults(settings, pool, ''),
+          ...endpointFaults(settings, memberRules(scope.regionId), ''),
           ...(await referenceFaults(tx, secrets, scope, { secrets: [], subnets })),
         ];
         if (faults.length > 0) throw invalidInput(faults);
@@ -94,7 +107,7 @@ export function createParts({ db, idempotency, changes, secrets, untilEnd, lockF
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         const member = await findMember(tx, pool, memberId);
         const settings = memberAfter(member, body);
-        const faults = oneMemberFaults(settings, pool, '');
+        const faults = [...backupFaults(settings, pool, ''), ...monitorEndpointFaults(settings, body, scope)];
         if (faults.length > 0) throw invalidInput(faults);
         // What failed is wanted and not in place: asking for it again is another try.
         if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return { tasks: [] };
@@ -166,7 +179,7 @@ export function createParts({ db, idempotency, changes, secrets, untilEnd, lockF
         await store.update(tx, pool.id, { healthMonitor: null, ...pending });
         return changes.enqueue(tx, context, loadBalancer, { type: 'update_lbpool' });
       });
-      await untilEnd(taskId, patienceSeconds);
+      await whileWaiting(context, () => untilEnd(taskId, patienceSeconds));
     },
   };
 }

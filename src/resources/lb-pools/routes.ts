@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
 import {
   CreateHealthMonitor,
   CreateMember,
@@ -54,7 +55,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
           response: { 200: LbPoolCollection },
         },
       },
-      (request) => pools.list(request.scope, request.query),
+      async (request, reply) => sendInGroups(reply, await pools.list(request.scope, request.query)),
     );
 
     app.get(

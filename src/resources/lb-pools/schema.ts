@@ -1,7 +1,7 @@
 /** Requests and responses of load balancer pools: interface.md 4.5, 4.6 and contract/load-balancers.md. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, IpAddress, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, IntegerId, IpAddress, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 
 export const PoolPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, pool_id: Uuid });
 export const MemberPath = Type.Object({ ...PoolPath.properties, member_id: Uuid });
@@ -44,7 +44,7 @@ const HttpMethod = Type.Enum(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PA
 const monitor = {
   admin_state_up: Type.Optional(Type.Boolean()),
   delay: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'seconds between two checks' }),
-  domain_name: Type.Optional(Nullable(Type.String({ pattern: '^[A-Za-z0-9._-]{1,253}$' }))),
+  domain_name: Type.Optional(Nullable(Type.String({ pattern: '^[A-Za-z0-9._-]{1,253}$', maxLength: 253 }))),
   expected_codes: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
   http_method: Type.Optional(Nullable(HttpMethod)),
   http_version: Type.Optional(Nullable(Type.Enum(['1.0', '1.1']))),
@@ -55,7 +55,7 @@ const monitor = {
   timeout: Type.Integer({ minimum: 1, maximum: 2_147_483, description: 'seconds' }),
   url_path: Type.Optional(Nullable(Type.String({ pattern: '^/([^/?#%][^?#%]*)?$', maxLength: 255 }))),
   // The Terraform provider sends the id that it was told; accepted, and not obeyed.
-  id: Type.Optional(Nullable(Type.String())),
+  id: Type.Optional(Nullable(ShortText)),
 };
 
 export const CreateHealthMonitor = Type.Object({ ...monitor, type: MonitorType }, { additionalProperties: false });
@@ -91,7 +91,7 @@ export interface HealthMonitor {
 const persistenceTypes = ['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'] as const;
 const MutateSessionPersistence = Type.Object(
   {
-    cookie_name: Type.Optional(Nullable(Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$' }))),
+    cookie_name: Type.Optional(Nullable(Name)),
     persistence_granularity: Type.Optional(Nullable(Type.String({ maxLength: 64 }))),
     persistence_timeout: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 2_147_483 }))),
     type: Type.Enum([...persistenceTypes]),
@@ -122,9 +122,9 @@ export const CreateMember = Type.Object(
     subnet_id: Type.Optional(Nullable(Uuid)),
     weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
     // Known because answers have them; accepted, and not obeyed.
-    id: Type.Optional(Nullable(Type.String())),
-    operating_status: Type.Optional(Nullable(Type.String())),
-    provisioning_status: Type.Optional(Nullable(Type.String())),
+    id: Type.Optional(Nullable(ShortText)),
+    operating_status: Type.Optional(Nullable(ShortText)),
+    provisioning_status: Type.Optional(Nullable(ShortText)),
   },
   { additionalProperties: false },
 );
@@ -200,7 +200,7 @@ export const ListPools = Type.Object({
   listener_id: Type.Optional(Uuid),
   load_balancer_id: Type.Optional(Uuid),
   loadbalancer_id: Type.Optional(Uuid),
-  name: Type.Optional(Type.String()),
+  name: Type.Optional(ShortText),
 });
 export type ListPools = Static<typeof ListPools>;
 

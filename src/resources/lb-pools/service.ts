@@ -8,6 +8,9 @@ import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups } from '../../platform/large-rows.ts';
+import type { MemberRules } from '../../platform/member-networks.ts';
 import type { LoadBalancerChanges } from '../load-balancers/service.ts';
 import { memberFaults, missingMonitorType, settingFaults } from './checks.ts';
 import { changeSequence, newMember } from './members.ts';
@@ -29,12 +32,14 @@ export interface LbPoolsDeps {
   idempotency: Idempotency;
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
+  memberRules: MemberRules;
   /** Resolves as soon as the task ends, at the latest after `seconds`. */
   untilEnd(taskId: string, seconds: number): Promise<void>;
 }
 
 export type LbPools = ReturnType<typeof createLbPools>;
 type TaskIds = { tasks: string[] };
+type ListedPool = LbPoolCollection['results'][number];
 
 /** A pool that is to be, with what its client decided. */
 export interface NewPool {
@@ -50,7 +55,8 @@ export interface NewPool {
 /** Ids under the keys of a task's `created_resources`. */
 export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[]>;
 
-export function createLbPools({ db, clock, idempotency, changes, secrets, untilEnd }: LbPoolsDeps) {
+export function createLbPools(deps: LbPoolsDeps) {
+  const { db, clock, idempotency, changes, secrets, memberRules } = deps;
   /** The pool, under the lock of its load balancer. @throws ClientError 404, 409 */
   const lock = async (tx: Tx, scope: Scope, id: string, besides?: readonly string[]) => {
     const found = await store.find(tx, scope, id);
@@ -99,7 +105,7 @@ export function createLbPools({ db, clock, idempotency, changes, secrets, untilE
       const faults = [
         ...target.faults,
         ...settingFaults(settings, target.protocols, ''),
-        ...memberFaults(members, settings, 'members'),
+        ...memberFaults(members, settings, 'members', memberRules(scope.regionId)),
         ...(await referenceFaults(tx, secrets, scope, wanted)),
       ];
       if (faults.length > 0) throw invalidInput(faults);
@@ -129,7 +135,7 @@ export function createLbPools({ db, clock, idempotency, changes, secrets, untilE
     const faults = [
       ...missingMonitorType(body, pool),
       ...settingFaults(settings, await store.listenerProtocols(tx, pool.id), ''),
-      ...memberFaults(members ?? present, settings, 'members'),
+      ...memberFaults(members ?? present, settings, 'members', members && memberRules(scope.regionId)),
       ...(await referenceFaults(tx, secrets, scope, wanted)),
     ];
     if (faults.length > 0) throw invalidInput(faults);
@@ -173,11 +179,12 @@ export function createLbPools({ db, clock, idempotency, changes, secrets, untilE
     insert,
     /** For a listener that goes with its pool, under the load balancer's lock. */
     markDeleted,
-    ...createParts({ db, idempotency, changes, secrets, untilEnd, lockForChange }),
+    ...createParts({ ...deps, lockForChange }),
 
-    async list(scope: Scope, filter: ListPools): Promise<LbPoolCollection> {
+    async list(scope: Scope, filter: ListPools): Promise<{ count: number; results: Groups<ListedPool> }> {
       const { count, rows } = await store.list(db, scope, filter);
-      return { count, results: rows.map(presentListed) };
+      const read = (ids: string[]) => store.viewsById(db, ids, filter.details);
+      return { count, results: readInGroups(rows, read, presentListed) };
     },
 
     async get(scope: Scope, id: string): Promise<LbPool> {

@@ -1,7 +1,7 @@
 /** Pure: from what a client writes to what the rows of a pool say, in one spelling, so that equal means equal. */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import ipaddr from 'ipaddr.js';
+import { canonicalAddress } from '../../platform/network-address.ts';
 import type {
   CreateHealthMonitor,
   CreateMember,
@@ -141,11 +141,6 @@ export function memberAfter(member: MemberRow, body: UpdateMember): MemberRow {
     ...(address !== undefined && { monitorAddress: address && canonicalAddress(address) }),
     ...(port !== undefined && { monitorPort: port }),
   };
-}
-
-/** One spelling for one host: `::ffff:1.2.3.4` is `1.2.3.4`. The schema has seen to it that it is an address. */
-function canonicalAddress(text: string): string {
-  return ipaddr.process(text).toString();
 }
 
 /** Those of the settings that differ from the row. */

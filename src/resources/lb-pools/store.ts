@@ -2,10 +2,11 @@
  * SQL of pools and members. Writes touch this folder's tables, and the one column by which a listener names its pool.
  * Whoever writes holds the lock of the load balancer's row.
  */
-import { and, asc, eq, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { preparedQuery } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
 import { lbListeners } from '../listeners/table.ts';
 import { loadBalancers } from '../load-balancers/table.ts';
 import { subnets } from '../subnets/table.ts';
@@ -26,6 +27,9 @@ export type PoolView<Member = ShownMember> = PoolRow & {
   listenerIds: string[];
   taskId: string | null;
 };
+
+/** What reading and writing a member costs, in the measure of `SizedRow`. */
+const bytesOfMember = 64;
 
 /** The project and region that a request is about. */
 export interface Where {
@@ -74,12 +78,14 @@ export async function view(db: Db, where: Where, id: string): Promise<PoolView |
   return row ? asView(row) : null;
 }
 
-/** Oldest first. Without `details` members have their ids alone. */
+const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_id = lb_pools.id)`;
+
+/** Oldest first. A thousand pools may have a million members, so they are read apart. */
 export async function list(
   db: Db,
   where: Where,
   filter: ListPools,
-): Promise<{ count: number; rows: PoolView<ShownMember | { id: string }>[] }> {
+): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const conditions = [inside(where)];
   for (const id of [filter.load_balancer_id, filter.loadbalancer_id]) {
     if (id) conditions.push(eq(lbPools.loadBalancerId, id));
@@ -89,16 +95,27 @@ export async function list(
       select l.id from lb_listeners l where l.default_pool_id = lb_pools.id)`);
   }
   if (filter.name) conditions.push(sql`strpos(${lbPools.name}, ${filter.name}) > 0`);
-  const members: SQL<(ShownMember | { id: string })[]> = filter.details ? detailed : idsOnly;
   const [rows, count] = await Promise.all([
-    views(db, members)
+    db
+      .select({ id: lbPools.id, bytes: sql<number>`${memberCount} * ${bytesOfMember}` })
+      .from(lbPools)
       .where(and(...conditions))
       .orderBy(asc(lbPools.createdAt), asc(lbPools.id))
       .limit(filter.limit ?? 1000)
       .offset(filter.offset ?? 0),
     db.$count(lbPools, and(...conditions)),
   ]);
-  return { count, rows: rows.map(asView) };
+  return { count, rows };
+}
+
+/** Without `details` members have their ids alone. */
+export async function viewsById(
+  db: Db,
+  ids: string[],
+  details: boolean | undefined,
+): Promise<PoolView<ShownMember | { id: string }>[]> {
+  const members: SQL<(ShownMember | { id: string })[]> = details ? detailed : idsOnly;
+  return (await views(db, members).where(inArray(lbPools.id, ids))).map(asView);
 }
 
 export async function find(on: Db | Tx, where: Where, id: string): Promise<PoolRow | null> {
@@ -133,10 +150,20 @@ const settings = {
   instanceId: sql`excluded.instance_id`,
 };
 
+const memberColumns = Object.entries(getTableColumns(lbMembers)).map(
+  ([field, { name }]) => [field as keyof MemberRow, name] as const,
+);
+const byColumn = (row: MemberRow) => Object.fromEntries(memberColumns.map(([field, name]) => [name, row[field]]));
+
 /** Inserts new members; of those that are there it writes what a client decides, and leaves their status alone. */
 export async function writeMembers(tx: Tx, rows: MemberRow[]): Promise<void> {
   if (rows.length === 0) return;
-  await tx.insert(lbMembers).values(rows).onConflictDoUpdate({ target: lbMembers.id, set: settings });
+  // There may be 1,000: as one parameter, because 16,000 would take longer to write down than to insert.
+  const given = JSON.stringify(rows.map(byColumn));
+  await tx
+    .insert(lbMembers)
+    .select(sql`select * from jsonb_populate_recordset(null::${lbMembers}, ${given}::jsonb)`)
+    .onConflictDoUpdate({ target: lbMembers.id, set: settings });
 }
 
 export async function removeMembers(tx: Tx, ids: string[]): Promise<void> {

@@ -75,11 +75,11 @@ const both: [string, object, string[]][] = [
     `$6$sa lt$${'a'.repeat(86)}`,
     `$6$salt$${'a'.repeat(85)};`,
     `$6$salt$${'a'.repeat(86)}\n`,
-    `$6$rounds=10001$salt$${'a'.repeat(86)}`,
+    `$6$rounds=5001$salt$${'a'.repeat(86)}`,
     `$6$rounds=999$salt$${'a'.repeat(86)}`,
     `$5$salt$${'a'.repeat(42)}`,
     `$1$salt$${'a'.repeat(23)}`,
-    `$2b$11$${'a'.repeat(53)}`,
+    `$2b$07$${'a'.repeat(53)}`,
     `$2b$03$${'a'.repeat(53)}`,
     `$2z$10$${'a'.repeat(53)}`,
     `$y$j9T$salt$${'a'.repeat(43)}`,
@@ -194,8 +194,8 @@ describe('what is at the edge is taken:', () => {
     ...[
       `$1$$${'a'.repeat(22)}`,
       `$5$salt$${'/'.repeat(43)}`,
-      `$6$rounds=10000$salt$${'.'.repeat(86)}`,
-      `$2y$10$${'a'.repeat(53)}`,
+      `$6$rounds=5000$salt$${'.'.repeat(86)}`,
+      `$2y$06$${'a'.repeat(53)}`,
     ].map((text): [string, object] => [`the hash ${text.slice(0, 20)}`, password(text)]),
   ])('%s', async (_name, body) => {
     expect(await getListener(await aListener(balancer, body))).toMatchObject(body);

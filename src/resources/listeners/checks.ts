@@ -45,15 +45,15 @@ const hashes = [
   /^\$6\$(?:rounds=(?<rounds>[1-9]\d{3,8})\$)?[./0-9A-Za-z]{0,16}\$[./0-9A-Za-z]{86}$/,
   /^\$2[abxy]\$(?<cost>\d\d)\$[./0-9A-Za-z]{53}$/,
 ];
-const maxRounds = 10_000;
-const costs = { least: 4, most: 10 };
+// As the driver has them (drivers/haproxy/authentication.ts): the proxy does nothing else while it hashes, for any tenant.
+const maxRounds = 5_000;
+const costs = { least: 4, most: 6 };
 
 function passwordFault(hash: string): string | null {
   const match = hashes.map((pattern) => pattern.exec(hash)).find((found) => found !== null);
   if (!match) return 'must be a hash of crypt(3): $1$, $5$, $6$ or $2b$, as `mkpasswd` or `htpasswd -nB` make it';
   const { rounds, cost } = match.groups ?? {};
-  // The proxy does nothing else while it hashes, for no listener of anybody.
-  if (Number(rounds ?? 0) > maxRounds) return `may have ${maxRounds} rounds at most`;
+  if (Number(rounds ?? 0) > maxRounds) return `must have at most ${maxRounds} rounds`;
   if (cost !== undefined && (Number(cost) < costs.least || Number(cost) > costs.most)) {
     return `must have a cost of ${costs.least} to ${costs.most}`;
   }

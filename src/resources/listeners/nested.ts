@@ -7,6 +7,7 @@ import type { Scope } from '../../authz/actor.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { Tx } from '../../platform/db.ts';
+import type { MemberRule } from '../../platform/member-networks.ts';
 import { memberFaults, settingFaults as poolFaults } from '../lb-pools/checks.ts';
 import { referenceFaults, secretsWanted as secretsOfPool, subnetsWanted } from '../lb-pools/references.ts';
 import type { SecretsForUse } from '../lb-pools/references.ts';
@@ -35,7 +36,7 @@ export interface Nested {
 export type CreatedNested = Record<'listeners' | 'pools' | 'members' | 'healthmonitors', string[]>;
 
 /** Everything that is wrong by itself; what is unknown, `insertNested` tells. */
-export function checkNested(listeners: NestedListener[]): FieldError[] {
+export function checkNested(listeners: NestedListener[], rule: MemberRule): FieldError[] {
   const plans = listeners.map(planOf);
   return plans.flatMap(({ settings, pools, path }, i) => {
     const first = plans.findIndex((other) => samePort(other.settings, settings));
@@ -45,7 +46,7 @@ export function checkNested(listeners: NestedListener[]): FieldError[] {
       ...(first < i ? [taken] : []),
       ...pools.flatMap((pool) => [
         ...poolFaults(pool.settings, [settings.protocol], pool.path),
-        ...memberFaults(pool.members, pool.settings, `${pool.path}members`),
+        ...memberFaults(pool.members, pool.settings, `${pool.path}members`, rule),
       ]),
     ];
   });

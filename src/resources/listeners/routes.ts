@@ -1,4 +1,5 @@
 /** The HTTP operations of listeners: contract/load-balancers.md. */
+import { atLeast } from '../../authz/actor.ts';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
 import {
@@ -51,7 +52,7 @@ export function listenerRoutes(listeners: Listeners): Routes {
           response: { 200: ListenerCollection },
         },
       },
-      (request) => listeners.list(request.scope, request.query),
+      (request) => listeners.list(request.scope, request.query, { showPasswords: atLeast(request.by.actor, 'member') }),
     );
 
     app.get(
@@ -65,7 +66,10 @@ export function listenerRoutes(listeners: Listeners): Routes {
         },
       },
       (request) =>
-        listeners.get(request.scope, request.params.listener_id, { showStats: request.query.show_stats ?? false }),
+        listeners.get(request.scope, request.params.listener_id, {
+          showStats: request.query.show_stats ?? false,
+          showPasswords: atLeast(request.by.actor, 'member'),
+        }),
     );
 
     app.patch(

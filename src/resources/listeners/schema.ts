@@ -1,7 +1,7 @@
 /** Requests and responses of load balancer listeners: contract/load-balancers.md. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, IpNetwork, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, IntegerId, IpNetwork, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { NestedPool, OperatingStatus, ProvisioningStatus, Stats, Timeout } from '../lb-pools/schema.ts';
 
 export const ListenerPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, listener_id: Uuid });
@@ -80,7 +80,7 @@ export const ListListeners = Type.Object({
   ...Paging(1000),
   load_balancer_id: Type.Optional(Uuid),
   loadbalancer_id: Type.Optional(Uuid),
-  name: Type.Optional(Type.String()),
+  name: Type.Optional(ShortText),
   show_stats: Type.Optional(Type.Boolean({ default: false })),
 });
 export type ListListeners = Static<typeof ListListeners>;

@@ -10,6 +10,7 @@ import type { Idempotency } from '../../idempotency/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { brokenConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { MemberRules } from '../../platform/member-networks.ts';
 import { settingFaults as poolFaults } from '../lb-pools/checks.ts';
 import { referenceFaults } from '../lb-pools/references.ts';
 import type { SecretsForUse } from '../lb-pools/references.ts';
@@ -21,7 +22,14 @@ import type { LoadBalancerChanges } from '../load-balancers/service.ts';
 import { samePort, secretsWanted, settingFaults } from './checks.ts';
 import { checkNested, insertNested, newListener } from './nested.ts';
 import type { Nested } from './nested.ts';
-import type { CreateListener, Listener, ListenerCollection, ListListeners, UpdateListener } from './schema.ts';
+import type {
+  CreateListener,
+  Listener,
+  ListenerCollection,
+  ListListeners,
+  NestedListener,
+  UpdateListener,
+} from './schema.ts';
 import { changedSettings, newSettings, settingsAfter } from './settings.ts';
 import type { ListenerSettings } from './settings.ts';
 import * as store from './store.ts';
@@ -34,6 +42,7 @@ export interface ListenersDeps {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   lbPools: Pick<LbPools, 'insert' | 'markDeleted'>;
+  memberRules: MemberRules;
   /** Counters by listener, as far as they are known; null: none are. */
   stats(listenerIds: string[]): Promise<Map<string, Stats> | null>;
 }
@@ -132,25 +141,27 @@ export function createListeners(deps: ListenersDeps) {
       return idempotency.mutate(db, context, async (tx) => {
         const { listener } = await lockForChange(tx, scope, id);
         if (name !== listener.name) await store.update(tx, listener.id, { name });
-        return present({ ...listener, name, taskId: null }, null);
+        return present({ ...listener, name, taskId: null }, null, { showPasswords: true });
       });
     },
 
-    async list(scope: Scope, filter: ListListeners): Promise<ListenerCollection> {
+    /** `showPasswords`: false for readers, who could try a hash at home. */
+    async list(scope: Scope, filter: ListListeners, options: { showPasswords: boolean }): Promise<ListenerCollection> {
       const { count, rows } = await store.list(db, scope, filter);
       const ids = rows.map((row) => row.id);
       const stats = await statsOf(ids, filter.show_stats);
-      return { count, results: rows.map((row) => present(row, stats)) };
+      return { count, results: rows.map((row) => present(row, stats, options)) };
     },
 
-    async get(scope: Scope, id: string, options: { showStats?: boolean }): Promise<Listener> {
+    async get(scope: Scope, id: string, options: { showStats?: boolean; showPasswords: boolean }): Promise<Listener> {
       const listener = await store.view(db, scope, id);
       if (!listener) throw notFound('listener', id);
-      return present(listener, await statsOf([listener.id], options.showStats));
+      return present(listener, await statsOf([listener.id], options.showStats), options);
     },
 
     /** For the create of a load balancer: what is wrong with its listeners by themselves. */
-    checkNested,
+    checkNested: (scope: Scope, listeners: NestedListener[]) =>
+      checkNested(listeners, deps.memberRules(scope.regionId)),
     /** For the create of a load balancer, in its transaction. @throws ClientError 400 */
     insertNested: (tx: Tx, nested: Nested) => insertNested({ secrets, lbPools }, tx, nested),
   };
@@ -196,7 +207,14 @@ async function requireFreePool(tx: Tx, scope: Scope, poolId: string, others: Lis
 
 const forwardedHeaders = { 'X-Forwarded-For': 'true', 'X-Forwarded-Port': 'true', 'X-Forwarded-Proto': 'true' };
 
-function present(listener: ListenerView, stats: Map<string, Stats> | null): Listener {
+/** Like the password field of /etc/shadow: no password has this hash. */
+const hiddenPassword = '*';
+
+function present(
+  listener: ListenerView,
+  stats: Map<string, Stats> | null,
+  { showPasswords }: { showPasswords: boolean },
+): Listener {
   return {
     id: listener.id,
     name: listener.name,
@@ -218,6 +236,8 @@ function present(listener: ListenerView, stats: Map<string, Stats> | null): List
     timeout_client_data: listener.timeoutClientData,
     timeout_member_connect: listener.timeoutMemberConnect,
     timeout_member_data: listener.timeoutMemberData,
-    user_list: listener.userList,
+    user_list: showPasswords
+      ? listener.userList
+      : listener.userList.map((user) => ({ ...user, encrypted_password: hiddenPassword })),
   };
 }

@@ -33,7 +33,13 @@ const calm = async (id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   const key = { resource: 'load_balancer', id, regionId: 1 };
-  await runReconcile(deps, reconciler(db, host), key, 1, new AbortController().signal);
+  await runReconcile(
+    deps,
+    reconciler(db, host),
+    key,
+    { attempts: 1, priority: 0, flags: null },
+    new AbortController().signal,
+  );
 };
 
 const pool = {

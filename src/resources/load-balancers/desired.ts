@@ -30,6 +30,8 @@ export function desiredLoadBalancer(whole: WholeLoadBalancer, pems: Pems): Desir
   const membersOf = Map.groupBy(members, (member) => member.poolId);
   return {
     id: loadBalancer.id,
+    tenant: String(loadBalancer.clientId),
+    regionId: loadBalancer.regionId,
     address: loadBalancer.vipAddress,
     enabled: loadBalancer.adminStateUp,
     listeners: whole.listeners

@@ -97,6 +97,8 @@ describe('creating a load balancer', () => {
     });
     expect(host.balancers.get(id)).toEqual({
       id,
+      tenant: '1',
+      regionId: 1,
       address: balancer['vip_address'],
       enabled: true,
       listeners: [],

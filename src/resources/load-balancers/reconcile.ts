@@ -47,6 +47,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
     unconverged: store.unconverged,
 
     async findDrift(_db, regionIds) {
+      await driver.recheckMembers();
       if (!driver.real) return [];
       // The host first: a load balancer has its row before it is on the host.
       const onHost = await driver.list();

@@ -1,6 +1,7 @@
 /** The HTTP operations of load balancers: contract/load-balancers.md. Those of tags are in metadata/. */
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
 import { loadBalancerMetadataRoutes } from './metadata/routes.ts';
 import {
   CheckLoadBalancerLimits,
@@ -58,7 +59,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
           response: { 200: LoadBalancerCollection },
         },
       },
-      (request) => loadBalancers.list(request.scope, request.query),
+      async (request, reply) => sendInGroups(reply, await loadBalancers.list(request.scope, request.query)),
     );
 
     app.get(
@@ -70,7 +71,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
           response: { 200: LoadBalancerStatusCollection },
         },
       },
-      (request) => loadBalancers.status.list(request.scope),
+      async (request, reply) => sendInGroups(reply, await loadBalancers.status.list(request.scope)),
     );
 
     app.post(
@@ -202,7 +203,8 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
           response: { 200: LoadBalancerStatus },
         },
       },
-      (request) => loadBalancers.status.get(request.scope, request.params.load_balancer_id),
+      async (request, reply) =>
+        sendInGroups(reply, await loadBalancers.status.get(request.scope, request.params.load_balancer_id)),
     );
 
     loadBalancerMetadataRoutes(loadBalancers)(app);

@@ -1,9 +1,9 @@
 /** Requests and responses of load balancers: interface.md 4.10 and contract/load-balancers.md. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, IntegerId, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
-import { CreateTags, maxTagLength, Tag, UpdateTags } from '../../tags/tags.ts';
+import { CreateTags, maxTagChanges, maxTagLength, Tag, UpdateTags } from '../../tags/tags.ts';
 import { NestedListener } from '../listeners/schema.ts';
 import { OperatingStatus, ProvisioningStatus, Stats } from '../lb-pools/schema.ts';
 
@@ -35,7 +35,7 @@ const LoggingInput = Type.Object(
         Type.String({
           minLength: 1,
           maxLength: 223,
-          pattern: '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])*)*$',
+          pattern: '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$',
         }),
       ),
     ),
@@ -150,7 +150,7 @@ export const ListLoadBalancers = Type.Object({
   ...TagFilterQuery,
   assigned_floating: Type.Optional(Type.Boolean()),
   logging_enabled: Type.Optional(Type.Boolean()),
-  name: Type.Optional(Type.String()),
+  name: Type.Optional(ShortText),
   order_by: Type.Optional(Type.Enum(orderings.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const))),
   show_stats: Type.Optional(Type.Boolean({ default: false })),
   with_ddos: Type.Optional(Type.Boolean({ default: false })),
@@ -164,10 +164,11 @@ export const GetLoadBalancer = Type.Object({
 /** A name that the v1 replacement gives null is as one that it does not give. */
 export const ReplaceTags = Type.Record(Type.String(), Nullable(Type.String({ maxLength: maxTagLength })), {
   propertyNames: Type.String({ minLength: 1, maxLength: maxTagLength }),
+  maxProperties: maxTagChanges,
 });
 export type ReplaceTags = Static<typeof ReplaceTags>;
-export const MetadataKey = Type.Object({ key: Type.String() });
-export const OptionalMetadataKey = Type.Object({ key: Type.Optional(Type.String()) });
+export const MetadataKey = Type.Object({ key: ShortText });
+export const OptionalMetadataKey = Type.Object({ key: Type.Optional(ShortText) });
 
 const Instant = Type.String({ format: 'date-time' });
 

@@ -8,6 +8,8 @@ import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
@@ -25,7 +27,6 @@ import type {
   FlavorName,
   ListLoadBalancers,
   LoadBalancer,
-  LoadBalancerCollection,
   LoadBalancerQuota,
   UpdateLoadBalancer,
 } from './schema.ts';
@@ -98,7 +99,7 @@ export interface CreatedParts {
 /** Listeners inside a new load balancer, with their pools: made by those who know their rules. */
 export interface NestedParts {
   /** What is wrong with them by themselves; paths begin with `listeners`. */
-  checkNested(listeners: NestedListener[]): FieldError[];
+  checkNested(scope: Scope, listeners: NestedListener[]): FieldError[];
   /** @throws ClientError 400, 409 */
   insertNested(
     tx: Tx,
@@ -163,7 +164,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       return idempotency.mutate(db, context, async (tx) => {
         const { listeners = [] } = body;
         const range = deps.regions.get(scope.regionId)!.vipRange;
-        const faults = [...notOffered(scope, range, body), ...deps.checkNested(listeners)];
+        const faults = [...notOffered(scope, range, body), ...deps.checkNested(scope, listeners)];
         const network = await place(deps.networks, tx, scope, body, faults);
         if (faults.length > 0 || !network || !range) throw invalidInput(faults);
         const taskId = randomUUID();
@@ -190,12 +191,16 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListLoadBalancers): Promise<LoadBalancerCollection> {
+    async list(
+      scope: Scope,
+      filter: ListLoadBalancers,
+    ): Promise<{ count: number; results: LoadBalancer[] | Groups<LoadBalancer> }> {
       const tags = tagFilterOf(filter);
       // None has a floating IP.
       if (filter.assigned_floating) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
-      return { count, results: rows.map((row) => present(row, scope.regionName)) };
+      const read = (ids: string[]) => store.viewsById(db, ids, filter.show_stats);
+      return { count, results: readInGroups(rows, read, (row) => present(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> {

@@ -8,6 +8,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import type { Placed } from '../../tasks/tasks.ts';
@@ -106,12 +107,16 @@ function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
   return [sql`${columns[column]} ${way}`, sql`${loadBalancers.createdAt} ${way}`, sql`${loadBalancers.id} ${way}`];
 }
 
+const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
+  + pg_column_size(${loadBalancers.tags})`;
+
+/** Load balancers may have many listeners and tags, so they are read apart. */
 export async function list(
   db: Db,
   where: Where,
   filter: ListLoadBalancers,
   tags: TagFilter,
-): Promise<{ count: number; rows: LoadBalancerView[] }> {
+): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const conditions: SQL[] = [...inProject(where), ...hasTags(loadBalancers.tags, tags)];
   if (filter.name) conditions.push(sql`strpos(${loadBalancers.name}, ${filter.name}) > 0`);
   if (filter.logging_enabled !== undefined) {
@@ -120,14 +125,20 @@ export async function list(
     );
   }
   const [rows, count] = await Promise.all([
-    views(db, filter.show_stats)
+    db
+      .select({ id: loadBalancers.id, bytes })
+      .from(loadBalancers)
       .where(and(...conditions))
       .orderBy(...orderOf(filter.order_by ?? 'created_at.asc'))
       .limit(filter.limit ?? 1000)
       .offset(filter.offset ?? 0),
     db.$count(loadBalancers, and(...conditions)),
   ]);
-  return { count, rows: rows.map(asView) };
+  return { count, rows };
+}
+
+export async function viewsById(db: Db, ids: string[], showStats?: boolean): Promise<LoadBalancerView[]> {
+  return (await views(db, showStats).where(inArray(loadBalancers.id, ids))).map(asView);
 }
 
 /** Takes the row's lock: whoever changes a load balancer or a part of it holds it from reading to commit. */
@@ -212,10 +223,6 @@ export async function loadWhole(on: Db | Tx, id: string, where?: Where): Promise
   return whole ?? null;
 }
 
-export async function wholesOfProject(db: Db, where: Where): Promise<WholeLoadBalancer[]> {
-  return wholes(db, and(...inProject(where)));
-}
-
 export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalancer[]> {
   if (ids.length === 0) return [];
   return wholes(
@@ -272,7 +279,7 @@ export async function remove(tx: Tx, id: string): Promise<void> {
 
 export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId })
+    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId, clientId: loadBalancers.clientId })
     .from(loadBalancers)
     .where(
       and(inArray(loadBalancers.regionId, regionIds), lt(loadBalancers.observedGeneration, loadBalancers.generation)),
@@ -283,7 +290,7 @@ export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]
 /** Load balancers that work, so that their regions' host should have them. */
 export async function active(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId })
+    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId, clientId: loadBalancers.clientId })
     .from(loadBalancers)
     .where(and(inArray(loadBalancers.regionId, regionIds), eq(loadBalancers.provisioningStatus, 'ACTIVE')));
 }

@@ -2,45 +2,79 @@
 import type { Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Db } from '../../../platform/db.ts';
+import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
+import type { Groups } from '../../../platform/large-rows.ts';
 import { presentTags } from '../../../tags/tags.ts';
-import type { LoadBalancerStatus, LoadBalancerStatusCollection } from '../schema.ts';
-import * as store from '../store.ts';
-import type { MemberRow, PoolRow, WholeLoadBalancer } from '../store.ts';
+import type { LoadBalancerStatus } from '../schema.ts';
+import { wholesById } from '../store.ts';
+import type { LoadBalancerRow, MemberRow, PoolRow, WholeLoadBalancer } from '../store.ts';
+import * as store from './store.ts';
+import type { ListenerOfStatus } from './store.ts';
+
+type Listener = LoadBalancerStatus['listeners'][number];
+/** A status whose listeners are read when it is written. */
+type InGroups = Omit<LoadBalancerStatus, 'listeners'> & { listeners: Groups<Listener> };
 
 export function createLoadBalancerStatuses({ db }: { db: Db }) {
+  const inGroups = async (loadBalancer: LoadBalancerRow): Promise<InGroups> => {
+    const rows = await store.listenerSizes(db, loadBalancer.id);
+    return present(
+      loadBalancer,
+      readInGroups(rows, (ids) => store.listeners(db, ids), presentListener),
+    );
+  };
+
   return {
-    async get(scope: Scope, id: string): Promise<LoadBalancerStatus> {
-      const whole = await store.loadWhole(db, id, scope);
-      if (!whole) throw notFound('load balancer', id);
-      return present(whole);
+    async get(scope: Scope, id: string): Promise<InGroups> {
+      const loadBalancer = await store.find(db, scope, id);
+      if (!loadBalancer) throw notFound('load balancer', id);
+      return inGroups(loadBalancer);
     },
 
-    async list(scope: Scope): Promise<LoadBalancerStatusCollection> {
-      const results = (await store.wholesOfProject(db, scope)).map(present);
-      return { count: results.length, results };
+    async list(scope: Scope): Promise<{ count: number; results: Groups<LoadBalancerStatus | InGroups> }> {
+      const rows = await store.sizes(db, scope);
+      const large = new Set(rows.filter(isLarge).map(({ id }) => id));
+      const read = async (ids: string[]): Promise<(LoadBalancerStatus | InGroups)[]> => {
+        // A large one is alone in its group.
+        if (!large.has(ids[0]!)) return (await wholesById(db, ids)).map(presentWhole);
+        const loadBalancer = await store.find(db, scope, ids[0]!);
+        return loadBalancer ? [await inGroups(loadBalancer)] : [];
+      };
+      return { count: rows.length, results: readInGroups(rows, read, (status) => status) };
     },
   };
 }
 
-function present({ loadBalancer, listeners, pools, members }: WholeLoadBalancer): LoadBalancerStatus {
+function presentWhole({ loadBalancer, listeners, pools, members }: WholeLoadBalancer): LoadBalancerStatus {
   const poolOf = new Map(pools.map((pool) => [pool.id, pool]));
   const membersOf = Map.groupBy(members, (member) => member.poolId);
+  return present(
+    loadBalancer,
+    listeners.map((listener) => {
+      const pool = (listener.defaultPoolId !== null && poolOf.get(listener.defaultPoolId)) || null;
+      return presentListener({ ...listener, pool, members: (pool && membersOf.get(pool.id)) ?? [] });
+    }),
+  );
+}
+
+function present<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners) {
   return {
     id: loadBalancer.id,
     name: loadBalancer.name,
     operating_status: loadBalancer.operatingStatus,
     provisioning_status: loadBalancer.provisioningStatus,
-    listeners: listeners.map((listener) => {
-      const pool = listener.defaultPoolId === null ? undefined : poolOf.get(listener.defaultPoolId);
-      return {
-        id: listener.id,
-        name: listener.name,
-        operating_status: listener.operatingStatus,
-        provisioning_status: listener.provisioningStatus,
-        pools: pool ? [presentPool(pool, membersOf.get(pool.id) ?? [])] : [],
-      };
-    }),
+    listeners,
     tags: presentTags(loadBalancer.tags),
+  };
+}
+
+function presentListener({ pool, members, ...listener }: ListenerOfStatus): Listener {
+  return {
+    id: listener.id,
+    name: listener.name,
+    operating_status: listener.operatingStatus,
+    provisioning_status: listener.provisioningStatus,
+    pools: pool ? [presentPool(pool, members)] : [],
   };
 }
 

@@ -1,0 +1,54 @@
+/** Probes by a `ping` that hangs for some addresses. */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, it } from 'vitest';
+import { silentLogger } from '../../platform/log.ts';
+import { probesFor } from './probes.ts';
+import { member, monitor, pool, until } from './test-host.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-probes-'));
+const hanging = join(folder, 'hanging');
+// Root's ping runs under an account of its own.
+chmodSync(folder, 0o711);
+writeFileSync(hanging, '');
+chmodSync(hanging, 0o666);
+afterAll(() => {
+  for (const pid of readFileSync(hanging, 'utf8').split('\n').filter(Boolean)) {
+    try {
+      process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it('members of one tenant that never answer a ping do not delay those of another', async () => {
+  const ping = join(folder, 'ping');
+  const script = `#!/bin/sh\nfor address; do :; done\ncase $address in 192.0.2.*) echo $$ >>${hanging}; exec sleep 60;; esac\n`;
+  writeFileSync(ping, script);
+  chmodSync(ping, 0o755);
+  const pinged = (addresses: string[]) =>
+    pool({
+      members: addresses.map((address) => member(80, { address })),
+      monitor: monitor({ type: 'PING', delay: 100, timeout: 50_000 }),
+    });
+  const deaf = pinged(Array.from({ length: 20 }, (_, at) => `192.0.2.${at + 1}`));
+  const alive = pinged(['127.0.0.1']);
+  const probes = probesFor({
+    specs: () => [
+      { tenant: '666', enabled: true, pools: [deaf] },
+      { tenant: '1', enabled: true, pools: [alive] },
+    ],
+    ping,
+    onChange: () => undefined,
+    log: silentLogger,
+  });
+  probes.update();
+  try {
+    await until(() => probes.verdict(alive.members[0]!.id), 15, 'the member that answers is up');
+  } finally {
+    probes.stop();
+  }
+});
