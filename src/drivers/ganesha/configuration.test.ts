@@ -1,7 +1,7 @@
 /** The pure parts: what is written for Ganesha, what is read from its log, what a host can do. */
 import { describe, expect, it } from 'vitest';
 import { renderExport, type ServerSettings } from './configuration.ts';
-import { findGanesha, type HostFacts } from './detect.ts';
+import { findGanesha, type HostFacts, withoutFolders } from './detect.ts';
 import { clientsOf, parseNetwork } from './networks.ts';
 import { readReload } from './reload-log.ts';
 import { exportIds, type Spec } from './specs.ts';
@@ -151,10 +151,14 @@ describe('what a host can do', () => {
     ['without xfsprogs', { without: 'mkfs.xfs' }, /mkfs\.xfs/],
     ['without CAP_SYS_ADMIN', { capabilities: 0x1ff_ffff_ffffn & ~(1n << 21n) }, /may not mount/],
     ['without loop devices', { loopDevices: false }, /may not mount/],
-  ])('serves shares without a size %s', (_, facts, detail) => {
+  ])('serves shares without a size %s, and only where the operator chooses that', (_, facts, detail) => {
     const finding = findGanesha(host(facts));
     expect(finding.programs).not.toBeNull();
     expect(finding.sizeEnforced).toBe(false);
     expect(finding.detail).toMatch(detail);
+    const automatic = withoutFolders(finding);
+    expect(automatic.programs).toBeNull();
+    expect(automatic.remedy).toContain('CLOUDYARD_FILE_SHARE_DRIVER=ganesha');
+    expect(withoutFolders(findGanesha(host({})))).toEqual(findGanesha(host({})));
   });
 });

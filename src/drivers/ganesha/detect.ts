@@ -25,7 +25,10 @@ export interface GaneshaPrograms {
 export interface GaneshaFinding {
   /** Null when only the simulated driver can stand in. */
   programs: GaneshaPrograms | null;
-  /** Whether a share's `size` holds: each is then a filesystem of its own. */
+  /**
+   * Whether each share is a filesystem of its own. Otherwise its `size` does not hold, and a client of any share can open
+   * every file of the filesystem that the data directory lies on, by a file handle that it makes up.
+   */
   sizeEnforced: boolean;
   detail: string;
   remedy?: string;
@@ -35,6 +38,7 @@ export const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsp
 
 const CAPABILITY = { CHOWN: 0n, DAC_OVERRIDE: 1n, DAC_READ_SEARCH: 2n, SETGID: 6n, SETUID: 7n, SYS_ADMIN: 21n };
 const TO_SERVE: (keyof typeof CAPABILITY)[] = ['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'SETGID', 'SETUID'];
+const asFolders = 'shares are plain folders (no size, and each client can use all files of this host)';
 const IMAGE_PROGRAMS = ['mkfs.xfs', 'xfs_growfs', 'mount', 'umount', 'losetup'];
 
 export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
@@ -50,14 +54,21 @@ export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
 
   const missing = IMAGE_PROGRAMS.filter((name) => !host.program(name));
   if (missing.length > 0) {
-    const detail = `${served}; size is not enforced, because ${missing.join(', ')} cannot be found`;
+    const detail = `${asFolders}, because ${missing.join(', ')} cannot be found`;
     return { programs, sizeEnforced: false, detail, remedy: 'apt-get install xfsprogs mount' };
   }
   if (!has(host, 'SYS_ADMIN') || !host.loopDevices) {
-    const detail = `${served}; size is not enforced, because this process may not mount loop devices`;
+    const detail = `${asFolders}, because this process may not mount loop devices`;
     return { programs, sizeEnforced: false, detail, remedy: 'run Cloudyard as root, with loop devices' };
   }
   return { programs, sizeEnforced: true, detail: `${served}, each an XFS image of its size` };
+}
+
+/** What `auto` takes: never plain folders, which only an operator may choose. */
+export function withoutFolders(finding: GaneshaFinding): GaneshaFinding {
+  if (finding.sizeEnforced || !finding.programs) return finding;
+  const accept = 'CLOUDYARD_FILE_SHARE_DRIVER=ganesha where every client may use all files of this host';
+  return absent(`not served: ${finding.detail}`, `${finding.remedy}; or ${accept}`);
 }
 
 function absent(detail: string, remedy: string): GaneshaFinding {

@@ -12,6 +12,7 @@ import { limited, oneAtATime } from '../turns.ts';
 import { findGanesha, type GaneshaFinding } from './detect.ts';
 import { directoryStorage } from './directories.ts';
 import { imageStorage } from './images.ts';
+import { createJail } from './jail.ts';
 import { layoutOf } from './layout.ts';
 import { nfsServer } from './server.ts';
 import { applyShare, bringBack, gather, renderShares, type Shares, takeAway } from './shares.ts';
@@ -23,6 +24,8 @@ export interface GaneshaDriverOptions {
   host: string;
   port: number;
   mountPort: number;
+  /** Whether NFSv3 is served as well as NFSv4. */
+  version3: boolean;
   log: Logger;
   /** What the host can do; looked up when it is not given. */
   finding?: GaneshaFinding;
@@ -75,14 +78,17 @@ function sharesFor(options: GaneshaDriverOptions, finding: GaneshaFinding): Shar
   const { programs, sizeEnforced } = finding;
   if (!programs) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
+  // Plain folders are where nothing can be mounted.
+  const jail = sizeEnforced ? createJail(layout) : null;
   const shares: Shares = {
     layout,
     host,
     log,
-    storage: sizeEnforced ? imageStorage(layout, log) : directoryStorage(layout),
+    storage: jail ? imageStorage(layout, jail, log) : directoryStorage(layout),
     server: nfsServer({
       ...options,
       layout,
+      jail,
       programs,
       renderExports: (settings) => renderShares(shares, settings),
       gather: () => gather(shares),

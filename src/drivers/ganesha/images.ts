@@ -9,7 +9,7 @@
  * How it fails: images are sparse, so a full host shows as I/O errors inside shares; that is for the operator to watch.
  * A mount that stays busy is detached lazily, and its device goes when the last user does.
  */
-import { mkdir, open, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -18,6 +18,8 @@ import { limited } from '../turns.ts';
 import { renameDurably, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
 import { idsIn, type Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
+import type { Jail } from './jail.ts';
+import { mounts } from './mounts.ts';
 import { dataIsGone, type ShareStorage } from './storage.ts';
 
 const GIB = 1024 ** 3;
@@ -25,15 +27,18 @@ const UNMOUNT_PATIENCE_MS = 3000;
 /** Root folder with mode 0777, owned by root, empty. */
 const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 
-export function imageStorage(layout: Layout, log: Logger): ShareStorage {
+export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStorage {
   const unmounting = limited(4);
   const loops = loopDevices(layout.images, log);
   return {
     reserve: loops.reserve,
     deviceOf: loops.numberOf,
     list: () => idsIn(layout.images, '.xfs'),
-    path: layout.mount,
-    tidy: () => removeUnfinished(layout),
+    path: jail.seen.share,
+    async tidy() {
+      await removeUnfinished(layout);
+      await jail.prepare();
+    },
     async ensure(id, { gib, settledGib }, signal) {
       const image = layout.image(id);
       const changed: string[] = [];
@@ -46,6 +51,7 @@ export function imageStorage(layout: Layout, log: Logger): ShareStorage {
       }
       const device = await ensureMounted(layout, loops, id, signal);
       if (device.mounted) changed.push('image mounted');
+      await jail.show(id);
       if (size < gib * GIB || (settledGib !== undefined && settledGib < gib)) {
         await grow(image, device.name, layout.mount(id), gib * GIB, signal);
         changed.push(`grown to ${gib} GiB`);
@@ -53,6 +59,7 @@ export function imageStorage(layout: Layout, log: Logger): ShareStorage {
       return changed;
     },
     async remove(id, { aside }) {
+      await jail.hide(id);
       await unmount(layout.mount(id), log);
       await loops.release(id, layout.image(id));
       if (aside) await setAside(layout, id);
@@ -60,6 +67,8 @@ export function imageStorage(layout: Layout, log: Logger): ShareStorage {
       await syncPath(layout.images);
     },
     async close() {
+      // First, because it shows the same filesystems.
+      await jail.close();
       const mounted = [...(await mounts()).keys()].filter((path) => path.startsWith(`${layout.mounts}/`));
       await Promise.all(mounted.map((path) => unmounting(() => unmount(path, log))));
     },
@@ -156,21 +165,6 @@ async function removeUnfinished(layout: Layout): Promise<void> {
     const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
     for (const name of left) await rm(join(folder, name), { force: true });
   }
-}
-
-/** Mount point to device, for every mount of this host. */
-async function mounts(): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n')) {
-    const [before = '', after = ''] = line.split(' - ');
-    found.set(unescapeMount(before.split(' ')[4] ?? ''), after.split(' ')[1] ?? '');
-  }
-  return found;
-}
-
-/** The kernel writes blanks and backslashes as three octal digits. */
-function unescapeMount(path: string): string {
-  return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
 async function sizeOf(path: string): Promise<number | null> {

@@ -18,6 +18,10 @@ export interface Layout {
   quarantine: string;
   ganesha: string;
   recovery: string;
+  /** What Ganesha reads and writes while it runs, on a ramfs (jail.ts). */
+  runtime: string;
+  /** Where Ganesha's root directory is built, in a namespace of its own (jail.ts). */
+  jail: string;
   spec(id: string): string;
   image(id: string): string;
   mount(id: string): string;
@@ -40,6 +44,8 @@ export function layoutOf(dataDir: string): Layout {
     quarantine: folder('quarantine'),
     ganesha: folder('ganesha'),
     recovery: folder('ganesha/recovery'),
+    runtime: folder('ganesha/runtime'),
+    jail: folder('ganesha/root'),
     spec: (id) => folder(`specs/${checkedId(id)}.json`),
     image: (id) => folder(`images/${checkedId(id)}.xfs`),
     mount: (id) => folder(`mounts/${checkedId(id)}`),

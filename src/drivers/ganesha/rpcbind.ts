@@ -11,8 +11,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import { confined } from '../confined.ts';
 import { callNull, PORTMAPPER } from './rpc.ts';
 
+/** Port 111, and the change to the account `_rpc`, which it makes by itself. */
+const CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'chown'];
 const PATIENCE_MS = 2000;
 const ARGUMENTS = ['-f', '-w', '-h', '127.0.0.2'];
 
@@ -30,7 +33,7 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
   const start = (program: string) =>
     superviseDaemon({
       name: 'rpcbind',
-      command: { file: program, args: ARGUMENTS },
+      command: { ...confined({ file: program, args: ARGUMENTS }, null, CAPABILITIES), env: { TMPDIR: folder } },
       pidFile,
       matches: isOurs,
       probe: answers,

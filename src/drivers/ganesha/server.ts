@@ -6,6 +6,8 @@
  * unless it runs with other settings than are asked for now: those (ports, protocols) only count at its start, so they
  * are part of its configuration's file name, and one with another name is ended first.
  *
+ * It runs in a root directory of its own (jail.ts), except where shares are plain folders.
+ *
  * How it fails: a start with a busy port says which. While Ganesha is down, `reload` waits for the supervision to bring
  * it back, and after 30 s gives a retryable error; the configuration is on disk by then and counts at the next start.
  */
@@ -19,11 +21,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError } from '../command.ts';
+import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
 import { shared } from '../turns.ts';
 import { renderCore, type ServerSettings } from './configuration.ts';
 import type { GaneshaPrograms } from './detect.ts';
 import { writeDurably } from '../durable-files.ts';
+import type { Jail } from './jail.ts';
 import { type Layout } from './layout.ts';
 import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
 import { callNull, NFS4 } from './rpc.ts';
@@ -45,6 +49,9 @@ export interface NfsServerOptions {
   host: string;
   port: number;
   mountPort: number;
+  version3: boolean;
+  /** Null where shares are plain folders. */
+  jail: Jail | null;
   log: Logger;
   /** The text of all exports that are to be, asked for at each reload. */
   renderExports(settings: ServerSettings): string;
@@ -52,27 +59,39 @@ export interface NfsServerOptions {
   gather(): Promise<void>;
 }
 
+/**
+ * It acts as the users that its clients name, and as root for theirs: any file of a share by its handle, any owner and
+ * mode, device nodes and locks as root could make them. The first port may be below 1024.
+ */
+const CAPABILITIES = [
+  ...['chown', 'dac_override', 'dac_read_search', 'fowner', 'fsetid', 'setgid', 'setuid'],
+  ...['mknod', 'net_bind_service', 'sys_resource'],
+];
 const UP_PATIENCE_MS = 30_000;
 const RELOAD_PATIENCE_MS = 10_000;
 const LOG_POLL_MS = 3;
 
 export function nfsServer(options: NfsServerOptions): NfsServer {
-  const { layout, programs, host, port, mountPort, log } = options;
+  const { layout, jail, programs, host, port, mountPort, version3, log } = options;
   const rpcbind = rpcbindFor(programs.rpcbind, layout.ganesha, log);
   const logFile = join(layout.ganesha, 'ganesha.log');
   let settings: ServerSettings = { bindAddress: bindAddress(host), port, mountPort, version3: false };
   let daemon: Daemon | null = null;
 
-  const configurationFile = () => join(layout.ganesha, configurationName(renderCore(settings, layout)));
+  let places: Places | null = null;
+  const core = () => renderCore(settings, (places ??= placesOf(layout, jail)));
+  const configurationName = () => `ganesha.${createHash('sha256').update(core()).digest('hex').slice(0, 12)}.conf`;
   const writeConfiguration = () =>
-    writeDurably(configurationFile(), `${renderCore(settings, layout)}\n${options.renderExports(settings)}`);
+    writeDurably(join(places!.configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
   const answers = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);
 
   async function startOnce(): Promise<void> {
-    settings = { ...settings, version3: await rpcbind.ensure() };
-    await endOtherSettings(layout, configurationFile(), log);
+    settings = { ...settings, version3: version3 && (await rpcbind.ensure()) };
+    const name = configurationName();
+    await endOtherSettings(layout, places!, name, log);
     await writeConfiguration();
-    daemon = await startGanesha({ layout, programs, settings, rpcbind, logFile, log, answers }, configurationFile());
+    const start = { layout, places: places!, jail, programs, settings, rpcbind, logFile, log, answers };
+    daemon = await startGanesha(start, name);
   }
 
   return {
@@ -88,6 +107,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
     },
     reload: shared(async () => {
       await options.gather();
+      await jail?.tidy();
       await writeConfiguration();
       const reloaded = await tellGanesha(() => daemon, answers, logFile);
       log.debug({ exports: reloaded.inForce.size }, 'exports reloaded');
@@ -106,8 +126,35 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   };
 }
 
+/** Where files are that Ganesha is given, for this process and (`seen…`) as Ganesha sees them. */
+interface Places {
+  configuration: string;
+  seenConfiguration: string;
+  pidFile: string;
+  seenPidFile: string;
+  recovery: string;
+}
+
+function placesOf(layout: Layout, jail: Jail | null): Places {
+  const legacy = legacyPidFile(layout);
+  if (!jail) {
+    const { ganesha: folder, recovery } = layout;
+    return { configuration: folder, seenConfiguration: folder, pidFile: legacy, seenPidFile: legacy, recovery };
+  }
+  const { configuration, state } = jail.seen;
+  return {
+    configuration: join(layout.runtime, 'configuration'),
+    seenConfiguration: configuration,
+    pidFile: join(layout.runtime, 'state', 'ganesha.pid'),
+    seenPidFile: join(state, 'ganesha.pid'),
+    recovery: join(state, 'recovery'),
+  };
+}
+
 interface GaneshaStart {
   layout: Layout;
+  places: Places;
+  jail: Jail | null;
   programs: GaneshaPrograms;
   settings: ServerSettings;
   rpcbind: Rpcbind;
@@ -116,17 +163,19 @@ interface GaneshaStart {
   answers(): Promise<void>;
 }
 
-async function startGanesha(parts: GaneshaStart, configuration: string): Promise<Daemon> {
-  const { layout, programs, settings, rpcbind, logFile, log, answers } = parts;
+async function startGanesha(parts: GaneshaStart, configurationName: string): Promise<Daemon> {
+  const { layout, places, jail, programs, settings, rpcbind, logFile, log, answers } = parts;
+  const configuration = join(places.seenConfiguration, configurationName);
   // Ganesha locks its pid file, so that a second one on this directory exits by itself.
-  const pidFile = pidFileOf(layout);
+  const args = ['-F', '-f', configuration, '-L', 'STDERR', '-p', places.seenPidFile];
+  const command = confined({ file: programs.ganesha, args }, null, CAPABILITIES);
   try {
     return await superviseDaemon({
       name: 'ganesha',
-      command: { file: programs.ganesha, args: ['-F', '-f', configuration, '-L', logFile, '-p', pidFile] },
-      pidFile,
-      readPid: () => readPid(pidFile),
-      matches: (commandLine) => runsWith(commandLine, configuration),
+      command: { ...(jail ? jail.enter(command) : command), env: { TMPDIR: jail ? '/' : layout.ganesha } },
+      pidFile: places.pidFile,
+      readPid: () => readPid(places.pidFile),
+      matches: (commandLine) => runsWith(commandLine, places, configurationName),
       probe: answers,
       startTimeout: 20,
       logFile,
@@ -186,38 +235,40 @@ function notConfirmed(what: string): DriverError {
   });
 }
 
-async function endOtherSettings(layout: Layout, configuration: string, log: Logger): Promise<void> {
-  const other = await runningOtherwise(layout, configuration);
-  if (other) {
+async function endOtherSettings(layout: Layout, places: Places, name: string, log: Logger): Promise<void> {
+  for (const other of await runningOtherwise(layout, places, name)) {
     log.warn({ pid: other.pid }, 'ending an NFS-Ganesha that runs with other settings');
     process.kill(other.pid, 'SIGTERM');
     for (let tries = 0; tries < 200 && isAlive(other); tries += 1) await sleep(50);
     if (isAlive(other)) process.kill(other.pid, 'SIGKILL');
   }
-  const old = (await readdir(layout.ganesha)).filter((name) => /^ganesha\..*\.conf/.test(name));
-  for (const name of old) if (!configuration.endsWith(`/${name}`)) await rm(join(layout.ganesha, name));
+  for (const folder of new Set([layout.ganesha, places.configuration])) {
+    const old = (await readdir(folder)).filter((file) => /^ganesha\..*\.conf/.test(file));
+    for (const file of old) if (folder !== places.configuration || file !== name) await rm(join(folder, file));
+  }
 }
 
-async function runningOtherwise(layout: Layout, configuration: string): Promise<LiveProcess | null> {
-  const pid = await readPid(pidFileOf(layout));
-  const found = pid === null ? null : liveProcess(pid);
-  const ours = found?.commandLine.includes(` -p ${pidFileOf(layout)}`) && !runsWith(found.commandLine, configuration);
-  return ours ? found : null;
+/** Ours on this data directory, also one that an older version started without a root of its own. */
+async function runningOtherwise(layout: Layout, places: Places, name: string): Promise<LiveProcess[]> {
+  const legacy = legacyPidFile(layout);
+  const pids = await Promise.all([...new Set([places.pidFile, legacy])].map(readPid));
+  return pids
+    .map((pid) => (pid === null ? null : liveProcess(pid)))
+    .filter((found) => found !== null)
+    .filter(({ commandLine }) => [places.seenPidFile, legacy].some((file) => commandLine.includes(` -p ${file}`)))
+    .filter(({ commandLine }) => !runsWith(commandLine, places, name));
 }
 
 function isAlive({ pid, startTime }: LiveProcess): boolean {
   return liveProcess(pid)?.startTime === startTime;
 }
 
-function runsWith(commandLine: string, configuration: string): boolean {
-  return commandLine.includes('ganesha.nfsd') && commandLine.includes(` -f ${configuration} `);
+function runsWith(commandLine: string, { seenConfiguration, seenPidFile }: Places, name: string): boolean {
+  const ours = ` -f ${join(seenConfiguration, name)} -L STDERR -p ${seenPidFile}`;
+  return commandLine.includes('ganesha.nfsd') && commandLine.endsWith(ours);
 }
 
-function configurationName(core: string): string {
-  return `ganesha.${createHash('sha256').update(core).digest('hex').slice(0, 12)}.conf`;
-}
-
-function pidFileOf(layout: Layout): string {
+function legacyPidFile(layout: Layout): string {
   return join(layout.ganesha, 'ganesha.pid');
 }
 

@@ -4,7 +4,7 @@ import { DriverError } from '../driver.ts';
 export interface ShareStorage {
   /** Ids of all data on this host. */
   list(): Promise<string[]>;
-  /** The folder that is exported. */
+  /** The folder that is exported, as Ganesha sees it. */
   path(id: string): string;
   /** The loop device that a share had before: it gets the same again, or clients' file handles go stale. */
   reserve(id: string, device: number): void;
