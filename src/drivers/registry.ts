@@ -55,6 +55,8 @@ export interface RegistryDriver extends Omit<Driver<{ id: string }, never>, 'app
   configure(hosting: RegistryHosting): Promise<void>;
   /** Removes a part of a registry; resolves as well when it is not there. @throws DriverError */
   removeContents(removal: RegistryRemoval, signal: AbortSignal): Promise<void>;
+  /** Bytes in uploads that were begun and that nobody goes on with, by prefix. @throws DriverError */
+  idleUploads(): Promise<Map<string, number>>;
   /**
    * Looks at all that is stored, frees what no manifest needs any more, and tells what is left. Null when it only
    * pretends, and there is nothing to look at. @throws DriverError

@@ -8,15 +8,19 @@
  * trash, and deleted by a later pass that finds no link to it; one that got a link meanwhile is moved back. So what a
  * manifest names is never lost, whenever it was put.
  *
+ * A manifest may name any digest, so a link is only given back where this pass or a crash took one (`swept`): otherwise
+ * a manifest that names a blob of another registry would open it.
+ *
  * How it fails: any step may be the last one; the next pass begins anew from what is on disk. A repository with a
  * manifest that cannot be read is left as it is.
  */
-import { mkdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { refuseAborted } from '../command.ts';
 import type { AskForHold, RegistryContents } from '../registry.ts';
-import { writeDurably } from '../durable-files.ts';
+import { accountFor } from '../confined.ts';
+import { makeFolder, writeDurably } from '../durable-files.ts';
 import { hexOf, type Layout, namesIn } from './layout.ts';
 import {
   digestsIn,
@@ -24,11 +28,15 @@ import {
   linksIn,
   type Manifest,
   readManifest,
+  removeFolder,
   removeLink,
   repositoriesIn,
   type Repository,
   revisionsOf,
+  sweepLink,
+  sweptFile,
   tagsWithDigests,
+  uploadsOf,
   writtenAt,
 } from './storage.ts';
 
@@ -57,42 +65,83 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
   for (const prefix of (await namesIn(layout.repositories)).sort()) {
     for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
       refuseAborted(signal);
+      await purgeUploads(options, repository);
       const found = await mark(layout, prefix, repository);
       await restoreLinks(options, found, trashed);
       await sweepLinks(options, found);
       marked.push(found);
     }
   }
+  await forgetClosed(options);
   const linked = new Set([...marked.flatMap(digestsOf), ...(await quarantined(layout))]);
   await emptyTrash(options, trashed, linked);
   await sweepBlobs(options, linked);
   return contentsOf(options, marked);
 }
 
+const maxUploadMs = 86_400_000;
+const closedMs = 3_600_000;
+
 const digestsOf = ({ layers, manifests }: Marked) => [...layers, ...manifests.map(({ digest }) => digest)];
 
 async function mark(layout: Layout, prefix: string, repository: Repository): Promise<Marked> {
   const layers = new Set(await linksIn(layersOf(repository)));
   const revisions = await linksIn(revisionsOf(repository));
-  const read = await Promise.all(revisions.map((digest) => readManifest(layout, digest)));
-  const manifests = read.filter((each) => each !== null);
+  const manifests: Manifest[] = [];
+  // One by one: a registry may hold gigabytes of them.
+  for (const digest of revisions) {
+    const manifest = await readManifest(layout, digest);
+    if (manifest) manifests.push(manifest);
+  }
   const needed = new Set([...revisions, ...manifests.flatMap(({ references }) => references)]);
   const loose = manifests.length < revisions.length ? [] : [...layers].filter((digest) => !needed.has(digest));
   return { prefix, repository, manifests, layers, loose };
 }
 
 /** A manifest that was put in the very moment in which a link went has it back. */
-async function restoreLinks({ layout }: CollectOptions, found: Marked, trashed: Set<string>): Promise<void> {
-  const own = new Set(found.manifests.map(({ digest }) => digest));
-  for (const digest of found.manifests.flatMap(({ references }) => references)) {
-    if (found.layers.has(digest) || own.has(digest)) continue;
-    if (trashed.has(digest)) await untrash(layout, digest);
-    if (!(await writtenAt(join(layout.blob(digest), 'data')))) continue;
-    const link = join(layersOf(found.repository), hexOf(digest), 'link');
-    await mkdir(dirname(link), { recursive: true });
-    await writeDurably(link, digest);
-    found.layers.add(digest);
+async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set<string>): Promise<void> {
+  const { layout, patience } = options;
+  const folder = layersOf(found.repository);
+  const needed = new Set(found.manifests.flatMap(({ references }) => references));
+  for (const digest of await digestsIn(folder)) {
+    const at = await writtenAt(sweptFile(folder, digest));
+    if (!at) continue;
+    if (!found.layers.has(digest) && needed.has(digest)) {
+      if (trashed.has(digest)) await untrash(layout, digest);
+      if (await writtenAt(join(layout.blob(digest), 'data'))) {
+        await writeDurably(join(folder, hexOf(digest), 'link'), digest, accountFor('registry'));
+        found.layers.add(digest);
+      }
+    }
+    // As long as no push from before the sweep can be going on.
+    if (found.layers.has(digest)) await rm(sweptFile(folder, digest), { force: true });
+    else if (at.getTime() < Date.now() - patience * 1000) await removeLink(folder, hexOf(digest));
   }
+}
+
+/** Tokens live for minutes; after that nobody can push to a registry that was removed. */
+async function forgetClosed({ layout }: CollectOptions): Promise<void> {
+  for (const prefix of await namesIn(layout.marks)) {
+    const at = await writtenAt(layout.closed(prefix));
+    if (at && at.getTime() < Date.now() - closedMs) await rm(layout.closed(prefix), { force: true });
+  }
+}
+
+/** Removes uploads that nobody has gone on with for the patience time, or that have not ended in a day. */
+async function purgeUploads({ layout, patience, log }: CollectOptions, repository: Repository): Promise<void> {
+  const folder = uploadsOf(repository);
+  let purged = 0;
+  for (const id of await namesIn(folder)) {
+    const [data, begun, made] = await Promise.all(
+      ['data', 'startedat', ''].map((file) => writtenAt(join(folder, id, file))),
+    );
+    if (!made) continue;
+    const last = Math.max(...[data, begun, made].map((at) => at?.getTime() ?? 0));
+    if (last >= Date.now() - patience * 1000 && (begun ?? made).getTime() >= Date.now() - maxUploadMs) continue;
+    await removeFolder(layout, join(folder, id));
+    purged += 1;
+  }
+  if (purged > 0) log.info({ repository: repository.folder, uploads: purged }, 'abandoned uploads removed');
 }
 
 async function sweepLinks(options: CollectOptions, found: Marked): Promise<void> {
@@ -113,7 +162,7 @@ async function sweepLinks(options: CollectOptions, found: Marked): Promise<void>
     for (const digest of old) {
       if (!still.has(digest)) continue;
       if (new Date() >= hold.until) break;
-      await removeLink(layersOf(repository), hexOf(digest));
+      await sweepLink(layersOf(repository), digest);
       found.layers.delete(digest);
     }
   } finally {
@@ -188,7 +237,7 @@ async function trash(layout: Layout, digest: string): Promise<void> {
 
 /** Unless it was uploaded anew meanwhile. */
 async function untrash(layout: Layout, digest: string): Promise<void> {
-  await mkdir(dirname(layout.blob(digest)), { recursive: true });
+  await makeFolder(dirname(layout.blob(digest)), accountFor('registry'));
   await rename(layout.trashed(digest), layout.blob(digest)).catch((error: NodeJS.ErrnoException) => {
     if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(error.code ?? '')) throw error;
   });

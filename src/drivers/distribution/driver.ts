@@ -1,15 +1,18 @@
 /** Registries by CNCF distribution: one process a data directory, a registry is a prefix of repositories in it. */
-import { readdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
 import { hostError, refuseAborted } from '../command.ts';
+import { runsAsRoot, runtimeFolder } from '../confined.ts';
 import type { RegistryDriver, RegistryHosting } from '../registry.ts';
 import { oneAtATime } from '../turns.ts';
 import { collect } from './collect.ts';
 import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';
 import { layoutOf, makeFolders, namesIn } from './layout.ts';
+import { readReport, startGate } from './gate.ts';
 import { startDistribution } from './process.ts';
 import { removeContents, removeFolder } from './storage.ts';
 
@@ -33,7 +36,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
   const { dataDir, address, patience, log, finding } = options;
   const layout = layoutOf(dataDir);
   const turns = oneAtATime();
-  let daemon: Daemon | null = null;
+  let daemons: Daemon[] = [];
   let current = '';
 
   const onHost = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
@@ -49,7 +52,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     real: true,
     address,
     status() {
-      const healthy = daemon?.pid() != null;
+      const healthy = daemons.length > 0 && daemons.every((each) => each.pid() !== null);
       const state = current === '' ? '; waits for an API server to tell where clients log in' : '; it is down';
       return { driver: 'distribution', real: true, healthy, detail: `${finding.detail}${healthy ? '' : state}` };
     },
@@ -65,28 +68,53 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
       turns('process', async () => {
         const wanted = JSON.stringify(hosting);
         if (wanted === current) return;
-        await daemon?.stop();
-        daemon = await startDistribution({ ...options, layout, program: finding.distribution! }, hosting);
+        // The gate first: one that is to be replaced lets nothing through meanwhile.
+        for (const daemon of daemons) await daemon.stop();
+        daemons = [];
+        // At the same time: the gate answers only once distribution does.
+        const started = await Promise.allSettled([
+          startGate({ ...options, layout }, hosting),
+          startDistribution({ ...options, layout, program: finding.distribution! }, hosting),
+        ]);
+        daemons = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+        const failed = started.findLast((each) => each.status === 'rejected');
+        if (failed) throw failed.reason;
         current = wanted;
       }),
-    stop: () => turns('process', async () => daemon?.stop()),
-    release: () => turns('process', async () => daemon?.release()),
+    async stop() {
+      await turns('process', async () => {
+        for (const daemon of daemons) await daemon.stop();
+        if (runsAsRoot()) await rm(runtimeFolder(layout.root), { recursive: true, force: true });
+      });
+    },
+    async release() {
+      await turns('process', async () => {
+        for (const daemon of daemons) await daemon.release();
+      });
+    },
     async removeContents(removal, signal) {
       refuseAborted(signal);
       await onHost('the removal failed', () => removeContents(layout, removal));
     },
     async remove(prefix, signal) {
       refuseAborted(signal);
-      await onHost('the removal failed', () => removeFolder(layout, layout.registry(prefix)));
+      await onHost('the removal failed', async () => {
+        // For tokens that are still valid: the gate refuses what they would push.
+        await writeFile(layout.closed(prefix), '');
+        await removeFolder(layout, layout.registry(prefix));
+      });
     },
     list: () => namesIn(layout.repositories),
     async quarantine(prefix) {
       await onHost('the quarantine failed', async () => {
         if (!(await namesIn(layout.repositories)).includes(prefix)) return;
+        // Left by a push that was going on when the registry was removed.
+        if (existsSync(layout.closed(prefix))) return removeFolder(layout, layout.registry(prefix));
         await renameDurably(join(layout.repositories, prefix), join(layout.quarantine, `${prefix}.${Date.now()}`));
         log.warn({ prefix }, 'images of no registry put into quarantine');
       });
     },
+    idleUploads: () => onHost('the uploads cannot be counted', () => readReport(layout)),
     collect: (ask, signal) =>
       turns('collect', () =>
         onHost('the images cannot be looked at', () => collect({ layout, ask, signal, patience, log })),

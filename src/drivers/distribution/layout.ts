@@ -6,6 +6,15 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import {
+  accountFor,
+  makeEnterableFolder,
+  makePrivateFolder,
+  makeReadableFolder,
+  makeRuntimeFolder,
+  runsAsRoot,
+  runtimeFolder,
+} from '../confined.ts';
 import { DriverError } from '../driver.ts';
 
 export interface Layout {
@@ -19,10 +28,25 @@ export interface Layout {
   quarantine: string;
   /** What was taken out of service for good, on its way to nothing. */
   removed: string;
+  /** Where `closed` is. */
+  marks: string;
+  /** Logs and pids of distribution and of the gate. */
   distribution: string;
+  /** What distribution reads: configuration and certificate. */
+  configuration: string;
+  /** Its temporary files. */
+  temporary: string;
+  /** Where distribution listens, for the gate alone. */
+  socket: string;
+  /** What the gate writes. */
+  gate: string;
+  /** Bytes of unfinished uploads by registry, as the gate last counted them. */
+  uploads: string;
   registry(prefix: string): string;
   repository(prefix: string, name: string): string;
   blob(digest: string): string;
+  /** A file that is there when the registry was removed lately. */
+  closed(prefix: string): string;
   trashed(digest: string): string;
 }
 
@@ -32,7 +56,14 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 
 export function layoutOf(dataDir: string): Layout {
-  const root = join(resolve(dataDir), 'registries');
+  return layoutIn(join(resolve(dataDir), 'registries'));
+}
+
+/**
+ * The gate enters the folder before it gives up root and then works with `.`: its account cannot reach the folders above
+ * by a path. `runtime` is for what lies outside.
+ */
+export function layoutIn(root: string, runtime = runtimeFolder(root)): Layout {
   const folder = (name: string) => join(root, name);
   const v2 = 'storage/docker/registry/v2';
   const registry = (prefix: string) => folder(`${v2}/repositories/${checked(PREFIX, prefix)}`);
@@ -44,7 +75,14 @@ export function layoutOf(dataDir: string): Layout {
     trash: folder('trash'),
     quarantine: folder('quarantine'),
     removed: folder('removed'),
+    marks: folder('closed'),
     distribution: folder('distribution'),
+    configuration: runsAsRoot() ? join(runtime, 'distribution') : folder('distribution'),
+    temporary: runsAsRoot() ? join(runtime, 'distribution/tmp') : folder('distribution/tmp'),
+    socket: runsAsRoot() ? join(runtime, 'distribution/tmp/http.sock') : folder('distribution/http.sock'),
+    gate: folder('gate'),
+    uploads: folder('gate/uploads.json'),
+    closed: (prefix) => folder(`closed/${checked(PREFIX, prefix)}`),
     registry,
     repository: (prefix, name) => join(registry(prefix), checked(REPOSITORY, name)),
     blob: (digest) => folder(`${v2}/blobs/sha256/${hexOf(digest).slice(0, 2)}/${hexOf(digest)}`),
@@ -60,6 +98,11 @@ export function isDigest(text: unknown): text is string {
   return typeof text === 'string' && DIGEST.test(text);
 }
 
+/** A prefix and a repository, as distribution takes them. */
+export function isName(name: string): boolean {
+  return name.length <= 255 && REPOSITORY.test(name) && PREFIX.test(name.split('/', 1)[0]!);
+}
+
 export function checkedTag(name: string): string {
   return checked(TAG, name);
 }
@@ -73,12 +116,24 @@ function checked(pattern: RegExp, text: string): string {
 }
 
 export async function makeFolders(layout: Layout): Promise<void> {
-  const { root, repositories, blobs, trash, quarantine, removed, distribution } = layout;
+  const { root, repositories, blobs, trash, quarantine, removed, marks, distribution } = layout;
   await mkdir(root, { recursive: true });
   // Images are for who has a token, not for other users of this host.
   await chmod(root, 0o700);
-  for (const folder of [repositories, blobs, trash, quarantine, removed]) await mkdir(folder, { recursive: true });
+  for (const folder of [repositories, blobs]) await mkdir(folder, { recursive: true });
+  for (const folder of [trash, quarantine, removed, marks]) {
+    await mkdir(folder, { recursive: true });
+    await chmod(folder, 0o700);
+  }
   await mkdir(distribution, { recursive: true, mode: 0o700 });
+  const account = accountFor('registry');
+  if (account) makeRuntimeFolder(runtimeFolder(root));
+  makeReadableFolder(layout.configuration, account);
+  makePrivateFolder(layout.temporary, account);
+  makeReadableFolder(marks, account);
+  makePrivateFolder(layout.gate, account);
+  // The gate, under this account, enters it; the folders in it are closed each by itself.
+  makeEnterableFolder(root, account);
 }
 
 /** The names in a folder; none when there is no such folder. */

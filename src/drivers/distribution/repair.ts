@@ -10,9 +10,10 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
-import { isDigest, type Layout, namesIn } from './layout.ts';
-import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, tagsOf } from './storage.ts';
+import { hexOf, isDigest, type Layout, namesIn } from './layout.ts';
+import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, sweepLink, tagsOf } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;
 /** Larger than any manifest that it takes. */
@@ -24,12 +25,25 @@ export async function repair(layout: Layout, log: Logger): Promise<void> {
   const mended = { links: 0, tags: 0, manifests: 0 };
   for (const prefix of await namesIn(layout.repositories)) {
     for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
-      for (const folder of [layersOf(repository), revisionsOf(repository)]) mended.links += await mendLinks(folder);
+      mended.links += await mendLayers(layersOf(repository));
+      mended.links += await mendLinks(revisionsOf(repository));
       mended.tags += await mendTags(repository);
     }
   }
   mended.manifests = await removeCutOff(layout);
   if (Object.values(mended).some((count) => count > 0)) log.warn(mended, 'what was half written has been mended');
+}
+
+/** As `mendLinks`; garbage collection gives a layer back to a manifest that names it. */
+async function mendLayers(folder: string): Promise<number> {
+  let count = 0;
+  for (const digest of await digestsIn(folder)) {
+    const link = await stat(join(folder, hexOf(digest), 'link')).catch(() => null);
+    if (!link || link.size === linkBytes) continue;
+    await sweepLink(folder, digest);
+    count += 1;
+  }
+  return count;
 }
 
 /** Takes away what is no link, and returns how many. */
@@ -52,7 +66,7 @@ async function mendTags(repository: Repository): Promise<number> {
     const current = join(folder, 'current/link');
     if (isDigest(await readFile(current, 'utf8').catch(() => ''))) continue;
     const newest = await newestLink(join(folder, 'index/sha256'));
-    if (newest && (await wasThere(current))) await writeDurably(current, newest);
+    if (newest && (await wasThere(current))) await writeDurably(current, newest, accountFor('registry'));
     else await rm(folder, { recursive: true, force: true });
     count += 1;
   }

@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RegistryRemoval } from '../registry.ts';
-import { renameDurably, syncPath } from '../durable-files.ts';
+import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
 import { checkedTag, hexOf, isDigest, type Layout, namesIn } from './layout.ts';
 
 export interface Repository {
@@ -43,6 +43,7 @@ export async function repositoriesIn(registry: string, above = ''): Promise<Repo
 export const layersOf = ({ folder }: Repository) => join(folder, '_layers/sha256');
 export const revisionsOf = ({ folder }: Repository) => join(folder, '_manifests/revisions/sha256');
 export const tagsOf = ({ folder }: Repository) => join(folder, '_manifests/tags');
+export const uploadsOf = ({ folder }: Repository) => join(folder, '_uploads');
 
 /** The digests that a folder has something of. */
 export async function digestsIn(folder: string): Promise<string[]> {
@@ -79,7 +80,9 @@ export async function readManifest(layout: Layout, digest: string): Promise<Mani
   try {
     const bytes = await readFile(join(layout.blob(digest), 'data'));
     const named = descriptorsIn(JSON.parse(bytes.toString('utf8')));
-    const size = [...named.values()].reduce((sum, each) => sum + each, bytes.length);
+    const sum = [...named.values()].reduce((sum, each) => sum + each, bytes.length);
+    // The client that pushed it wrote the sizes, too.
+    const size = Math.min(sum, Number.MAX_SAFE_INTEGER);
     return { digest, size, references: [...named.keys()] };
   } catch {
     return null;
@@ -94,7 +97,8 @@ function descriptorsIn(manifest: Record<string, unknown>): Map<string, number> {
   const found = new Map<string, number>();
   for (const each of all) {
     const digest = each['digest'] ?? each['blobSum'];
-    if (isDigest(digest)) found.set(digest, typeof each['size'] === 'number' ? each['size'] : 0);
+    const size = each['size'];
+    if (isDigest(digest)) found.set(digest, Number.isSafeInteger(size) && Number(size) > 0 ? Number(size) : 0);
   }
   return found;
 }
@@ -124,6 +128,18 @@ export async function removeFolder(layout: Layout, folder: string): Promise<void
     throw error;
   }
   await rm(aside, { recursive: true, force: true });
+}
+
+/** Where it is noted that a repository had a link to a layer until lately. */
+export function sweptFile(folder: string, digest: string): string {
+  return join(folder, hexOf(digest), 'swept');
+}
+
+/** Removes a link to a layer, and notes that it was there. */
+export async function sweepLink(folder: string, digest: string): Promise<void> {
+  await writeDurably(sweptFile(folder, digest), digest);
+  await rm(join(folder, hexOf(digest), 'link'), { force: true });
+  await syncPath(join(folder, hexOf(digest)));
 }
 
 export async function removeLink(folder: string, name: string): Promise<void> {

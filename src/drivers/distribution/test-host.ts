@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../platform/log.ts';
+import { runtimeFolder } from '../confined.ts';
 import { freePort } from '../ganesha/test-host.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { findDistribution } from './detect.ts';
-import { createDistributionDriver } from './driver.ts';
+import { createDistributionDriver, type DistributionDriverOptions } from './driver.ts';
 import { layoutOf } from './layout.ts';
 import { testStorage } from './test-storage.ts';
 
@@ -42,7 +43,10 @@ export async function registryTestHost() {
     port,
     layout,
     storage: testStorage(layout),
-    driver: () => createDistributionDriver({ ...given, finding: findDistribution() }),
-    cleanUp: () => rm(dataDir, { recursive: true, force: true }),
+    driver: (options: Partial<DistributionDriverOptions> = {}) =>
+      createDistributionDriver({ ...given, finding: findDistribution(), ...options }),
+    async cleanUp() {
+      for (const each of [dataDir, runtimeFolder(layout.root)]) await rm(each, { recursive: true, force: true });
+    },
   };
 }

@@ -1,7 +1,9 @@
 /** Storage as distribution writes it, made by hand: for tests that want to be in the middle of a push. */
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { chown, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { accountFor } from '../confined.ts';
+import { makeFolder } from '../durable-files.ts';
 import { hexOf, type Layout } from './layout.ts';
 
 export interface TestStorage {
@@ -18,8 +20,10 @@ export interface TestStorage {
 
 export function testStorage(layout: Layout): TestStorage {
   const write = async (file: string, text: string) => {
-    await mkdir(dirname(file), { recursive: true });
+    const account = accountFor('registry');
+    await makeFolder(dirname(file), account);
     await writeFile(file, text);
+    if (account) await chown(file, account.uid, account.gid);
   };
   const sizes = new Map<string, number>();
   const blob = async (text: string) => {

@@ -10,8 +10,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
-import { hostAndPort } from '../../platform/network-address.ts';
-import { isInNetworks, refusalOfAll } from '../public-address.ts';
+import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
+import { refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 
 const answerBytes = 64 * 1024;

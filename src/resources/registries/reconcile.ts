@@ -69,6 +69,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
 export interface RegistryDutiesDeps {
   db: Db;
   driver: RegistryDriver;
+  regionIds: number[];
   /** What the host must know now; null: nobody knows yet. */
   hosting(): Promise<RegistryHosting | null>;
   sweepSeconds: number;
@@ -79,13 +80,16 @@ export interface RegistryDutiesDeps {
 /** How long garbage collection may keep others from a repository; it needs moments. */
 const holdSeconds = 10;
 const configureSeconds = 2;
+const uploadsSeconds = 2;
 
 export function createRegistryDuties(
   deps: RegistryDutiesDeps,
 ): { seconds: number; work(signal: AbortSignal): Promise<unknown> }[] {
   const { db, driver, sweepSeconds } = deps;
+  const countUploads = createUploadCount(deps);
   return [
     { seconds: configureSeconds, work: () => configure(deps) },
+    { seconds: uploadsSeconds, work: countUploads },
     { seconds: sweepSeconds, work: (signal: AbortSignal) => look(deps, signal) },
     { seconds: 3600, work: () => contents.forgetEvents(db) },
     { seconds: 3600, work: () => store.forgetPushes(db) },
@@ -95,6 +99,26 @@ export function createRegistryDuties(
 async function configure({ driver, hosting }: RegistryDutiesDeps): Promise<void> {
   const wanted = await hosting();
   if (wanted) await driver.configure(wanted);
+}
+
+/** Keeps the count of unfinished uploads in the rows, by which tokens are given. */
+function createUploadCount({ db, driver, regionIds }: RegistryDutiesDeps): () => Promise<void> {
+  let counted: Map<number, number> | null = null;
+  return async () => {
+    const found = await driver.idleUploads();
+    counted ??= await contents.uploadsCounted(db, regionIds);
+    const known = await store.known(db, [...found.keys()]);
+    const now = new Map([...known].map(([prefix, id]) => [id, found.get(prefix)!]));
+    for (const id of new Set([...counted.keys(), ...now.keys()])) {
+      const bytes = now.get(id) ?? 0;
+      if (counted.get(id) === bytes) continue;
+      await transaction(db, async (tx) => {
+        if (await store.lock(tx, id)) await contents.putUploads(tx, id, bytes);
+      });
+      if (bytes > 0) counted.set(id, bytes);
+      else counted.delete(id);
+    }
+  };
 }
 
 /** Looks at all that the host has stored, frees what it can, and corrects the rows. */
@@ -112,12 +136,15 @@ async function look({ db, driver, patience }: RegistryDutiesDeps, signal: AbortS
     db,
     found.map(({ prefix }) => prefix),
   );
+  const failures: unknown[] = [];
   for (const each of found) {
     const id = known.get(each.prefix);
     if (id === undefined) continue;
+    // What one registry holds must not keep the others from being looked at.
     await transaction(db, async (tx) => {
       const registry = await store.lock(tx, id);
       if (registry) await contents.putSeen(tx, registry, each, began);
-    });
+    }).catch((error: unknown) => failures.push(error));
   }
+  if (failures.length > 0) throw failures[0];
 }

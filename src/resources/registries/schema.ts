@@ -3,22 +3,25 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, ProjectRegion } from '../../http/shapes.ts';
 
+/** The grammar of distribution. */
+export const repositoryPattern = '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$';
+
 export const RegistryPath = Type.Object({ ...ProjectRegion.properties, registry_id: IntegerId });
 export const RepositoryPath = Type.Object({
   ...RegistryPath.properties,
   repository_name: Type.String({
-    pattern: '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
+    pattern: repositoryPattern,
     maxLength: 255,
     description: 'without the prefix of the registry; a slash in it is written %2F',
   }),
 });
 export const ArtifactPath = Type.Object({
   ...RepositoryPath.properties,
-  digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
+  digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$', maxLength: 71 }),
 });
 export const TagPath = Type.Object({
   ...ArtifactPath.properties,
-  tag_name: Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$' }),
+  tag_name: Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$', maxLength: 128 }),
 });
 export const UserPath = Type.Object({ ...RegistryPath.properties, user_id: IntegerId });
 
@@ -27,7 +30,7 @@ const StorageLimit = Type.Integer({ minimum: 1, maximum: maxStorageLimit, defaul
 
 export const CreateRegistry = Type.Object(
   {
-    name: Type.String({ pattern: '^[a-z][-a-z0-9]{0,22}[a-z0-9]$' }),
+    name: Type.String({ pattern: '^[a-z][-a-z0-9]{0,22}[a-z0-9]$', maxLength: 24 }),
     storage_limit: Type.Optional(StorageLimit),
   },
   { additionalProperties: false },
@@ -94,7 +97,7 @@ const Tag = Type.Object({
   pushed_at: instant,
   pulled_at: instant,
 });
-const Artifact = Type.Object({
+export const Artifact = Type.Object({
   id: Type.Integer(),
   digest: Type.String(),
   registry_id: Type.Integer(),
@@ -104,14 +107,14 @@ const Artifact = Type.Object({
   pulled_at: Type.String({ format: 'date-time', description: '0001-01-01T00:00:00Z: never' }),
   tags: Type.Array(Tag),
 });
+export type Artifact = Static<typeof Artifact>;
 export const ArtifactCollection = Collection(Artifact);
-export type ArtifactCollection = Static<typeof ArtifactCollection>;
 
 const Duration = Type.Integer({ minimum: -1, maximum: 365, description: 'days; -1: for ever, 0: expires at once' });
 
 export const CreateRegistryUser = Type.Object(
   {
-    name: Type.String({ pattern: '^[a-z0-9]{1,16}$' }),
+    name: Type.String({ pattern: '^[a-z0-9]{1,16}$', maxLength: 16 }),
     duration: Duration,
     read_only: Type.Optional(Type.Boolean({ default: false })),
     secret: Type.Optional(

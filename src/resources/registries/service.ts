@@ -2,6 +2,7 @@
  * The rules of registries. A registry is a row: the token server lets its users in from the commit on, and the host of
  * its region makes repositories as they are pushed. Only what is removed needs the host, and is answered when it is gone.
  */
+import { whileWaiting } from '../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
@@ -112,9 +113,10 @@ export function createRegistries(deps: RegistriesDeps) {
         const registry = await store.lock(tx, id, scope);
         if (!registry) throw notFound('registry', id);
         if (!registry.deletedAt) await store.update(tx, id, { deletedAt: clock.now() });
-        await tasks.requestReconcile(tx, { resource: 'registry', id: String(id), regionId: scope.regionId });
+        const key = { resource: 'registry', id: String(id), regionId: scope.regionId };
+        await tasks.requestReconcile(tx, key, context.actor);
       });
-      await untilDone(async () => (await store.load(db, id)) === null);
+      await whileWaiting(context, () => untilDone(async () => (await store.load(db, id)) === null));
     },
 
     async checkLimits(scope: Scope, limit: number): Promise<RegistryRequiredQuota> {

@@ -119,11 +119,11 @@ export async function endRemoval(tx: Tx, id: string): Promise<void> {
 export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
   const pending = sql`exists (select from registry_removals m where m.registry_id = registries.id)`;
   const rows = await db
-    .select({ id: registries.id, regionId: registries.regionId })
+    .select({ id: registries.id, regionId: registries.regionId, clientId: registries.clientId })
     .from(registries)
     .where(and(inArray(registries.regionId, regionIds), sql`(${registries.deletedAt} is not null or ${pending})`))
     .limit(1000);
-  return rows.map(({ id, regionId }) => ({ id: String(id), regionId }));
+  return rows.map(({ id, ...placed }) => ({ id: String(id), ...placed }));
 }
 
 /** The prefixes among those given that belong to a row, in whatever region and state, with its id. */
@@ -159,7 +159,9 @@ export async function isHost(db: Db, address: string): Promise<boolean> {
 
 const grantPush = prepared(
   'registry_push_grant',
-  `insert into registry_pushes as p (registry_id, repository, granted_at) values ($1, $2, now())
+  `insert into registry_pushes as p (registry_id, repository, granted_at)
+   select $1, $2, now() where exists (select from registry_pushes where registry_id = $1 and repository = $2)
+     or (select count(*) from (select from registry_pushes where registry_id = $1 limit $3) noted) < $3
    on conflict (registry_id, repository) do update set granted_at = now(), held_until = null
    where p.held_until is null or p.held_until < now() returning 1`,
 );
@@ -172,9 +174,18 @@ const hold = prepared(
    where p.granted_at < now() - $3 * interval '1 second' returning 1`,
 );
 
-/** Notes that somebody may push from now on; false while garbage collection keeps everybody out. */
-export async function notePush(db: Db, registryId: number, repository: string): Promise<boolean> {
-  return (await grantPush(db, registryId, repository)).length > 0;
+/** Repositories of a registry that somebody is noted to push to; rows are kept for two days. */
+export const maxPushes = 10_000;
+
+/** Notes that somebody may push from now on; not while garbage collection holds the repository, nor past `maxPushes`. */
+export async function notePush(
+  db: Db,
+  registryId: number,
+  repository: string,
+): Promise<'granted' | 'held' | 'too many'> {
+  if ((await grantPush(db, registryId, repository, maxPushes)).length > 0) return 'granted';
+  const isNoted = and(eq(registryPushes.registryId, registryId), eq(registryPushes.repository, repository));
+  return (await db.$count(registryPushes, isNoted)) > 0 ? 'held' : 'too many';
 }
 
 /** Keeps everybody out for so many seconds, unless somebody was let in within the last `patience` seconds. */

@@ -44,6 +44,12 @@ const references = [
   { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digest('d'), size: 1000 },
   { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digest('d'), size: 1000 },
 ];
+/** The uploads of what a manifest names. */
+const blobs = () =>
+  [
+    { size: 100, digest: digest('c') },
+    { size: 1000, digest: digest('d') },
+  ].map((each) => event('push', { mediaType: 'application/octet-stream', ...each }));
 const bytes = async () => (await storedBytes()).rows[0]!.bytes;
 const storedBytes = () =>
   cloud.db.$client.query<{ bytes: number; sum: number }>(
@@ -59,8 +65,7 @@ describe('events', () => {
   it('show repositories, artifacts and tags, and count each blob once', async () => {
     await fresh();
     const pushed = event('push', { tag: 'v1', references });
-    const layer = event('push', { mediaType: 'application/octet-stream', size: 1000, digest: digest('d') });
-    for (const each of [layer, pushed, pushed, event('push', { tag: 'v2', references })]) {
+    for (const each of [...blobs(), ...blobs(), pushed, pushed, event('push', { tag: 'v2', references })]) {
       expect((await send([each])).statusCode).toBe(204);
     }
     expect(await bytes()).toBe(1110);
@@ -102,6 +107,18 @@ describe('events', () => {
     ]);
     await send([event('delete', { mediaType: undefined, digest: digest('b') })]);
     expect((await artifacts()).map((each: { digest: string }) => each.digest)).toEqual([digest('a')]);
+  });
+
+  it('count what the host has measured, and not what a manifest says of its layers', async () => {
+    await fresh();
+    const claims = (size: number) =>
+      Array.from({ length: 1100 }, (_, i) => ({ digest: `sha256:${String(i).padStart(64, '0')}`, size }));
+    const huge = event('push', { tag: 'huge', references: claims(Number.MAX_SAFE_INTEGER) });
+    expect((await send([huge])).statusCode).toBe(204);
+    expect(await bytes()).toBe(10);
+    const none = event('push', { tag: 'none', digest: digest('b'), references: [{ digest: digest('d'), size: 0 }] });
+    expect((await send([none, blobs()[1]])).statusCode).toBe(204);
+    expect((await storedBytes()).rows[0]).toEqual({ bytes: 1020, sum: 1020 });
   });
 
   it('of something else change nothing, and are not sent again', async () => {
@@ -181,7 +198,7 @@ describe('a look at the storage', () => {
   it('leaves what was told of since it began', async () => {
     await fresh();
     const began = await store.now(cloud.db);
-    await send([event('push', { tag: 'v1', references })]);
+    await send([...blobs(), event('push', { tag: 'v1', references })]);
     await look({ repositories: [], blobs: new Map() }, began);
     expect(await artifacts()).toMatchObject([{ tags: [{ name: 'v1' }] }]);
     expect(await bytes()).toBe(1110);

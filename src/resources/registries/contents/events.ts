@@ -73,9 +73,11 @@ async function apply(tx: Tx, event: Event): Promise<void> {
   const { registryId, repository, digest, size, tag, at, references } = event;
   if (event.action === 'delete') return store.forget(tx, registryId, repository, digest, null);
   if (event.action === 'pull') return store.putPull(tx, registryId, { repository, digest, tag, at });
-  await store.putBlobs(tx, registryId, new Map([...references, [digest, size]]));
+  // Its own size, which the host has measured. What a manifest says of others is the word of the client that pushed it.
+  await store.putBlob(tx, registryId, digest, size);
   if (!event.isManifest) return;
-  const whole = [...references.values()].reduce((sum, each) => sum + each, size);
+  const sum = [...references.values()].reduce((sum, each) => sum + each, size);
+  const whole = Math.min(sum, Number.MAX_SAFE_INTEGER);
   await store.putManifest(tx, registryId, { repository, digest, size: whole, tag, at });
 }
 

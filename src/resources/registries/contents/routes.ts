@@ -1,6 +1,7 @@
 /** The HTTP operations of what a registry holds. */
 import { Type } from 'typebox';
 import type { Routes } from '../../../http/app.ts';
+import { sendInGroups } from '../../../http/streamed-list.ts';
 import {
   ArtifactCollection,
   ArtifactPath,
@@ -58,9 +59,9 @@ export function registryContentsRoutes(contents: RegistryContents): Routes {
           response: { 200: ArtifactCollection },
         },
       },
-      (request) => {
+      async (request, reply) => {
         const { registry_id, repository_name } = request.params;
-        return contents.listArtifacts(request.scope, registry_id, repository_name);
+        return sendInGroups(reply, await contents.listArtifacts(request.scope, registry_id, repository_name));
       },
     );
 

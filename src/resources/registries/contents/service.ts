@@ -3,13 +3,16 @@
  * row for the region's worker, and is answered when the worker has done it on the host.
  */
 import { randomUUID } from 'node:crypto';
+import { whileWaiting } from '../../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import { readInGroups } from '../../../platform/large-rows.ts';
+import type { Groups } from '../../../platform/large-rows.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
-import type { ArtifactCollection, RepositoryCollection } from '../schema.ts';
+import type { Artifact, RepositoryCollection } from '../schema.ts';
 import { hasRemoval, insertRemoval, load, lock } from '../store.ts';
 import type { RegistryRow } from '../store.ts';
 import { untilDone } from '../waiting.ts';
@@ -63,9 +66,10 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
         if (tag !== null && !(await store.tag(tx, artifact.id, tag))) throw notFound('tag', tag);
       }
       await insertRemoval(tx, { id, registryId, ...part });
-      await tasks.requestReconcile(tx, { resource: 'registry', id: String(registryId), regionId: scope.regionId });
+      const key = { resource: 'registry', id: String(registryId), regionId: scope.regionId };
+      await tasks.requestReconcile(tx, key, context.actor);
     });
-    await untilDone(async () => !(await hasRemoval(db, id)));
+    await whileWaiting(context, () => untilDone(async () => !(await hasRemoval(db, id))));
   };
 
   return {
@@ -84,10 +88,15 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
       return { count: results.length, results };
     },
 
-    async listArtifacts(scope: Scope, registryId: number, repository: string): Promise<ArtifactCollection> {
+    async listArtifacts(
+      scope: Scope,
+      registryId: number,
+      repository: string,
+    ): Promise<{ count: number; results: Groups<Artifact> }> {
       await find(scope, registryId);
-      const rows = await store.artifacts(db, (await repositoryOf(db, registryId, repository)).id);
-      return { count: rows.length, results: rows.map((row) => present(row, registryId)) };
+      const rows = await store.artifactSizes(db, (await repositoryOf(db, registryId, repository)).id);
+      const read = (ids: number[]) => store.artifacts(db, ids);
+      return { count: rows.length, results: readInGroups(rows, read, (row) => present(row, registryId)) };
     },
 
     deleteRepository: (context: RequestContext, scope: Scope, registryId: number, repository: string) =>
@@ -107,7 +116,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   };
 }
 
-function present(row: ArtifactRow & { tags: TagRow[] }, registryId: number): ArtifactCollection['results'][number] {
+function present(row: ArtifactRow & { tags: TagRow[] }, registryId: number): Artifact {
   const times = ({ pushedAt, pulledAt }: { pushedAt: Date; pulledAt: Date | null }) => ({
     pushed_at: withZone(pushedAt),
     pulled_at: withZone(pulledAt) ?? never,

@@ -2,8 +2,9 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import type { SizedRow } from '../../../platform/large-rows.ts';
 import { registries } from '../table.ts';
-import { registryArtifacts, registryRepositories, registryTags } from './table.ts';
+import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
 
 export type RepositoryRow = typeof registryRepositories.$inferSelect;
 export type ArtifactRow = typeof registryArtifacts.$inferSelect;
@@ -29,19 +30,28 @@ export async function repository(on: Db | Tx, registryId: number, name: string):
   return row ?? null;
 }
 
-/** The newest first. */
-export async function artifacts(db: Db, repositoryId: number): Promise<(ArtifactRow & { tags: TagRow[] })[]> {
-  const rows = await db
-    .select()
+/** The newest first. There is no limit to artifacts and their tags, so they are read apart. */
+export async function artifactSizes(db: Db, repositoryId: number): Promise<SizedRow<number>[]> {
+  const bytes = sql<number>`(
+    select 256 * (1 + count(*)) from registry_tags t where t.artifact_id = registry_artifacts.id)`;
+  return db
+    .select({ id: registryArtifacts.id, bytes })
     .from(registryArtifacts)
     .where(eq(registryArtifacts.repositoryId, repositoryId))
     .orderBy(sql`${registryArtifacts.pushedAt} desc`, sql`${registryArtifacts.id} desc`);
-  const tags = await db
-    .select()
-    .from(registryTags)
-    .where(eq(registryTags.repositoryId, repositoryId))
-    .orderBy(asc(sql`${registryTags.name} collate "C"`));
-  return rows.map((row) => ({ ...row, tags: tags.filter((tag) => tag.artifactId === row.id) }));
+}
+
+export async function artifacts(db: Db, ids: number[]): Promise<(ArtifactRow & { tags: TagRow[] })[]> {
+  const [rows, tags] = await Promise.all([
+    db.select().from(registryArtifacts).where(inArray(registryArtifacts.id, ids)),
+    db
+      .select()
+      .from(registryTags)
+      .where(inArray(registryTags.artifactId, ids))
+      .orderBy(asc(sql`${registryTags.name} collate "C"`)),
+  ]);
+  const tagsOf = Map.groupBy(tags, (tag) => tag.artifactId);
+  return rows.map((row) => ({ ...row, tags: tagsOf.get(row.id) ?? [] }));
 }
 
 export async function artifact(on: Db | Tx, repositoryId: number, digest: string): Promise<ArtifactRow | null> {
@@ -134,18 +144,41 @@ export async function putManifest(tx: Tx, registryId: number, pushed: PushedMani
   if (pushed.tag !== null) await upsertTag(tx, id, artifact.id, pushed.tag, at);
 }
 
-const upsertBlobs = prepared(
-  'registry_blobs_put',
-  `with put as (
-     insert into registry_blobs (registry_id, digest, size, seen_at)
-     select $1, digest, size, now() from unnest($2::text[], $3::bigint[]) as b (digest, size)
-     on conflict (registry_id, digest) do update set seen_at = now() returning size, xmax = 0 as is_new)
-   update registries set storage_used = storage_used + coalesce((select sum(size) from put where is_new), 0) where id = $1`,
+const upsertBlob = prepared(
+  'registry_blob_put',
+  `with old as (select size from registry_blobs where registry_id = $1 and digest = $2),
+   put as (
+     insert into registry_blobs (registry_id, digest, size, seen_at) values ($1, $2, $3, now())
+     on conflict (registry_id, digest) do update set size = excluded.size, seen_at = now() returning size)
+   update registries set storage_used = storage_used + put.size - coalesce((select size from old), 0)
+   from put where id = $1`,
 );
 
-/** Counts those that the registry did not have. */
-export async function putBlobs(tx: Tx, registryId: number, blobs: Map<string, number>): Promise<void> {
-  if (blobs.size > 0) await upsertBlobs(tx, registryId, [...blobs.keys()], [...blobs.values()]);
+/** Counts a blob, once. Lock the registry's row first. */
+export async function putBlob(tx: Tx, registryId: number, digest: string, size: number): Promise<void> {
+  await upsertBlob(tx, registryId, digest, size);
+}
+
+/** In the place of a digest: what a registry holds in uploads that nobody goes on with. */
+const uploads = 'uploads';
+
+/** The registries that unfinished uploads are counted for, with their bytes. */
+export async function uploadsCounted(db: Db, regionIds: number[]): Promise<Map<number, number>> {
+  const rows = await db
+    .select({ registryId: registryBlobs.registryId, size: registryBlobs.size })
+    .from(registryBlobs)
+    .innerJoin(registries, eq(registries.id, registryBlobs.registryId))
+    .where(and(eq(registryBlobs.digest, uploads), inArray(registries.regionId, regionIds)));
+  return new Map(rows.map(({ registryId, size }) => [registryId, size]));
+}
+
+/** Counts unfinished uploads. Lock the registry's row first. */
+export async function putUploads(tx: Tx, registryId: number, bytes: number): Promise<void> {
+  await upsertBlob(tx, registryId, uploads, bytes);
+  if (bytes > 0) return;
+  await tx
+    .delete(registryBlobs)
+    .where(and(eq(registryBlobs.registryId, registryId), eq(registryBlobs.digest, uploads)));
 }
 
 const countPull = prepared(
@@ -211,12 +244,13 @@ async function putSeenBlobs(tx: Tx, registryId: number, blobs: Map<string, numbe
   const digests = [...blobs.keys()];
   await tx.$client.query('delete from registry_blobs where registry_id = $1 and seen_at < $3 and digest <> all($2)', [
     registryId,
-    digests,
+    [...digests, uploads],
     began,
   ]);
   await tx.$client.query(
     `insert into registry_blobs (registry_id, digest, size, seen_at)
-     select $1, digest, size, $4 from unnest($2::text[], $3::bigint[]) as b (digest, size) on conflict do nothing`,
+     select $1, digest, size, $4 from unnest($2::text[], $3::bigint[]) as b (digest, size)
+     on conflict (registry_id, digest) do update set size = excluded.size where registry_blobs.size <> excluded.size`,
     [registryId, digests, [...blobs.values()], began],
   );
   await tx.$client.query(

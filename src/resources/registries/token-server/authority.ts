@@ -28,6 +28,8 @@ export interface Access {
   type: 'repository';
   name: string;
   actions: string[];
+  /** Bytes that the registry may hold, for the gate of its host, which counts what is pushed. */
+  storage_limit?: number;
 }
 
 export interface Authority {

@@ -6,6 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { App, Routes } from '../../../http/app.ts';
+import { ShortText } from '../../../http/shapes.ts';
+import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
 import { registryPaths } from './paths.ts';
 import { TokenRefused } from './service.ts';
@@ -13,15 +15,17 @@ import type { TokenAnswer, TokenServer } from './service.ts';
 
 const tags = ['Registries'];
 
-const Scope = Type.Optional(Type.Array(Type.String({ maxLength: 4000 })));
+const Scope = Type.Optional(Type.Array(Type.String({ maxLength: 4000 }), { maxItems: 100 }));
 const TokenQuery = Type.Object({ service: Type.Optional(Type.String({ maxLength: 400 })), scope: Scope });
 const TokenForm = Type.Object({
-  grant_type: Type.Optional(Type.String()),
+  grant_type: Type.Optional(ShortText),
   service: Type.Optional(Type.String({ maxLength: 400 })),
   scope: Type.Optional(Type.String({ maxLength: 4000 })),
-  username: Type.Optional(Type.String()),
-  password: Type.Optional(Type.String()),
+  username: Type.Optional(ShortText),
+  password: Type.Optional(Type.String({ maxLength: 1000 })),
 });
+/** Bytes. Anybody may send this much. */
+const formLimit = 16 * 1024;
 const Token = Type.Object({
   token: Type.String(),
   access_token: Type.String(),
@@ -40,9 +44,10 @@ export function registryHostRoutes(tokenServer: TokenServer, events: RegistryEve
 
 function tokenRoutes(app: App, tokenServer: TokenServer): void {
   const form = 'application/x-www-form-urlencoded';
-  app.addContentTypeParser(form, { parseAs: 'string' }, (_request, body, done) => {
-    done(null, Object.fromEntries(new URLSearchParams(body as string)));
-  });
+  app.addContentTypeParser(
+    form,
+    wholeText((_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body)))),
+  );
   app.get(
     registryPaths.token,
     {
@@ -58,12 +63,15 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
     (request, reply) => {
       const { service = '', scope = [] } = request.query;
       const scopes = scope.flatMap((each) => each.split(' '));
-      return answer(request, reply, () => tokenServer.issue({ ...basicOf(request), service, scopes }));
+      return answer(request, reply, () =>
+        tokenServer.issue({ ...basicOf(request), address: request.ip, service, scopes }),
+      );
     },
   );
   app.post(
     registryPaths.token,
     {
+      bodyLimit: formLimit,
       schema: {
         operationId: 'createRegistryToken',
         summary: "Log in to a region's registries, in the form of OAuth 2",
@@ -78,7 +86,7 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
       const { grant_type, service = '', scope = '', username, password } = request.body;
       return answer(request, reply, () => {
         if (grant_type !== 'password') throw new TokenRefused('DENIED', 'only the grant type password is supported');
-        const shown = { name: username ?? '', secret: password ?? '' };
+        const shown = { name: username ?? '', secret: password ?? '', address: request.ip };
         return tokenServer.issue({ ...shown, service, scopes: scope.split(' ').filter(Boolean) });
       });
     },
@@ -87,7 +95,7 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
 
 function eventRoutes(app: App, events: RegistryEvents): void {
   // Whatever cannot be read is no event: the host would send it again for ever.
-  app.addContentTypeParser('application/vnd.docker.distribution.events.v1+json', { parseAs: 'string' }, readEvents);
+  app.addContentTypeParser('application/vnd.docker.distribution.events.v1+json', wholeText(readEvents));
   app.post(
     registryPaths.events,
     {
@@ -111,9 +119,9 @@ function eventRoutes(app: App, events: RegistryEvents): void {
   );
 }
 
-function readEvents(_request: unknown, body: string | Buffer, done: (error: null, value: unknown) => void): void {
+function readEvents(_request: unknown, body: string, done: (error: null, value: unknown) => void): void {
   try {
-    done(null, JSON.parse(body as string));
+    done(null, JSON.parse(body));
   } catch {
     done(null, undefined);
   }
@@ -127,7 +135,7 @@ function basicOf(request: FastifyRequest): { name: string; secret: string } {
   return { name: text.slice(0, Math.max(at, 0)), secret: text.slice(at + 1) };
 }
 
-/** In distribution's words beside ours, and always 401: of no other refusal do its clients show the reason. */
+/** In distribution's words beside ours, and 401: of most other refusals its clients do not show the reason. */
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -138,9 +146,12 @@ async function answer(
     return await issue();
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
-    const { code, message } = error;
-    reply.code(401).header('www-authenticate', 'Basic realm="Cloudyard registries"').type('application/json');
-    const body = { exception_class: 'Unauthenticated', message, request_id: request.id };
+    const { code, message, retryAfter } = error;
+    reply.type('application/json');
+    if (retryAfter === null) reply.code(401).header('www-authenticate', 'Basic realm="Cloudyard registries"');
+    else reply.code(429).header('retry-after', String(retryAfter));
+    const exception_class = retryAfter === null ? 'Unauthenticated' : 'TooManyRequests';
+    const body = { exception_class, message, request_id: request.id };
     return reply.send(JSON.stringify({ ...body, errors: [{ code, message, path: '' }] })) as never;
   }
 }

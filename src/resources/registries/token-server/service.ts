@@ -11,8 +11,10 @@ import { atLeast } from '../../../authz/actor.ts';
 import type { Actor } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
-import { idIn, notePush, prefixOf } from '../store.ts';
+import { repositoryPattern } from '../schema.ts';
+import { idIn, maxPushes, notePush, prefixOf } from '../store.ts';
 import type { Access, Authority } from './authority.ts';
+import { createFailures } from './failures.ts';
 import * as store from './store.ts';
 import type { Entrance } from './store.ts';
 
@@ -27,6 +29,8 @@ export interface TokenServerDeps {
 }
 
 export interface TokenRequest {
+  /** The address that it comes from. */
+  address: string;
   name: string;
   secret: string;
   service: string;
@@ -41,12 +45,17 @@ export interface TokenAnswer {
   issued_at: string;
 }
 
+type RefusalCode = 'UNAUTHORIZED' | 'DENIED' | 'TOOMANYREQUESTS';
+
 /** Told to the client in distribution's words; `code` is one of its error codes. */
 export class TokenRefused extends Error {
-  readonly code: 'UNAUTHORIZED' | 'DENIED';
-  constructor(code: 'UNAUTHORIZED' | 'DENIED', message: string) {
+  readonly code: RefusalCode;
+  /** Seconds. */
+  readonly retryAfter: number | null;
+  constructor(code: RefusalCode, message: string, retryAfter: number | null = null) {
     super(message);
     this.code = code;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -57,14 +66,34 @@ const lifetimeMs = 300_000;
 const pushLifetimeMs = 120_000;
 const maxScopes = 20;
 const gib = 1024 ** 3;
+const userName = /^[a-z0-9]{1,16}$/;
+const repositoryName = new RegExp(repositoryPattern);
 
 export type TokenServer = ReturnType<typeof createTokenServer>;
 
 export function createTokenServer(deps: TokenServerDeps) {
   const { db, clock, hostClock } = deps;
+  const failures = createFailures(hostClock);
 
   /** @throws TokenRefused */
-  const entrances = async ({ name, secret, service }: TokenRequest): Promise<Entrance[]> => {
+  const entrances = async (request: TokenRequest): Promise<Entrance[]> => {
+    const { address } = request;
+    const name = userName.test(request.name) ? request.name : '';
+    const retryAfter = failures.retryAfter(name, address);
+    if (retryAfter !== null) {
+      const message = `too many failed logins${name && ` as ${name}`}; try again in ${retryAfter} s`;
+      throw new TokenRefused('TOOMANYREQUESTS', message, retryAfter);
+    }
+    try {
+      return await login(request);
+    } catch (error) {
+      if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.note(name, address);
+      throw error;
+    }
+  };
+
+  /** @throws TokenRefused */
+  const login = async ({ name, secret, service }: TokenRequest): Promise<Entrance[]> => {
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
       const actor = await deps.authenticate(secret);
@@ -73,7 +102,7 @@ export function createTokenServer(deps: TokenServerDeps) {
         return found.map((each) => ({ ...each, readOnly: !atLeast(actor, 'member'), expiresAt: null }));
       }
     }
-    if (!/^[a-z0-9]{1,16}$/.test(name)) throw wrong();
+    if (!userName.test(name)) throw wrong();
     const found = await store.ofUser(db, regionIds, name, (await deps.authority()).secretMac(name, secret));
     if (found.length === 0) throw wrong();
     const current = found.filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now());
@@ -100,7 +129,8 @@ export function createTokenServer(deps: TokenServerDeps) {
           until = Math.min(until, hostClock.now().getTime() + pushLifetimeMs);
         }
         if (entrance.expiresAt) until = Math.min(until, endOf(entrance.expiresAt));
-        access.push({ type: 'repository', name: wanted.name, actions });
+        const limit = actions.includes('push') ? { storage_limit: entrance.storageLimit * gib } : {};
+        access.push({ type: 'repository', name: wanted.name, actions, ...limit });
       }
       // After a wait for garbage collection: the token's time begins when the push was noted.
       const from = hostClock.now();
@@ -127,14 +157,14 @@ function wrong(): TokenRefused {
   return new TokenRefused('UNAUTHORIZED', 'no registry has a user of this name and secret');
 }
 
-/** Null for what is no repository of a registry. */
+/** Null for what is not a valid name of a repository in a registry. */
 function parseScope(scope: string) {
-  const found =
-    /^repository(?:\([a-z]*\))?:((?<prefix>[a-z0-9-]+)\/(?<repository>[a-z0-9._/-]+)):(?<actions>[a-z*,]+)$/;
-  const { prefix, repository, actions } = found.exec(scope)?.groups ?? {};
-  const registryId = prefix === undefined ? null : idIn(prefix);
-  if (!prefix || !repository || !actions || registryId === null || scope.length > 400) return null;
-  return { prefix, repository, name: `${prefix}/${repository}`, registryId, actions: actions.split(',') };
+  if (scope.length > 400) return null;
+  const found = /^repository(?:\([a-z]*\))?:(?<name>(?<prefix>[a-z0-9-]+)\/(?<repository>[^:]+)):(?<actions>[a-z*,]+)$/;
+  const { name = '', prefix = '', repository = '', actions = '' } = found.exec(scope)?.groups ?? {};
+  const registryId = idIn(prefix);
+  if (registryId === null || name.length > 255 || !repositoryName.test(repository)) return null;
+  return { prefix, repository, name, registryId, actions: actions.split(',') };
 }
 
 /** What of the wanted actions is allowed. @throws TokenRefused when it is to push to what is full */
@@ -153,10 +183,16 @@ function grant({ name, storageLimit, storageUsed, readOnly }: Entrance, wanted: 
   return allowed.filter((action) => all || wanted.includes(action));
 }
 
-/** Waits while garbage collection takes links from the repository, which takes moments. */
+/** Waits while garbage collection takes links from the repository, which takes moments. @throws TokenRefused */
 async function mayPush(db: Db, registryId: number, repository: string): Promise<void> {
-  for (let tries = 0; !(await notePush(db, registryId, repository)); tries += 1) {
-    if (tries === 600) throw new TokenRefused('DENIED', 'the repository is being cleaned; try again in a moment');
+  for (let tries = 0; tries < 600; tries += 1) {
+    const noted = await notePush(db, registryId, repository);
+    if (noted === 'granted') return;
+    if (noted === 'too many') {
+      const message = `the registry had pushes to ${maxPushes} repositories within two days; try again later`;
+      throw new TokenRefused('DENIED', message);
+    }
     await sleep(50);
   }
+  throw new TokenRefused('DENIED', 'the repository is being cleaned; try again in a moment');
 }

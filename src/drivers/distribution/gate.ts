@@ -1,0 +1,85 @@
+/** Starts the gate (gate/main.ts), which clients connect to. */
+import { readFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import type { Daemon } from '../../platform/daemon.ts';
+import { accountFor, confined, runtimeFolder } from '../confined.ts';
+import type { RegistryHosting } from '../registry.ts';
+import { startConfigured } from './configured.ts';
+import type { GateConfiguration } from './gate/main.ts';
+import type { Layout } from './layout.ts';
+import { expectRealm } from './process.ts';
+
+export interface GateOptions {
+  layout: Layout;
+  host: string;
+  port: number;
+  /** PEM files; without them it speaks plain HTTP. */
+  tls: { certificate: string; key: string } | null;
+  patience: number;
+  log: Logger;
+}
+
+/** To read this program and its files, bind a low port, and then change to its account. */
+const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid'];
+/**
+ * Parts of bodies are short-lived buffers outside of a small heap. V8 would begin to mark all of the heap a few times in
+ * each push because of them, which takes longer than to forward the bytes; the young generation is collected anyway.
+ */
+const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
+const main = fileURLToPath(new URL('./gate/main.ts', import.meta.url));
+/** Raise it with a change of the gate that one which is adopted must not lack. */
+const version = 1;
+
+/** Starts or adopts it. @throws DriverError */
+export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
+  const { layout, port, tls, patience, log } = options;
+  const { certificate, issuer, service, realm } = hosting;
+  const host = bindAddress(options.host);
+  const account = accountFor('registry');
+  const configuration: GateConfiguration = {
+    ...{
+      root: layout.root,
+      runtime: runtimeFolder(layout.root),
+      account: account && { uid: account.uid, gid: account.gid },
+    },
+    ...{ host, port, tls, certificate, issuer, service, patience },
+  };
+  return startConfigured({
+    ...{ name: 'gate', folder: layout.distribution, log, startTimeout: 30 },
+    settings: [version, configuration],
+    files: (name) => ({ [`${name}.json`]: JSON.stringify(configuration) }),
+    command: (name) => {
+      const args = [...nodeOptions, main, join(layout.distribution, `${name}.json`)];
+      return confined({ file: process.execPath, args }, null, CAPABILITIES);
+    },
+    probe: () => {
+      const target = { hostname: host ?? '127.0.0.1', port, path: '/v2/', timeout: 2000, agent: false as const };
+      return expectRealm(
+        (answered) =>
+          tls ? httpsRequest({ ...target, rejectUnauthorized: false }, answered) : httpRequest(target, answered),
+        realm,
+      );
+    },
+  });
+}
+
+/** Bytes of unfinished uploads by prefix, as the gate last wrote them down. */
+export async function readReport({ uploads }: Layout): Promise<Map<string, number>> {
+  const text = await readFile(uploads, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '{}';
+    throw error;
+  });
+  return new Map(Object.entries(JSON.parse(text) as Record<string, number>));
+}
+
+/** `host` when this machine has that address (behind NAT it has not); otherwise everything. */
+function bindAddress(host: string): string | undefined {
+  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  return isIP(host) && (own.includes(host) || host.startsWith('127.')) ? host : undefined;
+}

@@ -1,0 +1,140 @@
+/** Sends a request on to distribution, and its answer back. */
+import {
+  Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+  type ServerResponse,
+} from 'node:http';
+import { once } from 'node:events';
+import { pipeline } from 'node:stream/promises';
+import { discard, Refusal } from './refusal.ts';
+
+export interface Forwarding {
+  method: string;
+  url: string;
+  /**
+   * Called with the size of each part of the body before that is sent on, which waits for the promise, if there is one.
+   * @throws Refusal, in the promise, to stop there
+   */
+  admit?(bytes: number): Promise<void> | null;
+  /** Called when the body has been sent whole. */
+  onSent?(): void;
+  /** Called with the answer before the client has it. */
+  onAnswer?(answer: IncomingMessage): void;
+  signal: AbortSignal;
+  /** Parts of the request that distribution does not get. */
+  without?: { body?: boolean; credentials?: boolean };
+}
+
+export type Forward = ReturnType<typeof createForward>;
+
+/** Headers of a connection, and those by which a client would speak for another address or host. */
+const dropped =
+  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|forwarded|x-forwarded-.*|x-real-ip)$/;
+
+/** Parts of a body have 64 KiB: so that the next one is read while distribution works on the one before. */
+const highWaterMark = 256 * 1024;
+
+export function createForward(socketPath: string) {
+  // The types of Node lack the one of the socket.
+  const options = { keepAlive: true, maxFreeSockets: 64, highWaterMark };
+  const agent = new Agent(options);
+
+  /** What distribution answers to HEAD for the same path and client. */
+  const head = async (request: IncomingMessage, path: string): Promise<IncomingMessage> => {
+    const headers = headersOf(request.rawHeaders);
+    const upstream = httpRequest({ agent, socketPath, method: 'HEAD', path, headers, setHost: false });
+    const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
+    upstream.end();
+    const [answer] = await answered;
+    return answer.resume();
+  };
+
+  const forward = async (request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): Promise<void> => {
+    const { method, url, signal, without = {} } = forwarding;
+    const sends = !without.body && hasBody(request, method);
+    const headers = headersOf(request.rawHeaders, (name) => {
+      return (sends || name !== 'content-length') && !(without.credentials && name === 'authorization');
+    });
+    const upstream = httpRequest({ agent, socketPath, method, path: url, headers, signal, setHost: false });
+    const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
+    const failed = answered.catch(() => undefined);
+    // Distribution may close the connection after an answer that came before the end of the body.
+    upstream.on('error', () => undefined);
+    response.once('close', () => response.writableFinished || upstream.destroy());
+    try {
+      if (!sends) upstream.end();
+      else await sendBody(request, upstream, forwarding, failed);
+      const [answer] = await answered;
+      forwarding.onAnswer?.(answer);
+      response.writeHead(answer.statusCode!, answer.statusMessage, headersOf(answer.rawHeaders));
+      if (!request.complete) discard(request);
+      await pipeline(answer, response);
+      if (!upstream.writableEnded) upstream.destroy();
+    } catch (error) {
+      upstream.destroy();
+      if (error instanceof Refusal) throw error;
+      throw new Refusal(503, 'UNAVAILABLE', 'the registry is restarting; try again in a moment', 1);
+    }
+  };
+  return Object.assign(forward, { head });
+}
+
+/** Resolves when the body has been sent, or when an answer came before that. @throws Refusal of `admit` */
+async function sendBody(
+  request: IncomingMessage,
+  upstream: ClientRequest,
+  { admit, onSent }: Forwarding,
+  answered: Promise<unknown>,
+): Promise<void> {
+  let admitting: Promise<void> | null = null;
+  const goOn = () => {
+    if (!admitting && !upstream.writableNeedDrain) request.resume();
+  };
+  const send = (part: Buffer) => {
+    if (!upstream.destroyed && !upstream.write(part)) request.pause();
+  };
+  const admitLater = async (part: Buffer, admitted: Promise<void>) => {
+    request.pause();
+    await admitted;
+    admitting = null;
+    send(part);
+    goOn();
+  };
+  let onData!: (part: Buffer) => void;
+  const sent = new Promise<void>((resolve, reject) => {
+    // Not an iterator, which takes a few promises and listeners for each part.
+    onData = (part) => {
+      const admitted = admit?.(part.length);
+      if (admitted) (admitting = admitLater(part, admitted)).catch(reject);
+      else send(part);
+    };
+    // The end of a body that was there already comes while its last part waits.
+    request.on('data', onData).once('end', () => resolve(admitting ?? undefined));
+  });
+  upstream.on('drain', goOn);
+  try {
+    await Promise.race([sent, answered]);
+  } finally {
+    request.off('data', onData);
+    upstream.off('drain', goOn);
+  }
+  if (!request.readableEnded) return;
+  onSent?.();
+  upstream.end();
+}
+
+function hasBody({ headers }: IncomingMessage, method: string): boolean {
+  if (!['POST', 'PUT', 'PATCH'].includes(method)) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+export function headersOf(raw: string[], isKept = (_name: string) => true): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase();
+    if (!dropped.test(name) && isKept(name)) kept.push(raw[i]!, raw[i + 1]!);
+  }
+  return kept;
+}

@@ -1,0 +1,42 @@
+/** What a registry holds on the disk, uploads that were never finished included. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Layout, namesIn } from '../layout.ts';
+import { layersOf, linksIn, repositoriesIn, revisionsOf, tagsOf, uploadsOf } from '../storage.ts';
+
+export interface Upload {
+  repository: string;
+  bytes: number;
+}
+
+export interface Measured {
+  /** Every blob that the registry has a link to, once. */
+  bytes: number;
+  /** Repositories, links and tags: each takes a few inodes. */
+  objects: number;
+  /** By id. */
+  uploads: Map<string, Upload>;
+}
+
+export async function measure(layout: Layout, prefix: string): Promise<Measured> {
+  const digests = new Set<string>();
+  const uploads = new Map<string, Upload>();
+  let objects = 0;
+  for (const repository of await repositoriesIn(layout.registry(prefix))) {
+    const links = [...(await linksIn(layersOf(repository))), ...(await linksIn(revisionsOf(repository)))];
+    for (const digest of links) digests.add(digest);
+    objects += 1 + links.length + (await namesIn(tagsOf(repository))).length;
+    for (const id of await namesIn(uploadsOf(repository))) {
+      const bytes = (await sizeOf(join(uploadsOf(repository), id, 'data'))) ?? 0;
+      uploads.set(id, { repository: repository.name, bytes });
+    }
+  }
+  let bytes = 0;
+  for (const digest of digests) bytes += (await sizeOf(join(layout.blob(digest), 'data'))) ?? 0;
+  return { bytes, objects, uploads };
+}
+
+/** Null: there is no such file. */
+export async function sizeOf(file: string): Promise<number | null> {
+  return (await stat(file).catch(() => null))?.size ?? null;
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { targetOf } from './target.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+const id = '01234567-89ab-4cde-8f01-23456789abcd';
+
+describe('the target of a request', () => {
+  it.each([
+    ['/v2/', 'base', '/v2/'],
+    ['/v2/_catalog?n=5', 'catalog', '/v2/_catalog'],
+    ['/v2/app-1/a/tags/list?n=5&x=1', 'tags', '/v2/app-1/a/tags/list?n=5'],
+    ['/v2/app-1/team/a/manifests/v1.0', 'manifest', '/v2/app-1/team/a/manifests/v1.0'],
+    [`/v2/app-1/a/manifests/sha256%3A${'a'.repeat(64)}`, 'manifest', `/v2/app-1/a/manifests/${digest}`],
+    [`/v2/app-1/a/blobs/${digest}`, 'blob', `/v2/app-1/a/blobs/${digest}`],
+    ['/v2/app-1/a/blobs/uploads', 'uploads', '/v2/app-1/a/blobs/uploads/'],
+    [`/v2/app-1/a/blobs/uploads/${id}?_state=x`, 'upload', `/v2/app-1/a/blobs/uploads/${id}?_state=x`],
+    ['/v2/app-1/manifests/blobs/uploads/', 'uploads', '/v2/app-1/manifests/blobs/uploads/'],
+  ])('of %s is a %s', (url, kind, rebuilt) => {
+    expect(targetOf(url)).toMatchObject({ kind, url: rebuilt });
+  });
+
+  it('takes of a parameter that is there twice the first one', () => {
+    const mount = (hex: string) => `mount=sha256:${hex.repeat(64)}`;
+    const target = targetOf(`/v2/app-1/a/blobs/uploads/?${mount('a')}&${mount('b')}&from=app-1/b&from=other-2/b`);
+    expect(target).toMatchObject({ prefix: 'app-1', repository: 'a', mount: digest });
+    expect(target!.url).not.toContain('other-2');
+  });
+
+  it.each([
+    '/',
+    '/v1/app-1/a/tags/list',
+    'http://host/v2/app-1/a/tags/list',
+    '/v2/app-1/tags/list',
+    '/v2/app-1/../a/tags/list',
+    '/v2/app-1//a/tags/list',
+    '/v2/app-1/A/tags/list',
+    '/v2/app-1/%61/tags/list',
+    '/v2/app-1/a%2fb/tags/list',
+    '/v2/app-1/_layers/tags/list',
+    `/v2/app-1/${'a'.repeat(260)}/tags/list`,
+    '/v2/app-1/a/manifests/..',
+    '/v2/app-1/a/manifests/.hidden',
+    '/v2/app-1/a/blobs/sha512:00',
+    '/v2/app-1/a/blobs/uploads/..',
+    '/v2/app-1/a/blobs/uploads/not-an-id',
+    `/v2/app-1/a/blobs/uploads/${id}?digest=sha512:00`,
+    '/v2/app-1/a/blobs/uploads/?mount=x',
+    '/v2/app-1/a/tags/list\n',
+  ])('is none for %s', (url) => {
+    expect(targetOf(url)).toBeNull();
+  });
+});

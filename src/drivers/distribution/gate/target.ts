@@ -1,0 +1,78 @@
+/**
+ * The resource that a request to the registry is about.
+ *
+ * Invariant: distribution receives the path that was understood here, rebuilt, never the bytes that the client sent. So
+ * there is one reading of a path, and the registry that the gate charges is the one that distribution writes to.
+ */
+import { isName } from '../layout.ts';
+
+export interface Target {
+  kind: 'base' | 'catalog' | 'tags' | 'manifest' | 'blob' | 'uploads' | 'upload';
+  /** The path and query to send to distribution. */
+  url: string;
+  /** The repository with its prefix; empty for `base` and `catalog`. */
+  name: string;
+  /** The first component of the name: the registry. */
+  prefix: string;
+  /** The name below the prefix. */
+  repository: string;
+  /** The tag, digest or upload. */
+  reference: string;
+  /** The blob that `mount` takes from another repository. */
+  mount: string | null;
+}
+
+const digest = 'sha256:[0-9a-f]{64}';
+const upload = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+/** Each ends in a fixed number of components, so no path matches two of them. */
+const kinds: [Target['kind'], RegExp][] = [
+  ['tags', /^(.+)\/tags\/list$/],
+  ['manifest', new RegExp(`^(.+)/manifests/(${digest}|\\w[\\w.-]{0,127})$`)],
+  ['blob', new RegExp(`^(.+)/blobs/(${digest})$`)],
+  ['uploads', /^(.+)\/blobs\/uploads\/?$/],
+  ['upload', new RegExp(`^(.+)/blobs/uploads/(${upload})$`)],
+];
+const parameters = ['digest', 'mount', 'from', 'n', 'last', '_state'];
+
+/** Null for a path that is not one of the distribution API's. */
+export function targetOf(url: string): Target | null {
+  const at = url.indexOf('?');
+  // Some clients escape the colon of a digest. Nothing else of a path that is valid needs escaping.
+  const path = (at < 0 ? url : url.slice(0, at)).replaceAll(/%3a/gi, ':');
+  const query = queryOf(at < 0 ? '' : url.slice(at + 1));
+  const none = { name: '', prefix: '', repository: '', reference: '', mount: null };
+  if (path === '/v2/' || path === '/v2') return { ...none, kind: 'base', url: '/v2/' };
+  if (path === '/v2/_catalog') return { ...none, kind: 'catalog', url: '/v2/_catalog' };
+  if (!path.startsWith('/v2/') || path.length > 1000) return null;
+  for (const [kind, pattern] of kinds) {
+    const [, name, reference = ''] = pattern.exec(path.slice('/v2/'.length)) ?? [];
+    if (name === undefined) continue;
+    const slash = name.indexOf('/');
+    if (!isName(name) || slash < 0) return null;
+    if (!isSha256(query.get('digest')) || !isSha256(query.get('mount'))) return null;
+    const [prefix, repository] = [name.slice(0, slash), name.slice(slash + 1)];
+    const rebuilt = `/v2/${name}/${pathOf(kind, reference)}${query.size > 0 ? `?${query}` : ''}`;
+    return { kind, url: rebuilt, name, prefix, repository, reference, mount: query.get('mount') };
+  }
+  return null;
+}
+
+function pathOf(kind: Target['kind'], reference: string): string {
+  if (kind === 'tags') return 'tags/list';
+  if (kind === 'uploads') return 'blobs/uploads/';
+  const folder = kind === 'manifest' ? 'manifests' : kind === 'blob' ? 'blobs' : 'blobs/uploads';
+  return `${folder}/${reference}`;
+}
+
+/** The parameters that distribution reads, each once. */
+function queryOf(text: string): URLSearchParams {
+  const given = new URLSearchParams(text);
+  const known = new URLSearchParams();
+  for (const key of parameters) if (given.has(key)) known.set(key, given.get(key)!);
+  return known;
+}
+
+/** Blobs are counted and collected by their SHA-256; distribution accepts other digests, too. */
+function isSha256(given: string | null): boolean {
+  return given === null || new RegExp(`^${digest}$`).test(given);
+}

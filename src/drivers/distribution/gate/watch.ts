@@ -1,0 +1,53 @@
+/** What the gate looks at by itself: uploads whose folder is gone, the room on the disk, and what is idle. */
+import { rename, statfs, writeFile } from 'node:fs/promises';
+import type { Layout } from '../layout.ts';
+import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { sizeOf } from './measure.ts';
+import type { createWrites } from './writes.ts';
+
+type Writes = ReturnType<typeof createWrites>;
+
+/** Room that is kept free on the host's file system, for everything else on it: this share, but no more than so much. */
+const reserve = { share: 0.05, bytes: 10 * 1024 ** 3 };
+const idleMs = 10_000;
+const forgetMs = 3_600_000;
+
+export async function isDiskFull(layout: Layout): Promise<boolean> {
+  const { bsize, blocks, bavail, files, ffree } = await statfs(layout.storage);
+  if (bavail * bsize < Math.min(reserve.bytes, blocks * bsize * reserve.share)) return true;
+  // Some file systems have no fixed number of inodes.
+  return files > 0 && ffree < files * reserve.share;
+}
+
+/** Forgets uploads that were finished or removed behind the gate, and stops requests that still write to those. */
+export async function checkUploads({ accounts, folderOf }: Writes): Promise<void> {
+  for (const account of accounts.values()) {
+    if (account.isIdle(forgetMs)) accounts.delete(account.prefix);
+    for (const [id, upload] of account.uploads) {
+      const folder = folderOf(account.prefix, upload.repository, id);
+      const size = await sizeOf(join(folder, 'data'));
+      const writers = [...upload.writers];
+      if (size !== null || existsSync(folder)) {
+        if (writers.length === 0 && upload.writers.size === 0) account.resize(upload, size ?? 0);
+        continue;
+      }
+      if (writers.some(({ ended }) => ended)) continue;
+      for (const writer of writers) writer.abort();
+      account.close(id);
+    }
+  }
+}
+
+/** Writes down the bytes of unfinished uploads, by registry, when they changed. */
+export function createReport(layout: Layout) {
+  let last = '';
+  return async ({ accounts }: Writes): Promise<void> => {
+    const idle = [...accounts.values()].map((each) => [each.prefix, each.idleBytes(idleMs)] as const);
+    const text = JSON.stringify(Object.fromEntries(idle.filter(([, bytes]) => bytes > 0)));
+    if (text === last) return;
+    await writeFile(`${layout.uploads}.new`, text, { mode: 0o600 });
+    await rename(`${layout.uploads}.new`, layout.uploads);
+    last = text;
+  };
+}
