@@ -27,6 +27,8 @@ export async function createShare(workplace: Workplace): Promise<Row[]> {
 
   const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true } as const;
   const create = () => services.fileShares.create({ actor, requestId: randomUUID() }, scope, body);
+  // The first one counts the tasks of its client, which those of the same second do not.
+  await create();
   const script = await scriptOf(services.db, await recordStatements(create), await recordStatements(create));
 
   const { url, headers, database } = cloudyard;

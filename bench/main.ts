@@ -6,6 +6,7 @@ import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
 import { createShare } from './create-share.ts';
+import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
 import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
@@ -31,6 +32,7 @@ const benches: Record<string, Bench> = {
   finish: finishShare,
   list: listShares,
   counters: hotCounters,
+  fairness,
   thresholds: manyThresholds,
   alerts: alertDelivery,
   authorize,

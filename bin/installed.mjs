@@ -70,8 +70,14 @@ async function npm(...args) {
     ? [process.execPath, process.env.npm_execpath]
     : ['npm'];
   // Standard output is the script's.
-  const code = await run(file, [...before, ...args], { cwd: root, stdio: ['ignore', 2, 2] });
+  const code = await run(file, [...before, ...args], { cwd: root, env: withoutSettings(), stdio: ['ignore', 2, 2] });
   if (code !== 0) throw Object.assign(new Error(`npm ${args.join(' ')} failed`), { exitCode: code });
+}
+
+/** npm runs scripts of packages, and under root as the owner of the checkout: neither needs the settings of Cloudyard. */
+function withoutSettings() {
+  const isSetting = (name) => /^(CLOUDYARD_|DATABASE_URL$|PG[A-Z]+$)/.test(name);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isSetting(name)));
 }
 
 async function locked(work) {

@@ -35,17 +35,19 @@ const secretColumns: Record<string, string[]> = {
 /**
  * Columns of bytes are secrets, encrypted or hashed, and so are `secretColumns`: that they changed is told, and nothing
  * more. They are the trigger's arguments. A row that is marked as deleted is told whole, like one that is removed. After
- * 256 KiB of changes the rest is left out, and a last one says so.
+ * 256 KiB of changes the rest is left out, and a last one says so; from then on a row costs next to nothing.
  */
 const auditFunction = `
 create or replace function cloudyard_audit() returns trigger language plpgsql as $$
 declare
-  so_far text := coalesce(current_setting('cloudyard.changes', true), '');
+  so_far text;
   cut constant text := '{"table": "…", "id": null, "before": null, "after": null},';
   was jsonb; is_now jsonb; id jsonb; secret text;
 begin
-  if length(so_far) > 262144 then
-    if right(so_far, length(cut)) <> cut then perform set_config('cloudyard.changes', so_far || cut, true); end if;
+  if current_setting('cloudyard.changes_cut', true) = 'on' then return null; end if;
+  so_far := coalesce(current_setting('cloudyard.changes', true), '');
+  if octet_length(so_far) > 262144 then
+    perform set_config('cloudyard.changes', so_far || cut, true), set_config('cloudyard.changes_cut', 'on', true);
     return null;
   end if;
   if tg_op <> 'INSERT' then was := to_jsonb(old); end if;

@@ -3,6 +3,8 @@ export interface Actor {
   /** The token's number; `user_id` of the tasks and resources it makes. */
   tokenId: number;
   clientId: number;
+  /** The client's share in what clients compete for; 1 where not given. */
+  weight?: number;
   role: Role;
   /** The projects that the token is limited to; null: all of the client's. */
   projectIds: number[] | null;
@@ -26,6 +28,24 @@ export interface RequestContext {
   idempotency?: IdempotencyClaim;
   /** What the audit log tells of the request; absent where no request stands behind a change. */
   request?: RequestFacts;
+  /** The request's share of this server; absent where no request stands behind the call. */
+  slot?: RequestSlot;
+}
+
+export interface RequestSlot {
+  /**
+   * Releases the slot while `wait` only waits for something that happens elsewhere. `gone` aborts when the client
+   * disconnects. @throws ClientError 429 when the client has too many open waits
+   */
+  whileWaiting<T>(wait: (gone: AbortSignal) => Promise<T>): Promise<T>;
+}
+
+/** Runs `wait` without the slot of the request, where there is one. */
+export function whileWaiting<T>(
+  { slot }: Pick<RequestContext, 'slot'>,
+  wait: (gone?: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return slot ? slot.whileWaiting(wait) : wait();
 }
 
 /** What was asked for, from where, and about whose things. */

@@ -23,16 +23,3 @@ export function refusalOfAll(host: string, addresses: readonly string[]): string
   const refusal = addresses.map(refusalOfAddress).find((reason) => reason !== null);
   return refusal ? `${host} leads to ${refusal.replace(' is', ', which is')}` : null;
 }
-
-/** Whether an address lies in one of these networks (CIDRs). */
-export function isInNetworks(address: string, networks: readonly string[]): boolean {
-  const [bare = ''] = address.split('%');
-  if (!ipaddr.isValid(bare)) return false;
-  const parsed = ipaddr.process(bare);
-  return networks.some((network) => {
-    const [base, prefix] = ipaddr.parseCIDR(network);
-    return (
-      base.kind() === parsed.kind() && parsed.match([base, prefix] as [ipaddr.IPv4, number] & [ipaddr.IPv6, number])
-    );
-  });
-}

@@ -16,16 +16,19 @@ export const catalogue = {
   Conflict: { status: 409, meaning: 'The resource is in a state that does not allow this.' },
   QuotaExceeded: { status: 409, meaning: 'The request would pass a quota; the message and `errors` give the figures.' },
   IdempotencyKeyReused: { status: 409, meaning: 'The `Idempotency-Key` was used for another request within 24 hours.' },
-  BodyTooLarge: { status: 413, meaning: 'The body is larger than 1 MiB, or 8 MiB for an API key.' },
+  BodyTooLarge: { status: 413, meaning: 'The body is larger than the operation accepts; the message gives the limit.' },
   UnsupportedMediaType: { status: 415, meaning: 'The body is not `application/json`.' },
   TooManyRequests: {
     status: 429,
-    meaning: 'The token made more requests than `CLOUDYARD_RATE_LIMIT` allows; see `Retry-After`.',
+    meaning:
+      'The client, or the address without a valid credential, exceeds a limit; the message names it. See `Retry-After`.',
   },
   Internal: { status: 500, meaning: 'A fault of Cloudyard. The log has the details under the `request_id`.' },
   Unavailable: {
     status: 503,
-    meaning: "The database, or the region's worker, cannot be reached just now; see `Retry-After`.",
+    meaning:
+      "The database, or the region's worker, cannot be reached just now, or the address has too many connections; see " +
+      '`Retry-After`.',
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
@@ -60,8 +63,12 @@ export class ClientError extends Error {
   }
 }
 
-/** 400 with every field at fault. */
-export function invalidInput(errors: FieldError[]): ClientError {
+/** What an error lists at most. */
+export const maxErrors = 100;
+
+/** 400 with the fields at fault. */
+export function invalidInput(all: FieldError[]): ClientError {
+  const errors = all.slice(0, maxErrors);
   const message = errors.map((e) => (e.path ? `${e.path}: ${e.message}` : e.message)).join('; ');
   return new ClientError('InvalidInput', message, { errors });
 }

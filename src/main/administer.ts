@@ -49,11 +49,21 @@ export async function clientCommand(settings: Settings, [action, ...args]: strin
   }
   if (action === 'list') {
     return withServices(settings, async ({ clients }) => {
-      for (const client of await clients.list())
-        print(`${client.id}\t${client.name}${client.operator ? '\toperator' : ''}`);
+      for (const { id, name, operator, weight } of await clients.list()) {
+        print([id, name, ...(operator ? ['operator'] : []), ...(weight === 1 ? [] : [`weight ${weight}`])].join('\t'));
+      }
     });
   }
-  throw new UsageError('client create or client list?');
+  if (action === 'weight') {
+    const [id = '', weight = ''] = args;
+    const clientId = wholeNumber('the client', id);
+    if (!/^([1-9]\d?|100)$/.test(weight)) throw new UsageError('the weight is a whole number from 1 to 100');
+    return withServices(settings, async ({ clients }) => {
+      if (!(await clients.setWeight(clientId, Number(weight)))) throw new Error(`there is no client ${clientId}`);
+      print('done');
+    });
+  }
+  throw new UsageError('usage: cloudyard client create|list|weight');
 }
 
 export async function quotaCommand(settings: Settings, [action, ...args]: string[]): Promise<void> {

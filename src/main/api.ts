@@ -1,19 +1,21 @@
 /** The HTTP app over the services. */
 import { createApp } from '../http/app.ts';
-import type { App } from '../http/app.ts';
+import type { App, AppOptions } from '../http/app.ts';
+import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
 import type { DriverOfWorker } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
+import { defaultClientLimits } from '../platform/settings.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
 
-export interface ApiOptions {
+export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies'> {
   log: Logger;
-  rateLimit: number;
+  clientLimits?: ClientLimits;
   /** False: only health, metrics and the document, as a process that is only a worker shows them. */
   resources?: boolean;
   /** Requests that come before this is settled wait for it. */
@@ -24,11 +26,16 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   const { db, metrics, apiKeys } = services;
   const app = await createApp({
     log: options.log,
-    rateLimit: options.rateLimit,
+    clientLimits: options.clientLimits ?? defaultClientLimits,
+    poolSize: db.$client.options.max,
     holdUntil: options.holdUntil,
     quick: options.resources === false ? undefined : authorizeQuickly(apiKeys),
+    connectionLimits: options.connectionLimits,
+    anonymousLimits: options.anonymousLimits,
+    trustedProxies: options.trustedProxies,
     metrics,
     authenticate: services.tokens.authenticate,
+    recognizes: services.tokens.recognizes,
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,

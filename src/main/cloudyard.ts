@@ -1,6 +1,7 @@
 /** The `cloudyard` command. Reads the environment, and nothing else does. */
 import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
+import { forbidCoreDumps } from '../platform/child-process.ts';
 import { readSettings, settingNames, unknownSettings } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { clientCommand, migrateCommand, quotaCommand, secretsCommand, tokenCommand } from './administer.ts';
@@ -20,6 +21,7 @@ const help = `Usage: cloudyard <command>
   token revoke ID           every server refuses it within a second
   client create NAME        a client with its first project
   client list
+  client weight ID N        the client's share of servers and workers relative to others, 1 to 100 (default 1)
   quota set KIND=LIMIT ... [--client N] [--region N]   LIMIT may be "default"; global kinds take no --region
   quota audit [--repair]    compare the counters with the rows, and set them right; exits 1 where they differ
   secrets rotate-key [--prepare | --use ID]   a new key for everything that is encrypted (docs/operating.md)
@@ -39,6 +41,7 @@ async function main(args: string[]): Promise<void> {
     process.stderr.write(`cloudyard: ${name} is no setting of Cloudyard\n`);
   }
   const settings = readSettings(process.env, root, process.stdout.isTTY === true);
+  forbidCoreDumps();
   await dispatch(command, rest, settings);
 }
 

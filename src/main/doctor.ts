@@ -1,6 +1,7 @@
 /** Says what this host has of the real parts, what is missing, and the line that installs it. */
 import { findDistribution } from '../drivers/distribution/detect.ts';
-import { findGanesha, thisHost } from '../drivers/ganesha/detect.ts';
+import { egressGap } from '../drivers/egress-filter.ts';
+import { findGanesha, thisHost, withoutFolders } from '../drivers/ganesha/detect.ts';
 import { findHaproxy, thisHost as hostOfLoadBalancers } from '../drivers/haproxy/detect.ts';
 import { driverTable } from './start-table.ts';
 
@@ -32,13 +33,16 @@ function parts(): PartOfHost[] {
     { what: 'stream module of nginx', found: hostOfLoadBalancers().streamModule, package: 'libnginx-mod-stream' },
     program('ping', 'iputils-ping'),
     program('docker-registry', 'docker-registry'),
+    program('setpriv', 'util-linux'),
+    program('nft', 'nftables'),
   ];
 }
 
 export async function doctor(): Promise<void> {
-  const ganesha = findGanesha();
+  const ganesha = withoutFolders(findGanesha());
   const haproxy = findHaproxy();
   const distribution = findDistribution();
+  const gap = await egressGap();
   const all = parts();
   const missing = [...new Set(all.filter((part) => !part.found).map((part) => part.package))];
   const lines = [
@@ -62,8 +66,8 @@ export async function doctor(): Promise<void> {
         driver: haproxy.haproxy ? 'haproxy' : 'simulated',
         real: haproxy.haproxy !== null,
         healthy: true,
-        detail: haproxy.detail,
-        remedy: haproxy.remedy,
+        detail: gap ? `${haproxy.detail}; ${gap.detail}` : haproxy.detail,
+        remedy: haproxy.remedy ?? gap?.remedy,
       },
       volumes: {
         driver: 'disk',

@@ -8,7 +8,7 @@ import { createDistributionDriver } from '../drivers/distribution/driver.ts';
 import { hasRegistries } from '../drivers/distribution/layout.ts';
 import { createGaneshaDriver } from '../drivers/ganesha/driver.ts';
 import { hasFileShares } from '../drivers/ganesha/layout.ts';
-import { findGanesha } from '../drivers/ganesha/detect.ts';
+import { findGanesha, withoutFolders } from '../drivers/ganesha/detect.ts';
 import { findHaproxy } from '../drivers/haproxy/detect.ts';
 import { createHaproxyDriver } from '../drivers/haproxy/driver.ts';
 import { idsIn, layoutOf } from '../drivers/haproxy/layout.ts';
@@ -25,6 +25,7 @@ import type { VolumeDriver } from '../drivers/volume.ts';
 import { createSimulatedRegistryDriver } from '../drivers/simulated/registry.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/log.ts';
+import type { MemberRules } from '../platform/member-networks.ts';
 import type { Settings } from '../platform/settings.ts';
 import type { DeliveryDrivers } from '../resources/notifications/reconcile.ts';
 
@@ -42,14 +43,19 @@ export function allDrivers(drivers: Drivers) {
 }
 
 /** @throws when a driver that was asked for by name cannot start, or one that has data to serve */
-export async function startDrivers(settings: Settings, log: Logger, hosting: RegistryHosting | null): Promise<Drivers> {
+export async function startDrivers(
+  settings: Settings,
+  log: Logger,
+  hosting: RegistryHosting | null,
+  memberRules: MemberRules,
+): Promise<Drivers> {
   const started: { stop(): Promise<void> }[] = [];
   const keep = <T extends { stop(): Promise<void> }>(driver: T): T => (started.push(driver), driver);
   try {
     return {
       volume: keep(await startVolumeDriver(settings, log)),
       fileShare: keep(await startFileShareDriver(settings, log)),
-      loadBalancer: keep(await startLoadBalancerDriver(settings, log)),
+      loadBalancer: keep(await startLoadBalancerDriver(settings, log, memberRules)),
       registry: keep(await startRegistryDriver(settings, log, hosting)),
     };
   } catch (error) {
@@ -64,15 +70,15 @@ async function startFileShareDriver(settings: Settings, log: Logger): Promise<Fi
   if (settings.fileShareDriver === 'simulated') {
     return pretend('by CLOUDYARD_FILE_SHARE_DRIVER', 'CLOUDYARD_FILE_SHARE_DRIVER=auto');
   }
-  const finding = findGanesha();
-  const { dataDir, nfsPort: port, nfsMountPort: mountPort } = settings;
+  const finding = settings.fileShareDriver === 'ganesha' ? findGanesha() : withoutFolders(findGanesha());
+  const { dataDir, nfsPort: port, nfsMountPort: mountPort, nfsVersion3: version3 } = settings;
   // Whoever has real shares is told, rather than given ones that only pretend in their place.
   const mustBeReal = settings.fileShareDriver === 'ganesha' || (await hasFileShares(dataDir));
   if (!finding.programs) {
     if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
     return pretend(finding.detail, finding.remedy);
   }
-  const driver = createGaneshaDriver({ dataDir, host, port, mountPort, log, finding });
+  const driver = createGaneshaDriver({ dataDir, host, port, mountPort, version3, log, finding });
   try {
     await driver.start();
     return driver;
@@ -85,8 +91,13 @@ async function startFileShareDriver(settings: Settings, log: Logger): Promise<Fi
   }
 }
 
-async function startLoadBalancerDriver(settings: Settings, log: Logger): Promise<LoadBalancerDriver> {
-  const pretend = (detail?: string, remedy?: string) => createSimulatedLoadBalancerDriver({ detail, remedy });
+async function startLoadBalancerDriver(
+  settings: Settings,
+  log: Logger,
+  memberRules: MemberRules,
+): Promise<LoadBalancerDriver> {
+  const pretend = (detail?: string, remedy?: string) =>
+    createSimulatedLoadBalancerDriver({ detail, remedy, memberRules });
   if (settings.loadBalancerDriver === 'simulated') {
     return pretend('by CLOUDYARD_LOAD_BALANCER_DRIVER', 'CLOUDYARD_LOAD_BALANCER_DRIVER=auto');
   }
@@ -98,7 +109,7 @@ async function startLoadBalancerDriver(settings: Settings, log: Logger): Promise
     if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
     return pretend(finding.detail, finding.remedy);
   }
-  const driver = createHaproxyDriver({ dataDir, log, finding });
+  const driver = createHaproxyDriver({ dataDir, log, finding, memberRules });
   try {
     await driver.start();
     return driver;

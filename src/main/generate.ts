@@ -2,10 +2,10 @@
  * Writes what is derived and committed: openapi.json and migrations/schema.sql. `--check` writes nothing and fails when
  * something is not up to date, or when the tables have a change that no migration brings.
  */
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { runChildSync } from '../platform/child-process.ts';
 import { openApiDocument } from './openapi-document.ts';
 import { root } from './root.ts';
 
@@ -38,7 +38,7 @@ function hasUnwrittenMigration(): boolean {
 
 function drizzleKit(...args: string[]): string {
   const bin = join(root, 'node_modules', 'drizzle-kit', 'bin.cjs');
-  return execFileSync(process.execPath, [bin, ...args], { cwd: root, encoding: 'utf8' });
+  return runChildSync(process.execPath, [bin, ...args], { cwd: root });
 }
 
 const stale: string[] = [];

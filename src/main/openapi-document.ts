@@ -1,4 +1,5 @@
 import { silentLogger } from '../platform/log.ts';
+import { createMetrics } from '../platform/metrics.ts';
 import { createApp } from '../http/app.ts';
 import type { AppOptions } from '../http/app.ts';
 import { systemRoutes } from '../http/system.ts';
@@ -9,7 +10,7 @@ import type { ResourceServices } from '../resources/list.ts';
 export async function openApiDocument(): Promise<unknown> {
   const unused = new Proxy({}, { get: () => undefined });
   const routes = [systemRoutes(unused as never), ...resourceRoutes(services(unused))];
-  const app = await createApp({ log: silentLogger, rateLimit: 0, routes } as unknown as AppOptions);
+  const app = await createApp({ log: silentLogger, metrics: createMetrics(), routes } as unknown as AppOptions);
   await app.ready();
   const document = app.swagger();
   await app.close();

@@ -9,9 +9,12 @@ import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
+import { opensLoopback } from '../platform/member-networks.ts';
 import type { Settings } from '../platform/settings.ts';
 import type { App } from '../http/app.ts';
 import { createApi } from './api.ts';
+import { findControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { migrate, openDatabase } from './database.ts';
 import { listen } from './listen.ts';
 import { configurationFiles, createServices, readConfiguration } from './services.ts';
@@ -74,7 +77,11 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
   const clock = movableClock ?? systemClock;
-  const services = await createServices({ ...settings, db, clock, movableClock, log, configuration, keyring });
+  const controlPlane = await findControlPlane(settings, log);
+  const services = await createServices({
+    ...settings,
+    ...{ db, clock, movableClock, log, configuration, keyring, controlPlane },
+  });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
   // Also where the server never comes to listen: its connection would keep the database.
@@ -84,10 +91,15 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   // Drivers are told where the server listens, since it may have taken another port than the one that was asked for; but
   // nobody is answered before they are up, and the token is there.
   const { promise: holdUntil, resolve: letIn } = Promise.withResolvers<void>();
-  const opening = openApi({ services, settings, serves: roles.serve, isStart, log, closing, holdUntil });
+  const serves = roles.serve;
+  const opening = openApi({ services, settings, controlPlane, serves, isStart, log, closing, holdUntil });
   const working =
     regionIds.length > 0
-      ? startWork({ settings, database, services, regionIds, log, closing, ownsDataDir: isStart, announced: opening })
+      ? startWork({
+          ...{ settings, database, services, controlPlane, regionIds, log, closing },
+          ownsDataDir: isStart,
+          announced: opening,
+        })
       : null;
   // Building the API keeps this thread busy, for seconds on a slow machine: connections begun before would time out.
   const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
@@ -97,7 +109,11 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Clos
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
   letIn();
-  printStart({ settings, serves: roles.serve, url, token, database: database.description, work, deliveries });
+  const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
+  printStart({
+    ...{ settings, serves, url, token, database: database.description, work, deliveries },
+    loopbackRegions: loopbackRegions.map(({ id }) => id),
+  });
   setTimeout(forgetTheStart, settledMs).unref();
 }
 
@@ -114,16 +130,19 @@ const announceSeconds = 3;
 async function openApi(given: {
   services: Services;
   settings: Settings;
+  controlPlane: ControlPlane;
   serves: boolean;
   isStart: boolean;
   log: Logger;
   closing: Closing;
   holdUntil: Promise<void>;
 }): Promise<{ api: App | null; url: string | null }> {
-  const { services, settings, serves, isStart, log, closing, holdUntil } = given;
+  const { services, settings, controlPlane, serves, isStart, log, closing, holdUntil } = given;
   if (!serves && settings.workerPort === 0) return { api: null, url: null };
-  const api = await createApi(services, { log, rateLimit: settings.rateLimit, resources: serves, holdUntil });
+  const { clientLimits, trustedProxies } = settings;
+  const api = await createApi(services, { log, clientLimits, trustedProxies, resources: serves, holdUntil });
   const url = await listen(api, settings, serves);
+  await controlPlane.learn(serves ? 'API' : 'worker', url);
   if (serves) {
     services.metrics.watchApiKeys(services.apiKeys.gateState);
     // A key file that is not there keeps nothing else from its work.

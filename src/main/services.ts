@@ -10,8 +10,12 @@ import type { Db } from '../platform/db.ts';
 import type { MovableClock } from '../platform/development-clock.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Keyring } from '../platform/encryption.ts';
+import { recentLocalNetworks } from '../platform/local-networks.ts';
+import { createMemberRules } from '../platform/member-networks.ts';
+import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
+import { defaultClientLimits } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
@@ -57,7 +61,7 @@ import { createClientQuotas } from '../resources/quotas/service.ts';
 import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
-import { checkRegions, loadRegions } from '../resources/regions/service.ts';
+import { checkRegions, loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
 import { createRegistries } from '../resources/registries/service.ts';
 import {
   usageOfRows as usageOfRegistries,
@@ -75,6 +79,7 @@ import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { usageOfRows as usageOfVolumes, usesOfProject as volumesOfProject } from '../resources/volumes/store.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
+import { createBacklog } from '../tasks/backlog.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -156,8 +161,14 @@ export interface ServicesDeps {
   webhookAllowPrivate?: boolean;
   /** How long the audit log keeps an entry; 0: for ever; 365 where not given. */
   auditDays?: number;
+  /** What one client may take; the defaults of the settings where not given. */
+  clientLimits?: Settings['clientLimits'];
   /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
   verifyNetworks?: readonly string[];
+  /** What load balancers must not carry clients to; absent: nothing beside what the regions file says. */
+  controlPlane?: Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'>;
+  /** What this host delivers to itself; read from the kernel where not given. */
+  localNetworks?: () => readonly string[];
 }
 
 export async function createServices(deps: ServicesDeps) {
@@ -168,7 +179,9 @@ export async function createServices(deps: ServicesDeps) {
   const audit = createAudit({ clock, keepDays: deps.auditDays ?? 365 });
   const idempotency = createIdempotency(clock, keyring, audit);
   const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
-  const tasks = createTasks(clock, metrics.observeTask);
+  const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
+  const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
+  const tasks = createTasks(clock, backlog, metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const shared = { db, clock, tasks, quota, audit, idempotency, regions, caches };
   const networks = createNetworks(shared);
@@ -198,7 +211,8 @@ export async function createServices(deps: ServicesDeps) {
   const notifications = createNotifications({ ...shared, clients });
   const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
   const loadBalancerChanges = createLoadBalancerChanges(shared);
-  const parts = { ...shared, changes: loadBalancerChanges, secrets };
+  const memberRules = memberRulesOf(deps);
+  const parts = { ...shared, changes: loadBalancerChanges, secrets, memberRules };
   const taskViews = createTaskViews(shared);
   const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
@@ -231,6 +245,7 @@ export async function createServices(deps: ServicesDeps) {
     clients,
     tokens,
     fileShares: createFileShares({ ...shared, networks }),
+    memberRules,
     loadBalancers: createLoadBalancers({
       ...shared,
       networks,
@@ -273,6 +288,16 @@ export async function createServices(deps: ServicesDeps) {
         () => idempotency.reencrypt(db),
       ]),
   };
+}
+
+function memberRulesOf({ configuration, controlPlane, localNetworks = recentLocalNetworks }: ServicesDeps) {
+  return createMemberRules({
+    regions: memberNetworksOf(configuration.regions),
+    vipRanges: configuration.regions.flatMap(({ vip_range }) => vip_range ?? []),
+    controlPlane: controlPlane?.controlPlane ?? (() => []),
+    ownPorts: controlPlane?.ownPorts ?? (() => []),
+    localNetworks,
+  });
 }
 
 /** What keeps a webhook from having a URL, in words; null when nothing does. */

@@ -14,8 +14,10 @@ export function printStart(facts: {
   work: Work | null;
   /** What every process does. */
   deliveries: Record<string, DriverStatus>;
+  /** Where members of load balancers may be on loopback. */
+  loopbackRegions: number[];
 }): void {
-  const { serves, url, work, deliveries } = facts;
+  const { serves, url, work, deliveries, loopbackRegions } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
     lines.push(`  API        ${url}`, `  Reference  ${url}/docs`);
@@ -29,7 +31,15 @@ export function printStart(facts: {
   else if (work.standingBy) lines.push(`  Standing by: ${work.because}`, '');
   else lines.push(...driverTable(work.drivers));
   lines.push(...driverTable(deliveries), '');
+  if (loopbackRegions.length > 0) lines.push(...loopbackWarning(loopbackRegions), '');
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function loopbackWarning(regionIds: number[]): string[] {
+  return [
+    `  Region ${regionIds.join(', ')}: load balancers may have members on loopback (member_networks in the regions file).`,
+    '  Do not allow this in production: tenants reach whatever on this host trusts 127.0.0.1.',
+  ];
 }
 
 /** One line a driver: for what, which, and whether it is real; below it the one line that would make it so. */

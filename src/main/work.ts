@@ -7,6 +7,7 @@ import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts
 import { createLifecyclePolicyDuties } from '../resources/lifecycle-policies/runs/reconcile.ts';
 import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
 import { createRegistryDuties, createRegistryReconciler } from '../resources/registries/reconcile.ts';
+import { announcedApi } from '../resources/registries/token-server/authority.ts';
 import { createSnapshotReconciler } from '../resources/snapshots/reconcile.ts';
 import { createVolumeReconciler } from '../resources/volumes/reconcile.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -16,8 +17,11 @@ import type { Reconciler } from '../tasks/reconcile.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { WorkerOptions } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { allDrivers, startDrivers } from './drivers.ts';
 import type { Drivers } from './drivers.ts';
+import { egressFor } from './egress.ts';
+import type { Egress } from './egress.ts';
 import type { Closing } from './run.ts';
 import type { Services } from './services.ts';
 import { dataDirectoryLock, LockTaken, regionLock, takeLocks, waitForLocks } from './work-locks.ts';
@@ -26,13 +30,14 @@ export interface WorkDeps {
   settings: Settings;
   database: Database;
   services: Services;
+  controlPlane: ControlPlane;
   regionIds: number[];
   log: Logger;
   closing: Closing;
   /** Whether this process holds the data directory already. */
   ownsDataDir: boolean;
   /** Settled when the API server of this process listens and has said where. */
-  announced: Promise<unknown>;
+  announced: Promise<{ url: string | null }>;
 }
 
 export type Work =
@@ -50,7 +55,7 @@ export async function startWork(deps: WorkDeps): Promise<Work> {
   try {
     const held = await takeLocks(database.connection, locks, log);
     closing.push(held.release);
-    return { standingBy: false, drivers: statusByKind(await work(deps)) };
+    return { standingBy: false, drivers: (await work(deps))() };
   } catch (error) {
     if (!(error instanceof LockTaken)) throw error;
     standBy(deps, locks);
@@ -76,17 +81,26 @@ function standBy(deps: WorkDeps, locks: ReturnType<typeof regionLock>[]): void {
   });
 }
 
-async function work({ settings, database, services, regionIds, log, closing, announced }: WorkDeps): Promise<Drivers> {
+/** Resolves with what tells the status of the drivers. */
+async function work(deps: WorkDeps): Promise<() => Record<string, DriverStatus>> {
+  const { settings, database, services, controlPlane, regionIds, log, closing, announced } = deps;
   await announced;
+  await learnApi(deps).catch((error: unknown) => log.error({ err: error }, 'it is not known where the API listens'));
+  const egress = egressFor(settings, controlPlane.ownPorts);
+  closing.push(async (ending) => ending === 'stop' && egress?.remove());
+  await egress?.apply();
   // A key file that is not there keeps nothing else from its work; the duty below tries again.
   const hosting = await services.registries.hosting(regionIds).catch((error: unknown) => {
     log.error({ err: error }, 'registries cannot be served');
     return null;
   });
-  const drivers = withDevelopmentFaults(await startDrivers(settings, log, hosting), services);
+  const drivers = withDevelopmentFaults(await startDrivers(settings, log, hosting, services.memberRules), services);
   for (const driver of allDrivers(drivers)) {
     closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
   }
+  // The accounts that the drivers have just created.
+  await egress?.apply();
+  const statuses = () => statusByKind(drivers, egress);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + 4);
   const { tasks, metrics, idempotency, audit, apiKeys, reencrypt } = services;
   metrics.watchDatabase('worker', db);
@@ -97,15 +111,18 @@ async function work({ settings, database, services, regionIds, log, closing, ann
     log,
     regionIds,
     concurrency: settings.workerConcurrency,
+    slotsPerClient: settings.clientLimits.reconcileSlots,
     sweepSeconds: settings.sweepSeconds,
     reconcilers: createReconcilers({ ...services, db }, drivers),
-    driverStatus: () => Object.entries(statusByKind(drivers)).map(([kind, status]) => ({ ...status, kind })),
+    driverStatus: () => Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
     onDriverError: metrics.countDriverError,
     duties: [
+      { seconds: 30, work: async () => egress?.apply() },
       { seconds: 3600, work: () => idempotency.forget(db) },
       { seconds: 3600, work: reencrypt },
       { seconds: 3600, work: () => audit.forget(db) },
       { seconds: 3600, work: apiKeys.forget },
+      { seconds: settings.sweepSeconds, work: () => learnApi(deps).then(controlPlane.refresh) },
       ...createDuties({ ...services, db }, drivers, {
         regionIds,
         sweepSeconds: settings.sweepSeconds,
@@ -115,7 +132,13 @@ async function work({ settings, database, services, regionIds, log, closing, ann
     ],
   });
   closing.push(worker.stop);
-  return drivers;
+  return statuses;
+}
+
+/** Where the API server of another process listens, as far as one has announced itself. */
+async function learnApi({ services, controlPlane }: Pick<WorkDeps, 'services' | 'controlPlane'>): Promise<void> {
+  const url = await announcedApi(services.db);
+  if (url !== null) await controlPlane.learn('API', url);
 }
 
 /** Every resource that is made real: one line each. */
@@ -141,7 +164,7 @@ export function createDuties(
   return [
     ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
     ...createLifecyclePolicyDuties({ ...services, notify: notifications.issue, regionIds, lookSeconds }),
-    ...createRegistryDuties({ db, driver: drivers.registry, hosting, sweepSeconds, patience }),
+    ...createRegistryDuties({ db, driver: drivers.registry, regionIds, hosting, sweepSeconds, patience }),
   ];
 }
 
@@ -158,10 +181,11 @@ export function withDevelopmentFaults(drivers: Drivers, { development }: Pick<Se
   };
 }
 
-function statusByKind(drivers: Drivers): Record<string, DriverStatus> {
+function statusByKind(drivers: Drivers, egress: Egress | null): Record<string, DriverStatus> {
+  const loadBalancers = drivers.loadBalancer.status();
   return {
     'file shares': drivers.fileShare.status(),
-    'load balancers': drivers.loadBalancer.status(),
+    'load balancers': egress?.annotate(loadBalancers) ?? loadBalancers,
     volumes: drivers.volume.status(),
     registries: drivers.registry.status(),
   };

@@ -4,6 +4,12 @@ import type { Db } from './db.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+interface RequestCounts {
+  running: number;
+  waiting: number;
+  waits: number;
+}
+
 export function createMetrics() {
   const registry = new Registry();
   const pools = new Map<string, Db['$client']>();
@@ -34,6 +40,25 @@ export function createMetrics() {
     labelNames: ['channel', 'outcome'],
     registers: [registry],
   });
+  const refusals = new Counter({
+    name: 'cloudyard_client_refusals_total',
+    help: 'Requests refused with 429 because of a limit of their client, by limit',
+    labelNames: ['limit'],
+    registers: [registry],
+  });
+  let requestCounts = (): RequestCounts => ({ running: 0, waiting: 0, waits: 0 });
+  new Gauge({
+    name: 'cloudyard_requests',
+    help: 'Requests of clients, by state: running and waiting for their turn, and those that wait for a task',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { running, waiting, waits } = requestCounts();
+      this.set({ state: 'running' }, running);
+      this.set({ state: 'waiting' }, waiting);
+      this.set({ state: 'open_wait' }, waits);
+    },
+  });
   return {
     observeRequest(operation: string, status: number, seconds: number) {
       requests.labels(operation, String(status)).observe(seconds);
@@ -43,6 +68,13 @@ export function createMetrics() {
     },
     countDriverError(resource: string) {
       driverErrors.inc({ resource });
+    },
+    countRefusal(limit: string) {
+      refusals.inc({ limit });
+    },
+    /** Shows what the requests of clients do. */
+    watchRequests(state: () => RequestCounts) {
+      requestCounts = state;
     },
     countDelivery(channel: string, outcome: string) {
       deliveries.inc({ channel, outcome });

@@ -38,7 +38,7 @@ describe('settings', () => {
     const bad = {
       CLOUDYARD_PORT: 'http',
       CLOUDYARD_DATABASE_POOL_SIZE: '1',
-      CLOUDYARD_RATE_LIMIT: '-1',
+      CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '-1',
       CLOUDYARD_LOG_LEVEL: 'loud',
       CLOUDYARD_LOG_FORMAT: 'xml',
       CLOUDYARD_FILE_SHARE_DRIVER: 'samba',

@@ -24,8 +24,22 @@ export interface Settings {
   /** YAML files; absent: the ones that ship in config/. */
   regionsFile: string | undefined;
   quotasFile: string | undefined;
-  /** Requests a minute and token; 0: no limit. */
-  rateLimit: number;
+  /** CIDRs of reverse proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: string[];
+  /** What one client of weight 1 may take; docs/operating.md, "Fair use". */
+  clientLimits: {
+    /** On each server; 0: no limit. */
+    requestsPerSecond: number;
+    /** Requests at once before that counts. */
+    requestBurst: number;
+    /** On each server. */
+    openRequests: number;
+    openWaits: number;
+    /** Tasks that have not ended. */
+    tasks: number;
+    /** Jobs that run in one worker; 0: three quarters of what it runs. */
+    reconcileSlots: number;
+  };
   /** Days that the audit log keeps an entry; 0: for ever. */
   auditDays: number;
   /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
@@ -38,6 +52,8 @@ export interface Settings {
   nfsHost: string;
   nfsPort: number;
   nfsMountPort: number;
+  /** Whether NFSv3 is served as well as NFSv4. */
+  nfsVersion3: boolean;
   /** `auto` takes HAProxy where it can run, and only pretends elsewhere. */
   loadBalancerDriver: 'auto' | 'haproxy' | 'simulated';
   /** `auto` keeps volumes in the data directory, and only pretends where that cannot be written to. */
@@ -82,7 +98,13 @@ export const settingNames = [
   'CLOUDYARD_BOOTSTRAP_TOKEN',
   'CLOUDYARD_REGIONS_FILE',
   'CLOUDYARD_QUOTAS_FILE',
+  'CLOUDYARD_TRUSTED_PROXIES',
   'CLOUDYARD_RATE_LIMIT',
+  'CLOUDYARD_CLIENT_REQUESTS_PER_SECOND',
+  'CLOUDYARD_CLIENT_OPEN_REQUESTS',
+  'CLOUDYARD_CLIENT_OPEN_WAITS',
+  'CLOUDYARD_CLIENT_TASKS',
+  'CLOUDYARD_CLIENT_RECONCILE_SLOTS',
   'CLOUDYARD_AUDIT_DAYS',
   'CLOUDYARD_VERIFY_NETWORKS',
   'CLOUDYARD_LOG_LEVEL',
@@ -91,6 +113,7 @@ export const settingNames = [
   'CLOUDYARD_NFS_HOST',
   'CLOUDYARD_NFS_PORT',
   'CLOUDYARD_NFS_MOUNT_PORT',
+  'CLOUDYARD_NFS_VERSIONS',
   'CLOUDYARD_LOAD_BALANCER_DRIVER',
   'CLOUDYARD_VOLUME_DRIVER',
   'CLOUDYARD_PUBLIC_URL',
@@ -112,6 +135,15 @@ export const settingNames = [
 ] as const;
 
 type Name = (typeof settingNames)[number];
+
+export const defaultClientLimits: Settings['clientLimits'] = {
+  requestsPerSecond: 0,
+  requestBurst: 0,
+  openRequests: 500,
+  openWaits: 500,
+  tasks: 10_000,
+  reconcileSlots: 0,
+};
 
 export class SettingsError extends Error {}
 
@@ -146,6 +178,11 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     faults.push('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
   const [smtpUrl, smtpFrom] = [text('CLOUDYARD_SMTP_URL'), text('CLOUDYARD_SMTP_FROM')];
   faults.push(...smtpFaults(smtpUrl, smtpFrom));
+  const perMinute = whole('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000);
+  const perSecond = whole('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND', 0, 0, 1_000_000);
+  if (perMinute > 0 && perSecond > 0) {
+    faults.push('CLOUDYARD_RATE_LIMIT conflicts with CLOUDYARD_CLIENT_REQUESTS_PER_SECOND; set only one');
+  }
   const settings: Settings = {
     host,
     port: whole('CLOUDYARD_PORT', 8080, 0, 65535),
@@ -157,7 +194,15 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
-    rateLimit: whole('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000),
+    trustedProxies: networksIn('CLOUDYARD_TRUSTED_PROXIES', text('CLOUDYARD_TRUSTED_PROXIES'), faults),
+    clientLimits: {
+      requestsPerSecond: perMinute > 0 ? perMinute / 60 : perSecond,
+      requestBurst: Math.max(perMinute, perSecond),
+      openRequests: whole('CLOUDYARD_CLIENT_OPEN_REQUESTS', defaultClientLimits.openRequests, 1, 100_000),
+      openWaits: whole('CLOUDYARD_CLIENT_OPEN_WAITS', defaultClientLimits.openWaits, 1, 100_000),
+      tasks: whole('CLOUDYARD_CLIENT_TASKS', defaultClientLimits.tasks, 1, 10_000_000),
+      reconcileSlots: whole('CLOUDYARD_CLIENT_RECONCILE_SLOTS', 0, 0, 100),
+    },
     auditDays: whole('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
     verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), faults),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
@@ -167,6 +212,7 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
     nfsPort,
     // 20048 is the customary port of mountd; beside another NFS port, the next one.
     nfsMountPort: whole('CLOUDYARD_NFS_MOUNT_PORT', nfsPort === 2049 ? 20048 : Math.min(nfsPort + 1, 65535), 1, 65535),
+    nfsVersion3: choice('CLOUDYARD_NFS_VERSIONS', ['3,4', '4'], '3,4') === '3,4',
     loadBalancerDriver: choice('CLOUDYARD_LOAD_BALANCER_DRIVER', ['auto', 'haproxy', 'simulated'], 'auto'),
     volumeDriver: choice('CLOUDYARD_VOLUME_DRIVER', ['auto', 'disk', 'simulated'], 'auto'),
     publicUrl: publicUrlIn(text('CLOUDYARD_PUBLIC_URL'), faults),

@@ -5,18 +5,25 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import { Type } from 'typebox';
 import { invalidInput } from '../errors/catalogue.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
+import { maxTags } from './tags.ts';
 
 const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$' });
 
+/** More than a query can hold: paths and headers together have 16 KiB. */
+const maxPairsLength = 16_384;
+
 /** Query parameters that filter by tags. */
 export const TagFilterQuery = {
-  tag_key: Type.Optional(Type.Array(TagKey, { description: 'only what has all of these tags' })),
+  tag_key: Type.Optional(Type.Array(TagKey, { maxItems: maxTags, description: 'only what has all of these tags' })),
   tag_key_value: Type.Optional(
-    Type.String({ description: 'only what has these tags: a JSON object such as {"env":"test"}, or env=test' }),
+    Type.String({
+      maxLength: maxPairsLength,
+      description: 'only what has these tags: a JSON object such as {"env":"test"}, or env=test',
+    }),
   ),
   /** The Terraform provider's names for the two. */
   metadata_k: Type.Optional(TagKey),
-  metadata_kv: Type.Optional(Type.String()),
+  metadata_kv: Type.Optional(Type.String({ maxLength: maxPairsLength })),
 };
 
 /** The tags that a listed resource must have: these keys, and these keys with these values. */

@@ -7,6 +7,7 @@ import type { TObject } from 'typebox';
 import type { RequestContext, Scope } from '../authz/actor.ts';
 import { notFound } from '../errors/catalogue.ts';
 import type { Routes } from '../http/app.ts';
+import { ShortText } from '../http/shapes.ts';
 import { CreateTags, deleting, merging, presentTags, replacingBy, Tag, TagCollection } from './tags.ts';
 import type { TagChange, Tags } from './tags.ts';
 
@@ -33,7 +34,7 @@ export interface MetadataOf {
   replacedElsewhere?: boolean;
 }
 
-const MetadataKey = Type.Object({ key: Type.String() });
+const MetadataKey = Type.Object({ key: ShortText });
 const nothing = { 204: Type.Null({ description: 'Done' }) };
 
 export function metadataRoutes(tagged: Tagged, { one, path, id, name, words, tag, ...of }: MetadataOf): Routes {

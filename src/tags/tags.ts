@@ -9,6 +9,8 @@ import type { FieldError } from '../errors/catalogue.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
+/** A patch may remove all tags and add as many. */
+export const maxTagChanges = 2 * maxTags;
 /** Keys that begin so are the system's own: nobody else may write one. */
 const internalPrefix = 'cloudyard:';
 
@@ -31,7 +33,13 @@ export const CreateTags = Type.Record(Type.String(), TagValue, {
 export type CreateTags = Static<typeof CreateTags>;
 
 export const UpdateTags = Type.Union(
-  [Type.Record(Type.String(), Type.Union([TagValue, Type.Null()]), { propertyNames: TagKey }), Type.Null()],
+  [
+    Type.Record(Type.String(), Type.Union([TagValue, Type.Null()]), {
+      propertyNames: TagKey,
+      maxProperties: maxTagChanges,
+    }),
+    Type.Null(),
+  ],
   {
     description:
       'JSON Merge Patch (RFC 7386): a value adds or updates, null removes, absent keeps; null instead of the map ' +

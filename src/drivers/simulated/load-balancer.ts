@@ -4,6 +4,8 @@
  */
 import { refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
+import type { MemberRules } from '../../platform/member-networks.ts';
+import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
 import { refusals } from '../haproxy/refusals.ts';
 import type {
@@ -22,11 +24,21 @@ const REMEDY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
 export function createSimulatedLoadBalancerDriver({
   detail,
   remedy = REMEDY,
+  memberRules = () => () => null,
 }: {
   detail?: string;
   remedy?: string;
+  /** Where members may be; everywhere unless given. */
+  memberRules?: MemberRules;
 } = {}): LoadBalancerDriver {
   const balancers = new Map<string, DesiredLoadBalancer>();
+  const refusedOf = new Map<string, Admission['refused']>();
+  const admitOne = (desired: DesiredLoadBalancer): Admission => {
+    const vips = new Set([...balancers.values(), desired].map(({ address }) => address));
+    const admission = admit(desired, memberRules(desired.regionId), vips);
+    refusedOf.set(desired.id, admission.refused);
+    return admission;
+  };
   const counts = { reloads: 0, runtimeChanges: 0 };
   return {
     name: 'simulated',
@@ -51,17 +63,23 @@ export function createSimulatedLoadBalancerDriver({
       const members = before ? memberChanges(before, desired) : [];
       if (settings.length > 0) counts.reloads += 1;
       counts.runtimeChanges += members.length;
+      rejectNew(desired, admitOne(desired), before);
       return { changed: [...settings, ...members], reloaded: settings.length > 0 };
     },
     async remove(id, signal) {
       refuseAborted(signal);
       balancers.delete(id);
+      refusedOf.delete(id);
     },
     list: async () => [...balancers.keys()].sort(),
     async quarantine(id) {
       balancers.delete(id);
+      refusedOf.delete(id);
     },
-    read: async () => [...balancers.values()].map(readingOf),
+    read: async () => [...balancers.values()].map((balancer) => readingOf(balancer, refusedOf.get(balancer.id))),
+    async recheckMembers() {
+      for (const balancer of balancers.values()) admitOne(balancer);
+    },
     counters: () => ({ ...counts }),
   };
 }
@@ -83,10 +101,13 @@ function portsOf({ address, enabled, listeners }: DesiredLoadBalancer): string[]
   return open.map(({ port, protocol }) => `${address} ${port}${protocol === 'UDP' ? ' UDP' : ''}`);
 }
 
-function readingOf(balancer: DesiredLoadBalancer): LoadBalancerReading {
+function readingOf(balancer: DesiredLoadBalancer, refused: Admission['refused'] | undefined): LoadBalancerReading {
   const open = balancer.enabled ? balancer.listeners.filter(({ enabled }) => enabled) : [];
   const members = balancer.pools.flatMap((pool) =>
-    pool.members.map((member): [string, MemberHealth] => [member.id, healthOf(balancer, pool, member)]),
+    pool.members.map((member): [string, MemberHealth] => {
+      const health = healthOf(balancer, pool, member);
+      return [member.id, health !== 'MAINT' && refused?.has(member.id) ? 'DOWN' : health];
+    }),
   );
   return { id: balancer.id, members: new Map(members), listeners: new Map(open.map(({ id }) => [id, nothing()])) };
 }

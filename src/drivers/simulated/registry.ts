@@ -32,6 +32,7 @@ export function createSimulatedRegistryDriver({
     remove: async (_prefix, signal) => refuseAborted(signal),
     list: async () => [],
     quarantine: async () => undefined,
+    idleUploads: async () => new Map(),
     collect: async () => null,
   };
 }

@@ -4,7 +4,7 @@ import type { Answer, RequestOptions } from '../../../test/harness.ts';
 import type { Container } from './schema.ts';
 
 const rateLimit = 100;
-const cloud = useCloudyard({ driver: null, rateLimit });
+const cloud = useCloudyard({ driver: null, clientLimits: { requestsPerSecond: rateLimit } });
 
 const web: Container = { name: 'web', namespace: 'default' };
 const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);

@@ -4,7 +4,7 @@ import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
 
 /** Of keys and of containers alike. */
-const PlatformName = Type.String({ pattern: '^[a-z][-a-z0-9]{0,62}[a-z0-9]$' });
+const PlatformName = Type.String({ pattern: '^[a-z][-a-z0-9]{0,62}[a-z0-9]$', maxLength: 64 });
 const Namespace = Type.String({
   minLength: 1,
   maxLength: 255,

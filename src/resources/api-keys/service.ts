@@ -79,10 +79,12 @@ export function createApiKeys(deps: ApiKeysDeps) {
         keyId,
         secretHash: sha256(secret),
         createdAt: clock.now(),
+        deletedAt: null,
       };
       const make = async (tx: Tx, changed: (row: ApiKeyRow) => void) => {
         if (!(await store.holdProject(tx, scope.projectId))) throw notFound('project', scope.projectId);
-        const row = await store.insert(tx, { ...key, version: await store.nextVersion(tx) });
+        const row = { ...key, version: await store.nextVersion(tx) };
+        await store.insert(tx, row);
         changed(row);
         // With the commit it works here.
         const status: ApiKey['status'] = row.isDisabled ? 'disabled' : 'active';
@@ -113,7 +115,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         if (!key) throw notFound('API key', name);
         const changes = changesOf(key, body, clock.now());
         if (Object.keys(changes).length === 0) return present(key);
-        const row = await store.update(tx, key.id, { ...changes, version: await store.nextVersion(tx) });
+        const row = await write(tx, key, changes);
         changed(row);
         return present(row);
       });
@@ -123,7 +125,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
       await mutate(context, async (tx, changed) => {
         const key = await store.lock(tx, scope, name);
         if (!key) throw notFound('API key', name);
-        changed(await store.update(tx, key.id, { deletedAt: clock.now(), version: await store.nextVersion(tx) }));
+        changed(await write(tx, key, { deletedAt: clock.now() }));
       });
     },
 
@@ -152,6 +154,13 @@ export function createApiKeys(deps: ApiKeysDeps) {
     /** Removes what is left of keys that were deleted more than a day ago. */
     forget: () => store.forget(db, new Date(clock.now().getTime() - dayMs)),
   };
+}
+
+/** The row as it is then. */
+async function write(tx: Tx, key: ApiKeyRow, changes: Partial<ApiKeyRow>): Promise<ApiKeyRow> {
+  const all = { ...changes, version: await store.nextVersion(tx) };
+  await store.update(tx, key.id, all);
+  return { ...key, ...all };
 }
 
 const retrySoon = { headers: { 'retry-after': '1' } };

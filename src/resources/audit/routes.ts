@@ -1,6 +1,6 @@
 /** The HTTP operations of the audit log. */
 import type { Routes } from '../../http/app.ts';
-import { sendList } from '../../http/streamed-list.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
 import { AuditPage, ListAudit } from './schema.ts';
 import type { AuditLog } from './service.ts';
 
@@ -19,7 +19,7 @@ export function auditRoutes(auditLog: AuditLog): Routes {
       },
       async (request, reply) => {
         const { next, entries } = await auditLog.list(request.by.actor, request.query);
-        return sendList(reply, { next }, entries);
+        return sendInGroups(reply, { next, results: entries });
       },
     );
   };

@@ -29,7 +29,7 @@ const calm = async (id: string) => {
     deps,
     reconciler(db, host),
     { resource: 'file_share', id, regionId: 1 },
-    1,
+    { attempts: 1, priority: 0, flags: null },
     new AbortController().signal,
   );
 };

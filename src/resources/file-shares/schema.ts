@@ -1,7 +1,17 @@
 /** Requests and responses of file shares: interface.md 2.3, 4.3, 4.4, and the sibling operations of the contract. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, IpNetwork, Name, Nullable, Paging, SizeGib, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  IntegerId,
+  IpNetwork,
+  Name,
+  Nullable,
+  Paging,
+  ShortText,
+  SizeGib,
+  Uuid,
+} from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
@@ -119,7 +129,7 @@ export const ExtendFileShare = Type.Object({ size: SizeGib }, { additionalProper
 
 export const ListFileShares = Type.Object({
   ...Paging(1000),
-  name: Type.Optional(Type.String()),
+  name: Type.Optional(ShortText),
   type_name: Type.Optional(FileShareTypeName),
 });
 export type ListFileShares = Static<typeof ListFileShares>;

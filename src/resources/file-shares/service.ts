@@ -211,7 +211,7 @@ export function createFileShares(deps: FileSharesDeps) {
         }
         await store.insertAccessRules(tx, [rule]);
         await store.update(tx, id, { generation: share.generation + 1 });
-        await tasks.requestReconcile(tx, keyOf(share));
+        await tasks.requestReconcile(tx, keyOf(share), context.actor);
         return presentAccessRule(rule);
       });
     },
@@ -231,7 +231,7 @@ export function createFileShares(deps: FileSharesDeps) {
         if (isLeaving(rule) && rule.state !== 'error') return;
         await store.denyAccessRule(tx, ruleId, clock.now());
         await store.update(tx, id, { generation: share.generation + 1 });
-        await tasks.requestReconcile(tx, keyOf(share));
+        await tasks.requestReconcile(tx, keyOf(share), context.actor);
       });
     },
 

@@ -207,7 +207,7 @@ export async function removeAccessRule(tx: Tx, id: string): Promise<void> {
 /** Shares whose desired state the host has not been seen to have. */
 export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: fileShares.id, regionId: fileShares.regionId })
+    .select({ id: fileShares.id, regionId: fileShares.regionId, clientId: fileShares.clientId })
     .from(fileShares)
     .where(and(inArray(fileShares.regionId, regionIds), lt(fileShares.observedGeneration, fileShares.generation)))
     .limit(1000);
@@ -216,7 +216,7 @@ export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]
 /** Shares that work, so that their regions' host should have them. */
 export async function available(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: fileShares.id, regionId: fileShares.regionId })
+    .select({ id: fileShares.id, regionId: fileShares.regionId, clientId: fileShares.clientId })
     .from(fileShares)
     .where(and(inArray(fileShares.regionId, regionIds), eq(fileShares.status, 'available')));
 }

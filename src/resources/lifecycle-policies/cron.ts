@@ -11,18 +11,13 @@ export const cronFieldNames = ['month', 'day', 'week', 'day_of_week', 'hour', 'm
 export type CronFieldName = (typeof cronFieldNames)[number];
 export type CronFields = Partial<Record<CronFieldName, string | null>>;
 
-/** The `option`th of a weekday in a month; 5 stands for the last one. Weekdays count from Monday, 0. */
-interface WeekdayPosition {
-  option: number;
-  weekday: number;
-}
-
 /** What fields say. Tables are indexed by the value itself. */
 export interface Cron {
   months: boolean[];
   days: boolean[];
   lastDay: boolean;
-  weekdayPositions: WeekdayPosition[];
+  /** Weekdays (from Monday, 0) by their position in the month (0 to 4; 5: the last), at `7 * position + weekday`. */
+  weekdayPositions: boolean[];
   weeks: boolean[];
   weekdays: boolean[];
   /** Minutes of a day, ascending. */
@@ -48,6 +43,7 @@ const finer: Record<CronFieldName, string> = {
 };
 const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+const lastPosition = 5;
 const positions = ['1st', '2nd', '3rd', '4th', '5th', 'last'];
 
 class Fault extends Error {}
@@ -106,7 +102,7 @@ function readExpression(name: CronFieldName, expression: string, table: boolean[
   const position = name === 'day' && /^(1st|2nd|3rd|4th|5th|last) +([a-z0-9_]+)$/i.exec(expression);
   if (position) {
     const option = positions.indexOf(position[1]!.toLowerCase());
-    cron.weekdayPositions.push({ option, weekday: named(weekdayNames, position[2]!, 'weekday') });
+    cron.weekdayPositions[7 * option + named(weekdayNames, position[2]!, 'weekday')] = true;
     return;
   }
   const words = name === 'month' ? monthNames : name === 'day_of_week' ? weekdayNames : null;
@@ -172,9 +168,6 @@ function examples(name: CronFieldName): string {
 export function matchesDay(cron: Cron, day: number, weekday: number, lastDay: number): boolean {
   if (!cron.weekdays[weekday]) return false;
   if (cron.days[day] || (cron.lastDay && day === lastDay)) return true;
-  return cron.weekdayPositions.some(
-    (position) =>
-      position.weekday === weekday &&
-      (position.option === 5 ? day + 7 > lastDay : Math.floor((day - 1) / 7) === position.option),
-  );
+  if (cron.weekdayPositions[7 * Math.floor((day - 1) / 7) + weekday]) return true;
+  return day + 7 > lastDay && cron.weekdayPositions[7 * lastPosition + weekday] === true;
 }

@@ -78,45 +78,83 @@ function nextOfCron(cron: Cron, zone: TimeZone, afterDate: Date): Date | null {
   const firstDay = Math.floor(local / daySeconds);
   const firstMinute = Math.floor((local - firstDay * daySeconds) / 60);
   for (const day of daysOf(cron, firstDay)) {
-    for (const minute of cron.minutesOfDay) {
-      if (day === firstDay && minute < firstMinute) continue;
-      const instant = zone.firstInstantOf(day * daySeconds + minute * 60);
+    const { minutesOfDay } = cron;
+    for (let i = day === firstDay ? indexOfFirst(minutesOfDay, firstMinute) : 0; i < minutesOfDay.length; i++) {
+      const instant = zone.firstInstantOf(day * daySeconds + minutesOfDay[i]! * 60);
       if (instant !== null && instant > after) return new Date(instant * 1000);
     }
   }
   return null;
 }
 
-/** The days from one on (days since 1970) that a cron means, through the months that it means. */
+/** The days from one on (days since 1970) that a cron means, year by year. */
 function* daysOf(cron: Cron, from: number): Generator<number> {
-  const start = new Date(from * daySeconds * 1000);
-  let year = start.getUTCFullYear();
-  let month = start.getUTCMonth() + 1;
-  let firstDay = start.getUTCDate();
-  const end = Math.min(year + maxYears, lastYear);
-  while (year <= end) {
-    if (cron.months[month]) yield* daysOfMonth(cron, year, month, firstDay);
-    firstDay = 1;
-    if (month === 12) year += 1;
-    month = (month % 12) + 1;
+  const start = new Date(from * daySeconds * 1000).getUTCFullYear();
+  const end = Math.min(start + maxYears, lastYear);
+  for (let year = start; year <= end; year++) {
+    const firstDay = Date.UTC(year, 0, 1) / (daySeconds * 1000);
+    const days = daysOfYear(cron, year, weekdayOf(firstDay));
+    for (let i = indexOfFirst(days, from - firstDay); i < days.length; i++) yield firstDay + days[i]!;
   }
 }
 
-function* daysOfMonth(cron: Cron, year: number, month: number, firstDay: number): Generator<number> {
-  const beforeFirst = Date.UTC(year, month - 1, 0) / (daySeconds * 1000);
-  const lastDay = new Date(Date.UTC(year, month, 0)).getUTCDate();
-  for (let day = firstDay; day <= lastDay; day++) {
-    // 1970 began on a Thursday.
-    const weekday = (((beforeFirst + day + 3) % 7) + 7) % 7;
-    if (matchesDay(cron, day, weekday, lastDay) && cron.weeks[isoWeek(beforeFirst + day, weekday)]) {
-      yield beforeFirst + day;
+/** Where the numbers, which ascend, reach `least`. */
+function indexOfFirst(numbers: number[], least: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle]! < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Days of the year (from 0) that a cron means, by kind of year: a search through centuries examines each kind once. */
+const daysByKind = new WeakMap<Cron, number[][]>();
+
+/** Years are of one kind when their weekdays and ISO weeks fall on the same days. There are 28 kinds. */
+function daysOfYear(cron: Cron, year: number, firstWeekday: number): number[] {
+  const [leap, afterLeap] = [isLeap(year), isLeap(year - 1)];
+  let known = daysByKind.get(cron);
+  if (!known) daysByKind.set(cron, (known = []));
+  return (known[4 * firstWeekday + 2 * Number(leap) + Number(afterLeap)] ??= findDays(
+    cron,
+    firstWeekday,
+    leap,
+    afterLeap,
+  ));
+}
+
+function findDays(cron: Cron, firstWeekday: number, leap: boolean, afterLeap: boolean): number[] {
+  const days: number[] = [];
+  const lastWeek = weeksOf(firstWeekday, leap);
+  const weekBefore = weeksOf((firstWeekday + (afterLeap ? 5 : 6)) % 7, afterLeap);
+  let beforeMonth = 0;
+  for (const [i, length] of daysOfMonths.entries()) {
+    const lastDay = i === 1 && leap ? 29 : length;
+    for (let day = 1; cron.months[i + 1] && day <= lastDay; day++) {
+      const dayOfYear = beforeMonth + day - 1;
+      const weekday = (firstWeekday + dayOfYear) % 7;
+      if (!matchesDay(cron, day, weekday, lastDay)) continue;
+      // A week belongs to the year that its Thursday is in.
+      const week = Math.floor((dayOfYear - weekday + 10) / 7);
+      const isoWeek = week < 1 ? weekBefore : week > lastWeek ? 1 : week;
+      if (cron.weeks[isoWeek]) days.push(dayOfYear);
     }
+    beforeMonth += lastDay;
   }
+  return days;
 }
 
-/** The ISO week of a day: it belongs to the year that its Thursday is in. */
-function isoWeek(day: number, weekday: number): number {
-  const thursday = day - weekday + 3;
-  const year = new Date(thursday * daySeconds * 1000).getUTCFullYear();
-  return Math.floor((thursday - Date.UTC(year, 0, 1) / (daySeconds * 1000)) / 7) + 1;
+const daysOfMonths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const isLeap = (year: number) => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+
+/** ISO weeks of a year; weekdays count from Monday, 0. */
+function weeksOf(firstWeekday: number, leap: boolean): number {
+  return firstWeekday === 3 || (leap && firstWeekday === 2) ? 53 : 52;
+}
+
+/** 1970 began on a Thursday. */
+function weekdayOf(day: number): number {
+  return (((day + 3) % 7) + 7) % 7;
 }

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion } from '../../http/shapes.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
 import { Price } from '../pricing/schema.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
 import {
@@ -56,7 +57,8 @@ export function lifecyclePolicyRoutes(policies: LifecyclePolicies, runs: Lifecyc
           response: { 200: RunCollection },
         },
       },
-      (request) => runs.list(request.scope, request.params.policy_id, request.query),
+      async (request, reply) =>
+        sendInGroups(reply, await runs.list(request.scope, request.params.policy_id, request.query)),
     );
   };
 }
@@ -87,7 +89,7 @@ function policyRoutes(policies: LifecyclePolicies): Routes {
           response: { 200: LifecyclePolicyCollection },
         },
       },
-      (request) => policies.list(request.scope, request.query),
+      async (request, reply) => sendInGroups(reply, await policies.list(request.scope, request.query)),
     );
 
     app.get(one, { schema: { ...summarize('getLifecyclePolicy', 'Get a lifecycle policy'), ...ofOne } }, (request) =>

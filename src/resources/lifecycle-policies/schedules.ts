@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
+import { createPause } from '../../platform/event-loop.ts';
 import { cronFieldNames } from './cron.ts';
 import { durationMs, parseTiming } from './fire-times.ts';
 import type { Duration, FireTimes, Timing } from './fire-times.ts';
@@ -121,14 +122,16 @@ function presentDuration({ weeks = null, days = null, hours = null, minutes = nu
 const longestLook = 10_000;
 
 /** The most snapshots of one volume that a schedule keeps at a time, by number and by age: what is stricter wins. */
-export function mostKept({ given, times, retentionSeconds }: CheckedSchedule, from: Date): number {
+export async function mostKept({ given, times, retentionSeconds }: CheckedSchedule, from: Date): Promise<number> {
   const quantity = given.max_quantity ?? defaultQuantity;
   if (retentionSeconds === null) return quantity;
   if (given.type === 'interval') return Math.min(quantity, Math.ceil((retentionSeconds * 1000) / durationMs(given)));
   const recent: number[] = [];
+  const pause = createPause();
   let most = 1;
   let next = times.next(from);
   for (let i = 0; next && most < quantity; i++, next = times.next(next)) {
+    await pause();
     // Looked at for too short to know: as many as may be.
     if (i === longestLook) return next.getTime() - from.getTime() < retentionSeconds * 1000 ? quantity : most;
     const at = next.getTime();

@@ -8,8 +8,11 @@ import { invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { createPause } from '../../platform/event-loop.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups } from '../../platform/large-rows.ts';
 import type { Quota } from '../../quota/quota.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
@@ -30,7 +33,6 @@ import type {
   CreateLifecyclePolicy,
   CreateSchedule,
   LifecyclePolicy,
-  LifecyclePolicyCollection,
   LifecyclePolicyPrice,
   LifecyclePolicyUsage,
   ListLifecyclePolicies,
@@ -132,9 +134,8 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
   const usage = async (scope: Scope, schedules: CreateSchedule[], volumeIds: string[]) => {
     const now = wholeSecond(clock.now());
-    const perVolume = checkSchedules(schedules, now)
-      .map((schedule) => mostKept(schedule, now))
-      .reduce((sum, kept) => sum + kept, 0);
+    let perVolume = 0;
+    for (const schedule of checkSchedules(schedules, now)) perVolume += await mostKept(schedule, now);
     const ids = unique(volumeIds);
     const volumes = await store.readVolumes(db, scope, ids);
     requireVolumes(volumeIds, volumes);
@@ -167,9 +168,13 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       });
     },
 
-    async list(scope: Scope, query: ListLifecyclePolicies): Promise<LifecyclePolicyCollection> {
+    async list(
+      scope: Scope,
+      query: ListLifecyclePolicies,
+    ): Promise<{ count: number; results: Groups<LifecyclePolicy> }> {
       const { count, rows } = await store.list(db, scope, query);
-      return { count, results: await present(db, rows, query.need_volumes) };
+      const read = async (ids: number[]) => present(db, await store.rowsById(db, ids), query.need_volumes);
+      return { count, results: readInGroups(rows, read, (policy) => policy) };
     },
 
     async get(scope: Scope, { id, needVolumes }: Asked): Promise<LifecyclePolicy> {
@@ -266,7 +271,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     },
 
     /** The next instants of a schedule, as if it were made at `from`. */
-    preview(body: PreviewSchedule): SchedulePreview {
+    async preview(body: PreviewSchedule): Promise<SchedulePreview> {
       const { schedule, from, count = 10 } = body;
       const after = from === undefined ? clock.now() : new Date(from);
       if (!(after.getTime() >= 0) || after.getUTCFullYear() > 9999) {
@@ -275,8 +280,10 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       const checked = checkSchedule(schedule, wholeSecond(after), 'schedule');
       if ('errors' in checked) throw invalidInput(checked.errors);
       const runs: SchedulePreview['runs'] = [];
+      const pause = createPause();
       for (let at = checked.times.next(after); at && runs.length < count; at = checked.times.next(at)) {
         runs.push({ utc: withZone(at), local: localTime(at, checked.times) });
+        await pause();
       }
       return { runs };
     },

@@ -1,8 +1,10 @@
 /** SQL of policies, their schedules and volumes. */
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
 import { rowCounts } from '../../platform/table.ts';
 import { volumes } from '../volumes/table.ts';
 import { lifecyclePolicies, lifecyclePolicySchedules, lifecyclePolicyVolumes } from './table.ts';
@@ -48,15 +50,18 @@ export async function allIds(db: Db): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Counts come from `row_counts`, so that a page costs the same however many there are. */
+const bytesOfVolumes = sql<number>`(
+  select count(*) * 64 from lifecycle_policy_volumes v where v.policy_id = lifecycle_policies.id)`;
+
+/** A thousand policies may have millions of volumes, so they are read apart. Counts come from `row_counts`, so that a page costs the same however many there are. */
 export async function list(
   db: Db,
   where: Where,
-  page: { limit?: number; offset?: number },
-): Promise<{ count: number; rows: PolicyRow[] }> {
+  page: { limit?: number; offset?: number; need_volumes?: boolean },
+): Promise<{ count: number; rows: SizedRow<number>[] }> {
   const [rows, counted] = await Promise.all([
     db
-      .select()
+      .select({ id: lifecyclePolicies.id, bytes: page.need_volumes ? bytesOfVolumes : sql<number>`0` })
       .from(lifecyclePolicies)
       .where(and(...standsIn(where)))
       .orderBy(asc(lifecyclePolicies.id))
@@ -74,6 +79,10 @@ export async function list(
       ),
   ]);
   return { count: counted[0]?.count ?? 0, rows };
+}
+
+export async function rowsById(db: Db, ids: number[]): Promise<PolicyRow[]> {
+  return db.select().from(lifecyclePolicies).where(inArray(lifecyclePolicies.id, ids));
 }
 
 export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id'>): Promise<PolicyRow> {
@@ -156,6 +165,9 @@ export async function readVolumes(on: Db, where: Where, ids: string[]): Promise<
   return ids.length === 0 ? [] : volumesIn(on, where, ids);
 }
 
+/** For lists of thousands, as one parameter. */
+const isOneOf = (column: PgColumn, ids: string[]) => sql`${column} = any(${sql.param(ids)}::uuid[])`;
+
 const volumeOfPolicy = { id: volumes.id, name: volumes.name, size: volumes.size, typeName: volumes.typeName };
 
 const volumesIn = (on: Db | Tx, where: Where, ids: string[]) =>
@@ -164,7 +176,7 @@ const volumesIn = (on: Db | Tx, where: Where, ids: string[]) =>
     .from(volumes)
     .where(
       and(
-        inArray(volumes.id, ids),
+        isOneOf(volumes.id, ids),
         eq(volumes.projectId, where.projectId),
         eq(volumes.regionId, where.regionId),
         isNull(volumes.deletedAt),
@@ -184,14 +196,19 @@ export async function volumesOf(on: Db | Tx, policyIds: number[]): Promise<(Volu
 
 /** Leaves those that are there already. */
 export async function addVolumes(tx: Tx, pairs: { policyId: number; volumeId: string }[]): Promise<void> {
-  if (pairs.length > 0) await tx.insert(lifecyclePolicyVolumes).values(pairs).onConflictDoNothing();
+  if (pairs.length === 0) return;
+  // There may be 10,000: as two parameters, because 20,000 would take longer to write down than to insert.
+  const [policyIds, volumeIds] = [pairs.map((pair) => pair.policyId), pairs.map((pair) => pair.volumeId)];
+  await tx.execute(sql`
+    insert into ${lifecyclePolicyVolumes} (policy_id, volume_id)
+    select * from unnest(${sql.param(policyIds)}::int[], ${sql.param(volumeIds)}::uuid[]) on conflict do nothing`);
 }
 
 export async function removeVolumes(tx: Tx, policyId: number, volumeIds: string[]): Promise<void> {
   if (volumeIds.length === 0) return;
   await tx
     .delete(lifecyclePolicyVolumes)
-    .where(and(eq(lifecyclePolicyVolumes.policyId, policyId), inArray(lifecyclePolicyVolumes.volumeId, volumeIds)));
+    .where(and(eq(lifecyclePolicyVolumes.policyId, policyId), isOneOf(lifecyclePolicyVolumes.volumeId, volumeIds)));
 }
 
 /** Those of the ids that are policies of the project and region, held until the commit. */

@@ -1,7 +1,7 @@
 /** The price preview (interface.md 2.6 and 4.11), and the price book as an operator writes it. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, maxSizeGib, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, maxSizeGib, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 import { FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
@@ -49,9 +49,9 @@ export const PriceLoadBalancer = Type.Object(
     flavor: FlavorName,
     floating_ip: Type.Optional(FloatingIp),
     vip_ip_family: Type.Optional(Nullable(VipFamily)),
-    vip_network_id: Type.Optional(Nullable(Type.String())),
-    vip_port_id: Type.Optional(Nullable(Type.String())),
-    vip_subnet_id: Type.Optional(Nullable(Type.String())),
+    vip_network_id: Type.Optional(Nullable(ShortText)),
+    vip_port_id: Type.Optional(Nullable(ShortText)),
+    vip_subnet_id: Type.Optional(Nullable(ShortText)),
   },
   { additionalProperties: false },
 );

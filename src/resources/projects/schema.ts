@@ -25,7 +25,7 @@ export type ReplaceProject = CreateProject;
 export const ListProjects = Type.Object({
   ...Paging(100),
   include_deleted: Type.Optional(Type.Boolean({ default: false })),
-  name: Type.Optional(Type.String({ description: 'a part of the name' })),
+  name: Type.Optional(Type.String({ maxLength: 255, description: 'a part of the name' })),
   order_by: Type.Optional(
     Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc'], { default: 'created_at.asc' }),
   ),

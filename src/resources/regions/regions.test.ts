@@ -45,4 +45,13 @@ describe('the regions file', () => {
     expect(faults(region(1, narrow), region(2, wide))).toEqual(overlap('127.64.9.0/24'));
     expect(faults(region(1, wide), region(2, { vip_range: '127.65.0.0/16' }))).toEqual([]);
   });
+
+  it('names members’ networks that are none', () => {
+    const given = { member_networks: ['10.0.0.0/8', '10.0.0.1/8', 'fd00::/8', '::1'], member_networks_denied: ['x'] };
+    const why = 'must be an address or a network such as 10.0.0.0/8 or fd00::/8, without host bits';
+    expect(faults(region(1, given))).toEqual([
+      `regions.0.member_networks.1 ${why}`,
+      `regions.0.member_networks_denied.0 ${why}`,
+    ]);
+  });
 });

@@ -1,7 +1,7 @@
 /** Regions as the contract shows them, and as the regions file writes them. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
 const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
@@ -21,6 +21,10 @@ const RegionConfiguration = Type.Object(
     volume_types: Type.Optional(Type.Array(VolumeTypeName, { uniqueItems: true })),
     /** IPv4 network that load balancers have their addresses from; absent: the region has no load balancers. */
     vip_range: Type.Optional(Type.String()),
+    /** Networks where members of pools may be; absent: everywhere but where platform/member-networks.ts says. */
+    member_networks: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+    /** Networks where they may not be, although `member_networks` has them. */
+    member_networks_denied: Type.Optional(Type.Array(Type.String())),
     /** A price book, relative to the regions file. */
     price_book: Type.Optional(Type.String({ minLength: 1 })),
   },
@@ -39,7 +43,7 @@ export const GetRegion = Type.Object(ShowVolumeTypes);
 export const ListRegions = Type.Object({
   ...Paging(100),
   ...ShowVolumeTypes,
-  display_name: Type.Optional(Type.String()),
+  display_name: Type.Optional(ShortText),
   order_by: Type.Optional(OrderBy),
   product: Type.Optional(Type.Enum(['containers', 'inference'])),
 });

@@ -5,6 +5,7 @@ import { notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { MemberNetworks } from '../../platform/member-networks.ts';
 import type { Db } from '../../platform/db.ts';
 import { transaction } from '../../platform/db.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
@@ -61,7 +62,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
   };
 }
 
-/** Ids and names twice, and ranges that are none or overlap: one process may bind the addresses of several regions. */
+/** Ids and names twice, networks that are none, and ranges that overlap: one process may bind the addresses of several regions. */
 export function checkRegions(configuration: RegionConfiguration[]): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<number | string>();
@@ -72,8 +73,25 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
     }
     const fault = vipRangeFault(region.vip_range, configuration.slice(0, i));
     if (fault) errors.push({ path: `regions.${i}.vip_range`, message: fault });
+    errors.push(...memberNetworkFaults(region, `regions.${i}.`));
   }
   return errors;
+}
+
+function memberNetworkFaults(region: RegionConfiguration, path: string): FieldError[] {
+  const message = 'must be an address or a network such as 10.0.0.0/8 or fd00::/8, without host bits';
+  return (['member_networks', 'member_networks_denied'] as const).flatMap((name) =>
+    (region[name] ?? []).flatMap((text, i) =>
+      canonicalNetwork(text) === null ? [{ path: `${path}${name}.${i}`, message }] : [],
+    ),
+  );
+}
+
+/** By region, for `createMemberRules`. */
+export function memberNetworksOf(configuration: RegionConfiguration[]): Map<number, MemberNetworks> {
+  return new Map(
+    configuration.map(({ id, member_networks: allowed, member_networks_denied: denied }) => [id, { allowed, denied }]),
+  );
 }
 
 const smallestPrefix = 8;

@@ -7,8 +7,8 @@ export interface Element {
   tag: number;
   /** Of a primitive element. */
   content: Buffer;
-  /** Of a constructed element. */
-  children: Element[];
+  /** Of a constructed element; read when they are first asked for. @throws BerError */
+  readonly children: Element[];
   /** All of it, with tag and length. */
   whole: Buffer;
 }
@@ -29,11 +29,13 @@ export const tags = {
 const constructed = 0x20;
 const endOfContents = 0x00;
 const maxDepth = 50;
+/** Of the elements that are read. Those inside an element of definite length are not read until they are asked for. */
+const maxElements = 10_000;
 const nothing = Buffer.alloc(0);
 
 /** The one element that the bytes are. @throws BerError */
 export function readBer(bytes: Buffer): Element {
-  const { element, end } = readAt(bytes, 0, 0);
+  const { element, end } = readAt(bytes, 0, { depth: 0, count: { left: maxElements } });
   if (end !== bytes.length) throw new BerError('there are bytes after the end');
   return element;
 }
@@ -63,8 +65,15 @@ export function integerOf(element: Element): number {
   return content.length > 6 ? Infinity : content.readUIntBE(0, content.length);
 }
 
-function readAt(bytes: Buffer, start: number, depth: number): { element: Element; end: number } {
-  if (depth > maxDepth) throw new BerError('it is nested too deeply');
+/** How deep an element is, and how many more may be read. */
+interface Limits {
+  depth: number;
+  count: { left: number };
+}
+
+function readAt(bytes: Buffer, start: number, limits: Limits): { element: Element; end: number } {
+  if (limits.depth > maxDepth) throw new BerError('it is nested too deeply');
+  if (--limits.count.left < 0) throw new BerError('it has too many elements');
   const tag = byteAt(bytes, start);
   if ((tag & 0x1f) === 0x1f) throw new BerError('a tag is too large');
   const { length, from } = lengthAt(bytes, start + 1);
@@ -76,12 +85,27 @@ function readAt(bytes: Buffer, start: number, depth: number): { element: Element
     const content = bytes.subarray(from, end);
     return { element: { tag, content, children: [], whole: bytes.subarray(start, end) }, end };
   }
-  const { children, at } = childrenAt(bytes.subarray(0, end), from, length === null, depth + 1);
+  const inside = bytes.subarray(0, end);
+  const deeper = { ...limits, depth: limits.depth + 1 };
+  if (length !== null) return { element: lazyElement(tag, inside, start, from, deeper), end };
+  const { children, at } = childrenAt(inside, from, true, deeper);
   return { element: { tag, content: nothing, children, whole: bytes.subarray(start, at) }, end: at };
 }
 
+function lazyElement(tag: number, inside: Buffer, start: number, from: number, limits: Limits): Element {
+  let children: Element[] | undefined;
+  return {
+    tag,
+    content: nothing,
+    get children() {
+      return (children ??= childrenAt(inside, from, false, limits).children);
+    },
+    whole: inside.subarray(start),
+  };
+}
+
 /** Up to the end of the bytes, or of the mark that ends an indefinite length. */
-function childrenAt(bytes: Buffer, from: number, toMark: boolean, depth: number): { children: Element[]; at: number } {
+function childrenAt(bytes: Buffer, from: number, toMark: boolean, limits: Limits): { children: Element[]; at: number } {
   const children: Element[] = [];
   let at = from;
   while (toMark || at < bytes.length) {
@@ -89,7 +113,7 @@ function childrenAt(bytes: Buffer, from: number, toMark: boolean, depth: number)
       if (byteAt(bytes, at + 1) !== 0) throw new BerError('a mark of an end is broken');
       return { children, at: at + 2 };
     }
-    const { element, end } = readAt(bytes, at, depth);
+    const { element, end } = readAt(bytes, at, limits);
     children.push(element);
     at = end;
   }

@@ -6,9 +6,15 @@
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import { promisify } from 'node:util';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
+import { createPause } from '../../platform/event-loop.ts';
 import type { PemBlock } from './pem.ts';
+import { isOversized, oversized, signsFast } from './rsa-keys.ts';
+
+const signInThread = promisify(sign);
+const verifyInThread = promisify(verify);
 
 /** What was found in a field, as far as it could be read, and what is wrong there. */
 export interface Found<T> {
@@ -35,14 +41,18 @@ export interface Pair {
   key: KeyObject;
 }
 
-export function readCertificates(encoded: Buffer[], path: string): Found<PlacedCertificate> {
+export async function readCertificates(encoded: Buffer[], path: string): Promise<Found<PlacedCertificate>> {
   const found: PlacedCertificate[] = [];
   const faults: FieldError[] = [];
+  const pause = createPause();
   for (const [i, bytes] of encoded.entries()) {
+    await pause();
     const nth = encoded.length > 1 ? i + 1 : null;
+    const which = nth ? `certificate ${nth}` : 'it';
     const certificate = certificateOf(bytes);
-    if (certificate) found.push({ certificate, path, nth });
-    else faults.push({ path, message: `${nth ? `certificate ${nth}` : 'it'} is not an X.509 certificate` });
+    if (!certificate) faults.push({ path, message: `${which} is not an X.509 certificate` });
+    else if (isOversized(certificate.publicKey)) faults.push({ path, message: `${which} has ${oversized}` });
+    else found.push({ certificate, path, nth });
   }
   return { found, faults };
 }
@@ -63,8 +73,10 @@ const keyEncodings: Record<string, KeyEncoding> = {
   'RSA PRIVATE KEY': 'pkcs1',
   'EC PRIVATE KEY': 'sec1',
 };
-/** Encoded, RSA of 8192 bits has 4.7 KB. What signs takes a time that grows with each number in a key. */
-const maxKeyBytes = 6 * 1024;
+/** A signature takes a time that grows with each number in a key, and the proxy signs once a handshake, for any tenant. */
+const maxKeyBytes = 3 * 1024;
+/** 4 ms a signature, 2.4 KB encoded; 8192 bits take 45 ms. */
+const maxRsaBits = 4096;
 /** The kinds of key that TLS takes for a certificate. */
 const keyTypes = new Set(['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448']);
 
@@ -82,12 +94,20 @@ export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKe
 
 export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
-    const message = `the private key has ${bytes.length} bytes; it may have ${maxKeyBytes} (RSA of 8192 bits has fewer)`;
+    const message = `the private key has ${bytes.length} bytes; it may have ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
     return { found: [], faults: [{ path, message }] };
   }
   try {
     const key = createPrivateKey({ key: bytes, format: 'der', type });
-    if (keyTypes.has(key.asymmetricKeyType!)) return { found: [{ key, path }], faults: [] };
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+    if (bits > maxRsaBits) {
+      const message = `the private key has ${bits} bits; use RSA of at most ${maxRsaBits} bits, or ECDSA`;
+      return { found: [], faults: [{ path, message }] };
+    }
+    if (keyTypes.has(key.asymmetricKeyType!)) {
+      if (!signsFast(key)) throw new Error('the numbers of the key do not belong together');
+      return { found: [{ key, path }], faults: [] };
+    }
     return { found: [], faults: [{ path, message: `TLS takes no ${key.asymmetricKeyType} key for a certificate` }] };
   } catch {
     return { found: [], faults: [{ path, message: 'the private key does not parse' }] };
@@ -101,22 +121,22 @@ const maxIssuers = 20;
  * Judges what could be read of a certificate, the others of its chain and its key. Without faults and without a pair,
  * a part is missing, and whoever read it has told so.
  */
-export function judgePair(
+export async function judgePair(
   leaf: PlacedCertificate | undefined,
   others: PlacedCertificate[],
   key: PlacedKey | undefined,
   now: Date,
-): { pair: Pair | null; faults: FieldError[] } {
+): Promise<{ pair: Pair | null; faults: FieldError[] }> {
   if (others.length > maxIssuers) {
     const message = `there are ${others.length} certificates beside the first; a chain has at most ${maxIssuers}`;
     return { pair: null, faults: [{ path: others.at(-1)!.path, message }] };
   }
   const faults = [...(leaf ? [leaf] : []), ...others].flatMap((placed) => faultsOfDates(placed, now));
   if (!leaf) return { pair: null, faults };
-  if (key && !belongs(key.key, leaf.certificate)) {
+  if (key && !(await belongs(key.key, leaf.certificate))) {
     faults.push({ path: key.path, message: 'the private key does not belong to the certificate' });
   }
-  const { chain, strangers } = chainOf(leaf, others);
+  const { chain, strangers } = await chainOf(leaf, others);
   for (const { path, nth } of strangers) {
     const message = `certificate ${nth ?? 1} issued neither the certificate nor another one of its chain`;
     faults.push({ path, message });
@@ -131,12 +151,12 @@ export function judgePair(
  * Whether what the key signs is signed for the certificate. That OpenSSL finds the two to match does not say so: it
  * compares the public halves, and a key may have a private half that is not its own.
  */
-export function belongs(key: KeyObject, { publicKey }: X509Certificate): boolean {
+export async function belongs(key: KeyObject, { publicKey }: X509Certificate): Promise<boolean> {
   const { hashAlgorithm = 'sha256' } = key.asymmetricKeyDetails ?? {};
   const digest = key.asymmetricKeyType!.startsWith('ed') ? null : hashAlgorithm;
   const data = Buffer.from('to be signed');
   try {
-    return verify(digest, data, publicKey, sign(digest, data, key));
+    return await verifyInThread(digest, data, publicKey, await signInThread(digest, data, key));
   } catch {
     return false;
   }
@@ -146,12 +166,14 @@ export function belongs(key: KeyObject, { publicKey }: X509Certificate): boolean
  * The leaf, what issued it, what issued that, and so on, whatever order they were given in. Strangers are those that
  * issued none of them. A certificate that is there twice counts once.
  */
-function chainOf(leaf: PlacedCertificate, others: PlacedCertificate[]) {
+async function chainOf(leaf: PlacedCertificate, others: PlacedCertificate[]) {
+  const pause = createPause();
   const chain = [leaf.certificate];
   const left = new Map(others.map((other) => [other.certificate.fingerprint256, other]));
   left.delete(leaf.certificate.fingerprint256);
   for (let i = 0; i < chain.length; i++) {
     for (const { certificate } of [...left.values()]) {
+      await pause();
       if (!hasIssued(certificate, chain[i]!)) continue;
       chain.push(certificate);
       left.delete(certificate.fingerprint256);

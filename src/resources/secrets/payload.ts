@@ -21,15 +21,15 @@ export interface Reading {
 }
 
 /** The payload of v2: a certificate, its chain and its key. */
-export function readTlsPayload(payload: CreateSecret['payload'], now: Date): Reading {
+export async function readTlsPayload(payload: CreateSecret['payload'], now: Date): Promise<Reading> {
   const bytes = Object.values(payload).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > maxPayloadBytes) return refused(tooLarge(bytes));
-  const own = certificatesIn(payload.certificate, 'payload.certificate');
+  const own = await certificatesIn(payload.certificate, 'payload.certificate');
   const hasChain = payload.certificate_chain.trim() !== '';
-  const chain = hasChain ? certificatesIn(payload.certificate_chain, 'payload.certificate_chain') : nothing;
+  const chain = hasChain ? await certificatesIn(payload.certificate_chain, 'payload.certificate_chain') : nothing;
   const key = privateKeyIn(payload.private_key, 'payload.private_key');
   const [leaf, ...rest] = own.found;
-  const { pair, faults } = judgePair(leaf, [...rest, ...chain.found], key.found[0], now);
+  const { pair, faults } = await judgePair(leaf, [...rest, ...chain.found], key.found[0], now);
   return reading(pair && ofPair(pair), [...own.faults, ...chain.faults, ...key.faults, ...faults]);
 }
 
@@ -70,20 +70,20 @@ export async function readPayload(type: SecretType, base64: string, now: Date): 
 async function readCertificate(bytes: Buffer, now: Date): Promise<Reading> {
   if (isPem(bytes.toString('latin1'))) return readPemCertificate(bytes.toString('latin1'), now);
   if (isBundle(bytes)) return readBundleCertificate(bytes, now);
-  const { found } = readCertificates([bytes], field);
+  const { found } = await readCertificates([bytes], field);
   if (found.length === 0) return refused('is neither PEM, nor a PKCS#12 bundle, nor an X.509 certificate');
   return readingOfAuthorities(found, [], now);
 }
 
-function readPemCertificate(text: string, now: Date): Reading {
+async function readPemCertificate(text: string, now: Date): Promise<Reading> {
   const { found: blocks, faults } = blocksIn(text, field);
   if (faults.length > 0) return reading(null, faults);
   if (blocks.some(isRevocationList)) {
     if (!blocks.every(isRevocationList)) return refused('has revocation lists and something else; send them apart');
-    const lists = readRevocationLists(blocks, field, now);
+    const lists = await readRevocationLists(blocks, field, now);
     return reading(ofLists(lists.found), lists.faults);
   }
-  const certificates = certificatesAmong(blocks, field);
+  const certificates = await certificatesAmong(blocks, field);
   if (blocks.every(isCertificate)) return readingOfAuthorities(certificates.found, certificates.faults, now);
   const key = privateKeyAmong(blocks, field, ['CERTIFICATE']);
   return readingOfPair(certificates, key, now);
@@ -92,11 +92,11 @@ function readPemCertificate(text: string, now: Date): Reading {
 async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading> {
   try {
     const bundle = await readBundle(bytes);
-    const certificates = readCertificates(bundle.certificates, field);
+    const certificates = await readCertificates(bundle.certificates, field);
     const [key, ...more] = bundle.privateKeys;
     if (!key) return readingOfAuthorities(certificates.found, certificates.faults, now);
     if (more.length > 0) return refused(`has ${more.length + 1} private keys; it must have one`);
-    return readingOfPair(certificates, readPrivateKeyBytes(key, 'pkcs8', field), now);
+    return await readingOfPair(certificates, readPrivateKeyBytes(key, 'pkcs8', field), now);
   } catch (error) {
     if (error instanceof BundleError) return refused(error.message);
     throw error;
@@ -104,12 +104,16 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
 }
 
 /** The certificate is the one that the key belongs to, wherever it stands. */
-function readingOfPair(certificates: Found<PlacedCertificate>, key: Found<PlacedKey>, now: Date): Reading {
+async function readingOfPair(
+  certificates: Found<PlacedCertificate>,
+  key: Found<PlacedKey>,
+  now: Date,
+): Promise<Reading> {
   const [placedKey] = key.found;
   const own = placedKey && certificates.found.find((placed) => placed.certificate.checkPrivateKey(placedKey.key));
   const leaf = own ?? certificates.found[0];
   const others = certificates.found.filter((certificate) => certificate !== leaf);
-  const { pair, faults } = judgePair(leaf, others, placedKey, now);
+  const { pair, faults } = await judgePair(leaf, others, placedKey, now);
   const missing = certificates.found.length + certificates.faults.length === 0 ? [hasNo('certificate', field)] : [];
   return reading(pair && ofPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
 }
@@ -142,7 +146,7 @@ function publicKeyOf(bytes: Buffer): KeyObject | null {
 const isCertificate = (block: PemBlock) => block.label === 'CERTIFICATE';
 const isRevocationList = (block: PemBlock) => block.label === 'X509 CRL';
 
-function certificatesIn(text: string, path: string): Found<PlacedCertificate> {
+async function certificatesIn(text: string, path: string): Promise<Found<PlacedCertificate>> {
   const { found: blocks, faults } = blocksIn(text, path);
   if (faults.length > 0) return { found: [], faults };
   const other = blocks.find((block) => !isCertificate(block));
@@ -151,7 +155,7 @@ function certificatesIn(text: string, path: string): Found<PlacedCertificate> {
   return certificatesAmong(blocks, path);
 }
 
-function certificatesAmong(blocks: PemBlock[], path: string): Found<PlacedCertificate> {
+function certificatesAmong(blocks: PemBlock[], path: string): Promise<Found<PlacedCertificate>> {
   const encoded = blocks.filter(isCertificate).map((block) => block.bytes);
   return readCertificates(encoded, path);
 }

@@ -23,7 +23,7 @@ const root = aCertificate({ name: 'root' });
 const middle = aCertificate({ name: 'middle', issuer: root });
 const leaf = aCertificate({ name: 'leaf', issuer: middle });
 const pem = { certificate: leaf.pem, certificate_chain: middle.pem + root.pem, private_key: leaf.keyPem };
-const kept = readTlsPayload(pem, now).contents!.plaintext.toString();
+const kept = (await readTlsPayload(pem, now)).contents!.plaintext.toString();
 
 describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
   let directory: string;
@@ -92,7 +92,7 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
         // A pair that is taken is the one that was put in; issuers may be lost with their bags.
         const text = contents.plaintext.toString();
         expect(text.startsWith(leaf.pem)).toBe(true);
-        expect(belongs(createPrivateKey(text), new X509Certificate(leaf.pem))).toBe(true);
+        expect(await belongs(createPrivateKey(text), new X509Certificate(leaf.pem))).toBe(true);
       }),
       { numRuns: 300 },
     );

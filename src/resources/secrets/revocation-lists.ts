@@ -2,6 +2,7 @@
 import { createSecureContext } from 'node:tls';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
+import { createPause } from '../../platform/event-loop.ts';
 import { child, readBer, tags } from './ber.ts';
 import type { Element } from './ber.ts';
 import type { Found } from './certificates.ts';
@@ -14,10 +15,12 @@ export interface RevocationList {
   nextUpdate: Date | null;
 }
 
-export function readRevocationLists(blocks: PemBlock[], path: string, now: Date): Found<RevocationList> {
+export async function readRevocationLists(blocks: PemBlock[], path: string, now: Date): Promise<Found<RevocationList>> {
   const found: RevocationList[] = [];
   const faults: FieldError[] = [];
+  const pause = createPause();
   for (const [i, { bytes }] of blocks.entries()) {
+    await pause();
     const which = blocks.length > 1 ? `revocation list ${i + 1}` : 'the revocation list';
     const list = revocationListOf(bytes);
     if (!list) faults.push({ path, message: `${which} does not parse` });

@@ -91,7 +91,7 @@ export function createSecrets(deps: SecretsDeps) {
     async create(context: RequestContext, scope: Scope, body: CreateSecret): Promise<TaskIds> {
       const now = clock.now();
       const expiration = expirationOf(body.expiration, now);
-      const contents = soundOrThrow(readTlsPayload(body.payload, now), expiration.faults);
+      const contents = soundOrThrow(await readTlsPayload(body.payload, now), expiration.faults);
       return insert(context, scope, contents, {
         name: body.name,
         secretType: 'certificate',

@@ -1,7 +1,7 @@
 /** Requests and responses of snapshots, as the contract has them. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, SizeGib, Uuid } from '../../http/shapes.ts';
+import { Collection, IntegerId, Name, Nullable, Paging, ShortText, SizeGib, Uuid } from '../../http/shapes.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
 export const SnapshotPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, snapshot_id: Uuid });
@@ -42,7 +42,7 @@ export type UpdateSnapshot = Static<typeof UpdateSnapshot>;
 
 export const ListSnapshots = Type.Object({
   ...Paging(1000),
-  instance_id: Type.Optional(Type.String()),
+  instance_id: Type.Optional(ShortText),
   lifecycle_policy_id: Type.Optional(IntegerId),
   schedule_id: Type.Optional(Uuid),
   volume_id: Type.Optional(Uuid),

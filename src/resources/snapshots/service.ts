@@ -251,7 +251,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
         const copying = await store.copyingTask(tx, row.id);
         if (copying) throw resourceLocked('snapshot', row.id, copying);
         await markDeleted(tx, row);
-        await tasks.requestReconcile(tx, keyOf(row));
+        await tasks.requestReconcile(tx, keyOf(row), row);
       }
     },
 

@@ -229,7 +229,7 @@ export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
 /** Snapshots whose desired state the host has not been seen to have. */
 export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: snapshots.id, regionId: snapshots.regionId })
+    .select({ id: snapshots.id, regionId: snapshots.regionId, clientId: snapshots.clientId })
     .from(snapshots)
     .where(and(inArray(snapshots.regionId, regionIds), lt(snapshots.observedGeneration, snapshots.generation)))
     .limit(1000);
@@ -238,7 +238,12 @@ export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]
 /** Snapshots that were made and are to stay, by whether they are thought to be whole. */
 export async function settled(db: Db, regionIds: number[]): Promise<(Placed & { whole: boolean })[]> {
   return db
-    .select({ id: snapshots.id, regionId: snapshots.regionId, whole: sql<boolean>`${snapshots.status} = 'available'` })
+    .select({
+      id: snapshots.id,
+      regionId: snapshots.regionId,
+      clientId: snapshots.clientId,
+      whole: sql<boolean>`${snapshots.status} = 'available'`,
+    })
     .from(snapshots)
     .where(
       and(

@@ -1,7 +1,7 @@
 /** The notification threshold: interface.md 2.2 and 4.12, contract/quotas.md. */
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
-import { IntegerId, Nullable } from '../../http/shapes.ts';
+import { IntegerId, Nullable, ShortText } from '../../http/shapes.ts';
 import { defaultThreshold } from '../../quota/crossings.ts';
 import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
 
@@ -32,7 +32,7 @@ const GlobalFigures = Type.Object(figures([...globalKinds, ...alsoGlobal]), { ad
 const RegionalFigures = Type.Object(
   {
     region_id: IntegerId,
-    region_name: Type.String(),
+    region_name: ShortText,
     ...(figures([...regionalKinds, ...alsoRegional]) as Record<string, TSchema>),
   },
   { additionalProperties: false },
@@ -40,7 +40,7 @@ const RegionalFigures = Type.Object(
 
 /** What a message tells: the kinds that reached the threshold. */
 export const QuotasMessage = Type.Object(
-  { global_quotas: GlobalFigures, regional_quotas: Type.Array(RegionalFigures, { maxItems: 1000 }) },
+  { global_quotas: GlobalFigures, regional_quotas: Type.Array(RegionalFigures, { maxItems: 100 }) },
   { additionalProperties: false },
 );
 export interface QuotasMessage {

@@ -24,11 +24,16 @@ export interface NewToken {
 /** What the list of tokens calls the one of the environment. */
 const fixedName = 'CLOUDYARD_BOOTSTRAP_TOKEN';
 
+/** About 200 bytes each. */
+const maxRecognized = 100_000;
+
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches; audit: Audit }) {
   const { db, clock, caches, audit } = deps;
   const factsOf = caches.cached((keyId: string) => store.facts(db, keyId));
+  /** Hashes of the secrets that were valid last, by token. */
+  const recognized = new Map<string, Buffer>();
 
   const insertToken = async (tx: Tx, token: NewToken): Promise<{ id: number; text: string }> => {
     const keyId = randomBytes(6).toString('hex');
@@ -44,14 +49,26 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       const { keyId, secret } = split(token);
       const facts = await factsOf(keyId);
       if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
-      if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) return null;
+      if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
+        recognized.delete(keyId);
+        return null;
+      }
+      if (recognized.size < maxRecognized) recognized.set(keyId, facts.secret_hash);
       return {
         tokenId: facts.id,
         clientId: facts.client_id,
+        weight: facts.weight,
         role: facts.role,
         projectIds: facts.project_ids,
         operator: facts.operator,
       };
+    },
+
+    /** Whether the token was valid when it was last used on this server. Costs no query; it may be revoked since. */
+    recognizes(token: string): boolean {
+      const { keyId, secret } = split(token);
+      const hash = recognized.get(keyId);
+      return hash !== undefined && equalInConstantTime(hash, sha256(secret));
     },
 
     /** Makes a token. The text is returned here and never again. */

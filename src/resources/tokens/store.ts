@@ -13,6 +13,7 @@ export interface TokenFacts {
   secret_hash: Buffer;
   client_id: number;
   operator: boolean;
+  weight: number;
   role: Role;
   project_ids: number[] | null;
   expires_at: Date | null;
@@ -21,7 +22,7 @@ export interface TokenFacts {
 
 const select = prepared<TokenFacts>(
   'token_facts',
-  `select t.id, t.secret_hash, t.client_id, c.operator, t.role, t.project_ids, t.expires_at, t.revoked_at
+  `select t.id, t.secret_hash, t.client_id, c.operator, c.weight, t.role, t.project_ids, t.expires_at, t.revoked_at
    from tokens t join clients c on c.id = t.client_id where t.key_id = $1`,
 );
 

@@ -18,7 +18,7 @@ async function anotherServer(of: Cloudyard, connection: ConnectionOptions = of.c
   const configuration = readConfiguration(files, silentLogger);
   const keyring = createKeyring([]);
   const services = await createServices({ db, clock: of.clock, log: silentLogger, configuration, keyring });
-  const app = await createApi(services, { log: silentLogger, rateLimit: 0 });
+  const app = await createApi(services, { log: silentLogger });
   return {
     services,
     async status(token: string): Promise<number> {

@@ -32,7 +32,13 @@ const calm = async (resource: 'volume' | 'snapshot', id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   const reconciler = resource === 'volume' ? ofVolumes(db, host) : ofSnapshots(db, host.snapshots);
-  await runReconcile(deps, reconciler, { resource, id, regionId: 1 }, 1, new AbortController().signal);
+  await runReconcile(
+    deps,
+    reconciler,
+    { resource, id, regionId: 1 },
+    { attempts: 1, priority: 0, flags: null },
+    new AbortController().signal,
+  );
 };
 
 const createdBy = async (answer: { body: { tasks: string[] } }, kind: 'volumes' | 'snapshots') =>

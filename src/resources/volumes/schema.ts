@@ -1,7 +1,7 @@
 /** Requests and responses of volumes, as the contract has them. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, SizeGib, Uuid } from '../../http/shapes.ts';
+import { Collection, IntegerId, Name, Nullable, Paging, ShortText, SizeGib, Uuid } from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
@@ -39,8 +39,10 @@ export type VolumeStatus = (typeof volumeStatuses)[number];
 
 const common = {
   name: Name,
-  attachment_tag: Type.Optional(Type.String({ pattern: '^[^,/]{1,60}$' })),
-  instance_id_to_attach_to: Type.Optional(Type.String({ description: 'refused: there are no instances here' })),
+  attachment_tag: Type.Optional(Type.String({ pattern: '^[^,/]{1,60}$', maxLength: 60 })),
+  instance_id_to_attach_to: Type.Optional(
+    Type.String({ maxLength: 255, description: 'refused: there are no instances here' }),
+  ),
   lifecycle_policy_ids: Type.Optional(Type.Array(IntegerId, { maxItems: 100, uniqueItems: true })),
   tags: Type.Optional(CreateTags),
   /** The Terraform provider writes tags under this name. */
@@ -93,6 +95,7 @@ export const ExtendVolume = Type.Object({ size: SizeGib }, { additionalPropertie
 export const DeleteVolume = Type.Object({
   snapshots: Type.Optional(
     Type.String({
+      maxLength: 16_384,
       description:
         'ids of its snapshots to delete with it, separated by commas; those of other volumes of the project are left alone',
     }),
@@ -103,11 +106,11 @@ export const ListVolumes = Type.Object({
   ...Paging(1000),
   ...TagFilterQuery,
   bootable: Type.Optional(Type.Boolean()),
-  cluster_id: Type.Optional(Type.String()),
+  cluster_id: Type.Optional(ShortText),
   has_attachments: Type.Optional(Type.Boolean()),
-  id_part: Type.Optional(Type.String()),
-  instance_id: Type.Optional(Type.String()),
-  name_part: Type.Optional(Type.String()),
+  id_part: Type.Optional(ShortText),
+  instance_id: Type.Optional(ShortText),
+  name_part: Type.Optional(ShortText),
 });
 export type ListVolumes = Static<typeof ListVolumes>;
 

@@ -168,7 +168,7 @@ export async function remove(tx: Tx, volume: VolumeRow): Promise<void> {
 /** Volumes whose desired state the host has not been seen to have. */
 export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
-    .select({ id: volumes.id, regionId: volumes.regionId })
+    .select({ id: volumes.id, regionId: volumes.regionId, clientId: volumes.clientId })
     .from(volumes)
     .where(and(inArray(volumes.regionId, regionIds), lt(volumes.observedGeneration, volumes.generation)))
     .limit(1000);
@@ -177,7 +177,12 @@ export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]
 /** Volumes that were made and are to stay, by whether they are thought to be whole. */
 export async function settled(db: Db, regionIds: number[]): Promise<(Placed & { whole: boolean })[]> {
   return db
-    .select({ id: volumes.id, regionId: volumes.regionId, whole: sql<boolean>`${volumes.status} <> 'error'` })
+    .select({
+      id: volumes.id,
+      regionId: volumes.regionId,
+      clientId: volumes.clientId,
+      whole: sql<boolean>`${volumes.status} <> 'error'`,
+    })
     .from(volumes)
     .where(
       and(

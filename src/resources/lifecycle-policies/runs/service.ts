@@ -3,7 +3,9 @@ import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
-import type { ListRuns, Run, RunCollection } from '../schema.ts';
+import { readInGroups } from '../../../platform/large-rows.ts';
+import type { Groups } from '../../../platform/large-rows.ts';
+import type { ListRuns, Run } from '../schema.ts';
 import type { LifecyclePolicies } from '../service.ts';
 import * as store from './store.ts';
 import type { RunRow, RunVolumeRow } from './store.ts';
@@ -31,15 +33,15 @@ export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePoli
     countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
 
     /** Newest first. */
-    async list(scope: Scope, policyId: number, filter: ListRuns): Promise<RunCollection> {
+    async list(scope: Scope, policyId: number, filter: ListRuns): Promise<{ count: number; results: Groups<Run> }> {
       await policies.get(scope, { id: policyId });
       const { count, rows } = await store.list(db, policyId, filter);
-      const volumes = await store.volumesOfRuns(
-        db,
-        rows.map((run) => run.id),
-      );
-      const byRun = Map.groupBy(volumes, (volume) => volume.runId);
-      return { count, results: rows.map((run) => present(run, byRun.get(run.id) ?? [])) };
+      const read = async (ids: string[]) => {
+        const [runs, volumes] = await Promise.all([store.rowsById(db, ids), store.volumesOfRuns(db, ids)]);
+        const byRun = Map.groupBy(volumes, (volume) => volume.runId);
+        return runs.map((run) => present(run, byRun.get(run.id) ?? []));
+      };
+      return { count, results: readInGroups(rows, read, (run) => run) };
     },
   };
 }

@@ -2,6 +2,7 @@
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
@@ -292,18 +293,23 @@ export async function pending(db: Db, regionIds: number[]): Promise<string[]> {
   return (await readPending(db, regionIds)).map((row) => row.id);
 }
 
+const bytesOfVolumes = sql<number>`(
+  select coalesce(sum(64 + pg_column_size(v.expired)), 0)::bigint from lifecycle_policy_run_volumes v
+  where v.run_id = lifecycle_policy_runs.id)`;
+
+/** A run has a row for each volume, so runs are read apart. */
 export async function list(
   db: Db,
   policyId: number,
   filter: { schedule_id?: string; limit?: number; offset?: number },
-): Promise<{ count: number; rows: RunRow[] }> {
+): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const conditions = and(
     eq(lifecyclePolicyRuns.policyId, policyId),
     filter.schedule_id === undefined ? undefined : eq(lifecyclePolicyRuns.scheduleId, filter.schedule_id),
   );
   const [rows, count] = await Promise.all([
     db
-      .select()
+      .select({ id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes })
       .from(lifecyclePolicyRuns)
       .where(conditions)
       .orderBy(desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id))
@@ -312,6 +318,10 @@ export async function list(
     db.$count(lifecyclePolicyRuns, conditions),
   ]);
   return { count, rows };
+}
+
+export async function rowsById(db: Db, ids: string[]): Promise<RunRow[]> {
+  return db.select().from(lifecyclePolicyRuns).where(inArray(lifecyclePolicyRuns.id, ids));
 }
 
 /** Of those that were let go, the ones that have gone: a removal takes its time, and may fail. */

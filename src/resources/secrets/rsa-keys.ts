@@ -1,0 +1,34 @@
+/**
+ * Which RSA keys are accepted, by what they cost. The server of a certificate signs with its key once per connection,
+ * so a slow key slows everything that the process serves.
+ */
+import type { KeyObject } from 'node:crypto';
+import { child, octetsOf, readBer, tags } from './ber.ts';
+
+/** Of certificates, whose keys only verify. Private keys have a lower bound (certificates.ts). */
+const maxModulusBits = 8192;
+export const oversized = `an RSA key of more than ${maxModulusBits} bits`;
+
+export function isOversized(key: KeyObject): boolean {
+  return (key.asymmetricKeyDetails?.modulusLength ?? 0) > maxModulusBits;
+}
+
+/** RFC 8017, A.1.2. */
+const fields = ['version', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'inverse'] as const;
+
+/**
+ * Whether a private key has the numbers that make signing fast (its primes, and what belongs to them). Where they are
+ * missing or wrong OpenSSL signs the slow way: 0.7 s with 8192 bits. Keys that are not RSA have no such numbers.
+ */
+export function signsFast(key: KeyObject): boolean {
+  if (!key.asymmetricKeyType!.startsWith('rsa')) return true;
+  const pkcs8 = readBer(key.export({ type: 'pkcs8', format: 'der' }));
+  const { children } = readBer(octetsOf(child(pkcs8, 2, tags.octets)));
+  if (children.length !== fields.length) return false;
+  const numbers = children.map(({ content }) => BigInt(`0x${content.toString('hex')}`));
+  const { version, n, d, p, q, dp, dq, inverse } = Object.fromEntries(
+    fields.map((field, i) => [field, numbers[i]!]),
+  ) as Record<(typeof fields)[number], bigint>;
+  if (version !== 0n || p <= 1n || q <= 1n || d >= n || p * q !== n) return false;
+  return dp === d % (p - 1n) && dq === d % (q - 1n) && (inverse * q) % p === 1n;
+}
