@@ -152,12 +152,12 @@ async function run<D extends object>(
   { db, reconciler, id, attempt }: { db: Db; reconciler: Reconciler; id: string; attempt: number },
 ): Promise<{ again: boolean }> {
   let again = false;
-  const requestReconcile = async () => {
+  const repeatReconcile = async () => {
     again = true;
   };
-  const deps = { db, tasks: { ...given.tasks, requestReconcile }, log: silentLogger, onDriverError: () => {} };
+  const deps = { db, tasks: { ...given.tasks, repeatReconcile }, log: silentLogger, onDriverError: () => {} };
   const key = { resource: reconciler.resource, id, regionId: given.regionId ?? 1 };
-  await runReconcile(deps, reconciler, key, attempt, never);
+  await runReconcile(deps, reconciler, key, { attempts: attempt, priority: 0, flags: null }, never);
   return { again };
 }
 

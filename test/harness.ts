@@ -23,13 +23,15 @@ import { allDrivers } from '../src/main/drivers.ts';
 import { createJobs } from '../src/main/notifier.ts';
 import { createDuties, createReconcilers, withDevelopmentFaults } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
-import type { Configuration, Services } from '../src/main/services.ts';
+import type { Configuration, Services, ServicesDeps } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { openDevelopmentClock } from '../src/platform/development-clock.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
+import { defaultClientLimits } from '../src/platform/settings.ts';
+import type { Settings } from '../src/platform/settings.ts';
 import { createDeliveries } from '../src/resources/notifications/reconcile.ts';
 import type { DeliveryDrivers } from '../src/resources/notifications/reconcile.ts';
 import { startWorker } from '../src/tasks/worker.ts';
@@ -51,10 +53,14 @@ export interface CloudyardOptions {
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
+  /** What the host delivers to itself; default: nothing beside loopback, whatever this machine has. */
+  localNetworks?: () => string[];
+  controlPlane?: ServicesDeps['controlPlane'];
   /** Development mode: its clock in the place of the test's. */
   development?: boolean;
   log?: Logger;
-  rateLimit?: number;
+  /** Default: those of the settings. */
+  clientLimits?: Partial<Settings['clientLimits']>;
   /** CIDRs of registries that pull secrets are verified against. */
   verifyNetworks?: string[];
   /** False where the test writes rows or counters by itself; otherwise they are held against each other at the end. */
@@ -133,11 +139,22 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const configuration = options.configuration?.(shipped) ?? shipped;
   const movableClock = options.development ? await openDevelopmentClock(db) : null;
   const { notificationWindowSeconds = 0, webhookAllowPrivate, verifyNetworks = [] } = options;
+  const { localNetworks = () => [], controlPlane } = options;
   const settings = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate, verifyNetworks };
-  const services = await createServices({ db, clock: movableClock ?? clock, movableClock, log, ...settings });
+  const memberSettings = { localNetworks, controlPlane };
+  const clientLimits = { ...defaultClientLimits, ...options.clientLimits };
+  const services = await createServices({
+    db,
+    clock: movableClock ?? clock,
+    movableClock,
+    log,
+    ...settings,
+    ...memberSettings,
+    clientLimits,
+  });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
-  const app = await createApi(services, { log, rateLimit: options.rateLimit ?? 0 });
+  const app = await createApi(services, { log, clientLimits });
   const workers: Worker[] = [];
   const cloudyard = {
     ...requests(app, db, admin!),
@@ -157,7 +174,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     },
     async startWorker(
       fileShare = createSimulatedFileShareDriver({ host: '127.0.0.1' }),
-      loadBalancer = options.loadBalancerDriver ?? createSimulatedLoadBalancerDriver({}),
+      loadBalancer = options.loadBalancerDriver ??
+        createSimulatedLoadBalancerDriver({ memberRules: services.memberRules }),
     ) {
       const registry = options.registryDriver ?? createSimulatedRegistryDriver();
       const volume = options.volumeDriver ?? createSimulatedVolumeDriver();

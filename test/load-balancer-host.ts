@@ -82,6 +82,7 @@ export function createTestLoadBalancerHost({ real = false } = {}): TestLoadBalan
       }
       return [...balancers.values()].map((balancer) => reading(balancer, host));
     },
+    recheckMembers: async () => undefined,
     counters: () => ({ reloads: 0, runtimeChanges: 0 }),
   };
   return Object.defineProperties(host, Object.getOwnPropertyDescriptors(steering)) as TestLoadBalancerHost;

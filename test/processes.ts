@@ -12,6 +12,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
 } from 'node:fs';
@@ -20,6 +21,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { runtimeFolder } from '../src/drivers/confined.ts';
+import { egressTable } from '../src/drivers/egress-filter.ts';
 import { layoutOf } from '../src/drivers/haproxy/layout.ts';
 import { liveProcess } from '../src/platform/daemon.ts';
 import { root } from '../src/main/root.ts';
@@ -70,7 +73,7 @@ export interface Yard extends HttpClient {
   /** Where the embedded PostgreSQL can be reached from elsewhere. */
   databaseUrl(): string;
   pids(): Record<'postgres' | 'ganesha' | 'rpcbind' | 'haproxy', number | null>;
-  /** Paths under `<data>/file-shares` that are mounted. */
+  /** Paths of shares that are mounted. */
   mounts(): string[];
   loopDevices(): string[];
   cleanUp(): void;
@@ -134,11 +137,11 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     },
     pids: () => ({
       postgres: livePid(postmasterFile(dataDir)),
-      ganesha: livePid(join(shares, 'ganesha/ganesha.pid')),
+      ganesha: livePid(join(shares, 'ganesha/runtime/state/ganesha.pid')),
       rpcbind: livePid(join(shares, 'ganesha/rpcbind.pid')),
       haproxy: livePid(join(balancers.haproxy, 'haproxy.pid')),
     }),
-    mounts: () => mountsUnder(dataDir),
+    mounts: () => mountsUnder(join(shares, 'mounts')),
     loopDevices: () => loopDevicesOf(dataDir).map(({ device }) => device),
     cleanUp() {
       process.off('exit', cleanUp);
@@ -194,7 +197,8 @@ function watch(child: ChildProcess): Running {
   };
 }
 
-async function query<Row extends pg.QueryResultRow>(
+/** Runs one statement on a connection of its own. */
+export async function query<Row extends pg.QueryResultRow>(
   options: pg.ClientConfig,
   text: string,
   values: unknown[] = [],
@@ -226,11 +230,11 @@ function livePid(pidFile: string): number | null {
   return found && /postgres|ganesha\.nfsd|rpcbind|haproxy/.test(found.commandLine) ? pid : null;
 }
 
-function mountsUnder(dataDir: string): string[] {
+function mountsUnder(folder: string): string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
     .map((line) => line.split(' ')[4] ?? '')
-    .filter((path) => path.startsWith(`${dataDir}/`));
+    .filter((path) => path.startsWith(`${folder}/`));
 }
 
 function loopDevicesOf(dataDir: string): { device: string; file: string }[] {
@@ -248,19 +252,30 @@ function backingFile(name: string): string {
   }
 }
 
-/** Ids of the processes that were given a data directory in this folder, whoever started them. */
+/** Ids of the processes of this folder: their environment or arguments name it, or they hold a file of it open (a log). */
 function processesOf(folder: string): number[] {
-  const mark = `CLOUDYARD_DATA_DIR=${folder}/`;
+  const inFolder = `${folder}/`;
+  const names = (pid: string) =>
+    ['environ', 'cmdline'].some((file) => readFileSync(`/proc/${pid}/${file}`, 'latin1').includes(inFolder)) ||
+    readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith(inFolder));
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark);
+        return names(pid);
       } catch {
         return false;
       }
     })
     .map(Number);
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
 }
 
 function removeYard(folder: string, dataDir: string): void {
@@ -271,9 +286,10 @@ function removeYard(folder: string, dataDir: string): void {
   if (postgres) send(postgres, 'SIGQUIT');
   waitUntilGone([...others, ...(postgres ? [postgres] : [])]);
   if (postgres) send(postgres, 'SIGKILL');
-  for (const path of mountsUnder(dataDir)) quietly('umount', '-l', path);
+  quietly('nft', 'delete', 'table', 'inet', egressTable(dataDir));
+  for (const path of mountsUnder(dataDir).reverse()) quietly('umount', '-l', path);
   for (const { device } of loopDevicesOf(dataDir)) quietly('losetup', '-d', device);
-  for (const each of [folder, layoutOf(dataDir).sockets])
+  for (const each of [folder, layoutOf(dataDir).sockets, runtimeFolder(join(dataDir, 'registries'))])
     rmSync(each, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
 

@@ -19,6 +19,9 @@ const parts = {
   skopeo: ['skopeo'],
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
+  iproute2: ['ip'],
+  'util-linux': ['unshare'],
+  nftables: ['nft'],
 } as const satisfies Record<string, string[]>;
 
 export type Part = keyof typeof parts;

@@ -1,15 +1,11 @@
 /** API keys in front of a container: real proxies with the configurations of docs/forward-auth.md, and changes while PostgreSQL restarts. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
-import { root } from '../../src/main/root.ts';
+import { startHaproxy, startNginx } from '../forward-auth.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard, until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -19,7 +15,6 @@ const timeout = { timeout: 120_000 };
 const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
 const keys = '/cloud/v1/caas/keys/1/1';
 const web = { name: 'web', namespace: 'default' };
-const docs = readFileSync(join(root, 'docs', 'forward-auth.md'), 'utf8');
 
 let yard: Yard;
 const stops: (() => unknown)[] = [];
@@ -27,13 +22,6 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
   yard?.cleanUp();
 });
-
-/** A block of the document, with the addresses of this test. */
-function configuration(language: string, addresses: Record<string, string>): string {
-  let text = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(docs)![1]!;
-  for (const [from, to] of Object.entries(addresses)) text = text.replaceAll(from, to);
-  return text;
-}
 
 /** What stands in for the container: says what it was asked. */
 async function startContainer(): Promise<{ port: number; asked: Record<string, unknown>[] }> {
@@ -46,16 +34,6 @@ async function startContainer(): Promise<{ port: number; asked: Record<string, u
   await once(server, 'listening');
   stops.push(() => (server.closeAllConnections(), server.close()));
   return { port: (server.address() as AddressInfo).port, asked };
-}
-
-function start(program: string, ...args: string[]): ChildProcess {
-  const env = { ...process.env, CLOUDYARD_DATA_DIR: `${yard.folder}/` };
-  const child = spawn(program, args, { stdio: 'ignore', env });
-  stops.push(async () => {
-    child.kill('SIGTERM');
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  });
-  return child;
 }
 
 /** Through the proxy; the reason where it does not let through. */
@@ -102,22 +80,9 @@ describe.skipIf(!requires('nginx'))(skipReason('nginx') ?? 'nginx', () => {
   it('lets through who has a key, and nobody while Cloudyard is away', timeout, async () => {
     yard = await openYard(settings);
     const cloudyard = await yard.start(['serve']);
-    const [container, port] = [await startContainer(), await freePort()];
-    const folder = join(yard.folder, 'nginx');
-    mkdirSync(join(folder, 'logs'), { recursive: true });
-    const server = configuration('nginx', {
-      '127.0.0.1:8080': `127.0.0.1:${yard.port}`,
-      '127.0.0.1:8000': `127.0.0.1:${port}`,
-      '127.0.0.1:9000': `127.0.0.1:${container.port}`,
-    });
-    const file = join(folder, 'nginx.conf');
-    writeFileSync(
-      file,
-      `daemon off; pid ${folder}/pid; error_log ${folder}/logs/error.log; events {}
-       http { access_log off; client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder};
-              uwsgi_temp_path ${folder}; scgi_temp_path ${folder}; ${server} }`,
-    );
-    start('nginx', '-p', folder, '-c', file);
+    const container = await startContainer();
+    const { port, stop } = await startNginx(yard, container.port);
+    stops.push(stop);
     await expectGuarded(port, container);
     await cloudyard.stop();
     expect(await through(port, 'x')).toMatch(/^500/);
@@ -128,18 +93,9 @@ describe.skipIf(!requires('haproxy'))(skipReason('haproxy') ?? 'HAProxy', () => 
   it('lets through who has a key, and nobody while Cloudyard is away', timeout, async () => {
     yard = await openYard(settings);
     const cloudyard = await yard.start(['serve']);
-    const [container, port] = [await startContainer(), await freePort()];
-    const script = join(yard.folder, 'authorize.lua');
-    writeFileSync(script, configuration('lua', {}));
-    const file = join(yard.folder, 'haproxy.cfg');
-    const addresses = {
-      '/etc/haproxy/authorize.lua': script,
-      '127.0.0.1:8080': `127.0.0.1:${yard.port}`,
-      '127.0.0.1:8000': `127.0.0.1:${port}`,
-      '127.0.0.1:9000': `127.0.0.1:${container.port}`,
-    };
-    writeFileSync(file, configuration('haproxy', addresses));
-    start('haproxy', '-db', '-f', file);
+    const container = await startContainer();
+    const { port, stop } = await startHaproxy(yard, container.port);
+    stops.push(stop);
     await expectGuarded(port, container);
     await cloudyard.stop();
     expect(await through(port, 'x')).toMatch(/^403/);

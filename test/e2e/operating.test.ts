@@ -90,23 +90,37 @@ describe('a server that runs', () => {
     },
   );
 
-  it('answers 429 with Retry-After to the token that asks too much, and to no other', timeout, async () => {
-    yard = await openYard({ ...simulated, CLOUDYARD_RATE_LIMIT: '5' });
+  it('answers 429 with Retry-After to the client that asks too much, and to no other', timeout, async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '1' });
     await yard.start(['start']);
-    const other = (await yard.run(['token', 'create'])).stdout.trim();
-    const answers = [];
-    for (let n = 0; n < 7; n += 1) answers.push(await yard.get('/cloud/v1/projects'));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429]);
-    const refused = answers.at(-1)!;
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
-    expect(refused.body).toEqual({
+    await yard.run(['client', 'create', 'other']);
+    const other = (await yard.run(['token', 'create', '--client', '2'])).stdout.trim();
+    const second = (await yard.run(['token', 'create'])).stdout.trim();
+    const answers = await Promise.all(
+      [undefined, second, undefined, second, undefined, second].map((token) =>
+        yard.get('/cloud/v1/projects', token ? { token } : {}),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThanOrEqual(3);
+    expect(Number(refused[0]!.headers.get('retry-after'))).toBe(1);
+    expect(refused[0]!.body).toEqual({
       exception_class: 'TooManyRequests',
-      message: expect.stringContaining('5 requests a minute'),
-      request_id: refused.headers.get('x-request-id'),
+      message: 'the client sends more than 1 requests a second, its limit',
+      request_id: refused[0]!.headers.get('x-request-id'),
     });
     expect((await yard.get('/cloud/v1/projects', { token: other })).status).toBe(200);
     expect((await yard.get('/healthz')).status).toBe(200);
+    expect((await yard.run(['client', 'weight', '2', '5'])).stdout).toBe('done\n');
+    expect((await yard.run(['client', 'list'])).stdout).toContain('2\tother\tweight 5');
+    expect(await yard.run(['client', 'weight', '2', '0'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('the weight is a whole number from 1 to 100'),
+    });
+    expect(await yard.run(['client', 'weight', '9', '2'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no client 9'),
+    });
   });
 });
 

@@ -110,7 +110,7 @@ export async function expectHostEqualsRows(yard: Yard): Promise<void> {
 }
 
 function exported(yard: Yard): string[] {
-  const folder = join(yard.dataDir, 'file-shares', 'ganesha');
+  const folder = join(yard.dataDir, 'file-shares', 'ganesha', 'runtime', 'configuration');
   const configurations = readdirSync(folder).filter((name) => /^ganesha\..*\.conf$/.test(name));
   expect(configurations).toHaveLength(1);
   const text = readFileSync(join(folder, configurations[0]!), 'utf8');

@@ -4,18 +4,19 @@
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { roles } from '../src/authz/actor.ts';
-import { policy } from '../src/authz/policy.ts';
-import type { Operation, Rule } from '../src/authz/policy.ts';
-import { createApp } from '../src/http/app.ts';
-import type { AppOptions, Routes } from '../src/http/app.ts';
-import { systemRoutes } from '../src/http/system.ts';
-import { openApiDocument } from '../src/main/openapi-document.ts';
-import { transaction } from '../src/platform/db.ts';
-import { silentLogger } from '../src/platform/log.ts';
-import { resourceRoutes } from '../src/resources/list.ts';
-import { useCloudyard } from './harness.ts';
-import type { Answer } from './harness.ts';
+import { roles } from '../../src/authz/actor.ts';
+import { policy } from '../../src/authz/policy.ts';
+import type { Operation, Rule } from '../../src/authz/policy.ts';
+import { createApp } from '../../src/http/app.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import type { AppOptions, Routes } from '../../src/http/app.ts';
+import { systemRoutes } from '../../src/http/system.ts';
+import { openApiDocument } from '../../src/main/openapi-document.ts';
+import { transaction } from '../../src/platform/db.ts';
+import { silentLogger } from '../../src/platform/log.ts';
+import { resourceRoutes } from '../../src/resources/list.ts';
+import { useCloudyard } from '../harness.ts';
+import type { Answer } from '../harness.ts';
 
 /** In the protocols of registries, which have credentials of their own. */
 const ofRegistryHosts = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];
@@ -311,7 +312,7 @@ const unused = new Proxy({}, { get: () => undefined });
 const each = new Proxy({}, { get: () => unused });
 
 async function appOf(routes: Routes[]): Promise<void> {
-  const app = await createApp({ log: silentLogger, rateLimit: 0, routes } as unknown as AppOptions);
+  const app = await createApp({ log: silentLogger, metrics: createMetrics(), routes } as unknown as AppOptions);
   await app.ready();
   await app.close();
 }

@@ -1,0 +1,180 @@
+/** A Cloudyard with real registries, and the requests that an attacker makes by hand. */
+import { execFileSync } from 'node:child_process';
+import { accountFor } from '../src/drivers/confined.ts';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { type Layout, layoutOf } from '../src/drivers/distribution/layout.ts';
+import { openYard, type Running, type Yard } from './processes.ts';
+
+export interface TestRegistry {
+  id: number;
+  path: string;
+  /** `host:port/prefix` */
+  url: string;
+  prefix: string;
+}
+
+export interface Reply {
+  status: number;
+  headers: IncomingMessage['headers'];
+  text: string;
+  /** The first error, in distribution's words. */
+  code: string | undefined;
+  message: string | undefined;
+}
+
+export interface CallOptions {
+  token?: string | null;
+  body?: string | Buffer;
+  headers?: Record<string, string>;
+}
+
+export type RegistryYard = Awaited<ReturnType<typeof openRegistryYard>>;
+
+export async function openRegistryYard(settings: Record<string, string> = {}) {
+  const port = await freePort();
+  const yard: Yard = await openYard({
+    CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
+    CLOUDYARD_REGISTRY_DRIVER: 'distribution',
+    CLOUDYARD_REGISTRY_PORT: String(port),
+    CLOUDYARD_SWEEP_SECONDS: '1',
+    ...settings,
+  });
+  const layout: Layout = layoutOf(yard.dataDir);
+  const server: Running = await yard.start(['start']);
+  const all = '/cloud/v1/registries/1/1';
+  const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`;
+
+  const start = (method: string, path: string, { token, headers }: CallOptions, answered?: (reply: Reply) => void) => {
+    const options = { host: '127.0.0.1', port, method, path, agent: false as const };
+    const authorization = token ? { authorization: `Bearer ${token}` } : {};
+    return httpRequest({ ...options, headers: { ...authorization, ...headers } }, (answer) => {
+      let text = '';
+      answer.setEncoding('latin1').on('data', (part: string) => (text += part));
+      answer.on('end', () => answered?.(replyOf(answer, text)));
+    });
+  };
+
+  const call = (method: string, path: string, options: CallOptions = {}): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+      const asked = start(method, path, options, resolve);
+      asked.on('error', reject);
+      asked.end(options.body);
+    });
+
+  return {
+    yard,
+    server,
+    layout,
+    port,
+    call,
+    /** A request whose body the test sends by itself. */
+    begin: (method: string, path: string, options: CallOptions, answered?: (reply: Reply) => void): ClientRequest =>
+      start(method, path, options, answered),
+
+    async make(name: string, users: object[] = [{ name: 'ci', duration: -1, secret: `pw-${name}` }]) {
+      const { body } = await yard.post(all, { name });
+      const path = `${all}/${body.id}`;
+      await yard.post(`${path}/users/batch`, { users });
+      return { id: body.id, path, url: body.url, prefix: body.url.split('/')[1] } as TestRegistry;
+    },
+
+    async login(credentials: string, scopes: string[], service = 'cloudyard:1') {
+      const query = new URLSearchParams({ service });
+      for (const scope of scopes) query.append('scope', scope);
+      const answer = await fetch(`${yard.url}/cloudyard/v1/registry_token?${query}`, {
+        headers: { authorization: basic(credentials) },
+      });
+      return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, string> };
+    },
+
+    /** A token for all actions on repositories. */
+    async tokenFor(credentials: string, ...names: string[]): Promise<string> {
+      const scopes = names.map((name) => `repository:${name}:pull,push,delete`);
+      return (await this.login(credentials, scopes)).body['token']!;
+    },
+
+    /** Begins an upload; returns its path with query, and its id. */
+    async beginUpload(token: string, name: string) {
+      const reply = await call('POST', `/v2/${name}/blobs/uploads/`, { token });
+      const location = String(reply.headers.location ?? '');
+      return { reply, location, id: String(reply.headers['docker-upload-uuid']) };
+    },
+
+    /** Stores a blob, as a push does. */
+    async putBlob(token: string, name: string, bytes: string | Buffer) {
+      const digest = digestOf(bytes);
+      const { location, reply } = await this.beginUpload(token, name);
+      if (reply.status !== 202) return { digest, reply };
+      const path = `${location}${location.includes('?') ? '&' : '?'}digest=${digest}`;
+      return { digest, reply: await call('PUT', path, { token, body: bytes }) };
+    },
+
+    putManifest: (token: string, name: string, reference: string, manifest: object | string) =>
+      call('PUT', `/v2/${name}/manifests/${reference}`, {
+        token,
+        body: typeof manifest === 'string' ? manifest : JSON.stringify(manifest),
+        headers: { 'content-type': ociManifest },
+      }),
+
+    /** An unfinished upload of this size that takes no room on the disk. */
+    fillWithUpload(name: string, bytes: number, id = '00000000-0000-4000-8000-000000000000') {
+      const folder = join(layout.repositories, name, '_uploads', id);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'data'), '');
+      writeFileSync(join(folder, 'startedat'), new Date().toISOString());
+      truncateSync(join(folder, 'data'), bytes);
+      const account = accountFor('registry');
+      // As distribution writes it.
+      if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, layout.storage]);
+    },
+
+    /** Bytes of all files below a folder of the storage, as their sizes say. */
+    bytesIn: (folder: string) => sizes(folder),
+    cleanUp: () => yard.cleanUp(),
+  };
+}
+
+export const ociManifest = 'application/vnd.oci.image.manifest.v1+json';
+
+export function digestOf(bytes: string | Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+/** An image of a configuration and layers, by digest and size. */
+export function manifestOf(config: string, layers: { digest: string; size: number }[], more: object = {}) {
+  return {
+    schemaVersion: 2,
+    mediaType: ociManifest,
+    config: { mediaType: 'application/vnd.oci.image.config.v1+json', digest: digestOf(config), size: config.length },
+    layers: layers.map((each) => ({ mediaType: 'application/vnd.oci.image.layer.v1.tar', ...each })),
+    ...more,
+  };
+}
+
+function replyOf({ statusCode, headers }: IncomingMessage, text: string): Reply {
+  let first: { code?: string; message?: string } | undefined;
+  try {
+    first = (JSON.parse(text) as { errors?: { code: string; message: string }[] }).errors?.[0];
+  } catch {
+    // Not an error.
+  }
+  return { status: statusCode!, headers, text, code: first?.code, message: first?.message };
+}
+
+function sizes(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .reduce((sum, each) => {
+      try {
+        return sum + statSync(join(each.parentPath, each.name)).size;
+      } catch {
+        return sum;
+      }
+    }, 0);
+}
+
+export const readLog = (layout: Layout, name: string) => readFileSync(join(layout.distribution, `${name}.log`), 'utf8');

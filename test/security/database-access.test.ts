@@ -1,0 +1,344 @@
+/** Who else on the host gets at the embedded PostgreSQL: its socket, its files, its log, and the account that it runs as. */
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { root } from '../../src/main/root.ts';
+import { findBinaries } from '../../src/platform/embedded-postgres-places.ts';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
+import type { EmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
+import { silentLogger } from '../../src/platform/log.ts';
+import { query, until } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const nobody = 65534;
+const account = 'cloudyard-postgres';
+
+let dir: string;
+let dataDir: string;
+let started: EmbeddedPostgres[];
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), 'cloudyard-access-')));
+  chmodSync(dir, 0o755);
+  dataDir = join(dir, 'data');
+  started = [];
+});
+afterEach(async () => {
+  await Promise.all(started.map((postgres) => postgres.stop()));
+  rmSync(dir, { recursive: true, force: true });
+});
+
+async function start(): Promise<EmbeddedPostgres> {
+  const postgres = await startEmbeddedPostgres({ dataDir, log: silentLogger });
+  started.push(postgres);
+  return postgres;
+}
+
+describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQL of root', () => {
+  it('answers root, and no other account that reaches its socket', async () => {
+    const postgres = await start();
+    expect(await query(postgres.connection, 'select current_user as role')).toEqual([{ role: 'cloudyard' }]);
+    expect(knock(postgres, nobody)).toBe('unreachable');
+    openTheSocket(postgres);
+    const { uid: own } = accountOf(account);
+    for (const uid of [nobody, 33, own]) {
+      expect(knock(postgres, uid)).toMatch(/^refused: .*(Peer authentication failed for user "cloudyard")/);
+    }
+    expect(knock(postgres, nobody, 'postgres')).toMatch(/^refused: .*no pg_hba.conf entry/);
+    expect(knock(postgres, 0)).toBe('let in');
+  });
+
+  it('restricts a cluster that trusted its socket, or where an operator opened it', async () => {
+    const first = await start();
+    await query(first.connection, 'create table t as select 1 as one');
+    await first.stop();
+    const files = ['pg_hba.conf', 'pg_ident.conf'].map((name) => join(first.connection.host, 'data', name));
+    writeFileSync(files[0]!, 'local all all trust\nhost all all 127.0.0.1/32 trust\n');
+    writeFileSync(files[1]!, 'cloudyard /.* cloudyard\n');
+    const second = await start();
+    openTheSocket(second);
+    expect(knock(second, nobody)).toMatch(/^refused: .*Peer authentication failed/);
+    expect(await query(second.connection, 'select one from t')).toEqual([{ one: 1 }]);
+    const { uid } = accountOf(account);
+    for (const file of files) expect([statSync(file).uid, statSync(file).mode & 0o777]).toEqual([uid, 0o600]);
+  });
+
+  it('writes nothing where a link of its account leads root', async () => {
+    const first = await start();
+    await first.stop();
+    const file = join(first.connection.host, 'data', 'pg_hba.conf');
+    const victim = join(dir, 'victim');
+    writeFileSync(victim, 'precious', { mode: 0o600 });
+    rmSync(file);
+    symlinkSync(victim, file);
+    await start();
+    expect(readFileSync(victim, 'utf8')).toBe('precious');
+    expect(readFileSync(file, 'utf8')).toMatch(/peer map=cloudyard/);
+  });
+
+  it('runs as an account of its own that cannot log in and is in no other group', async () => {
+    const postgres = await start();
+    const { uid, gid, home, shell } = accountOf(account);
+    expect([home, shell]).toEqual(['/nonexistent', expect.stringMatching(/nologin|false/)]);
+    const status = readFileSync(`/proc/${postgres.pid()}/status`, 'utf8');
+    expect(status).toMatch(new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}\\t${uid}$`, 'm'));
+    expect(status).toMatch(new RegExp(`^Gid:\\t${gid}\\t${gid}\\t${gid}\\t${gid}$`, 'm'));
+    expect(status).toMatch(/^Groups:[ \t]*$/m);
+    const names = (file: string, id: number) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes(account) || line.split(':')[2] === String(id))
+        .map((line) => line.split(':')[0]);
+    const shared = [...names('/etc/passwd', uid), ...names('/etc/group', gid)];
+    expect(new Set(shared)).toEqual(new Set([account]));
+  });
+
+  it.each(['nobody', 'postgres'])('takes a cluster of %s, and nothing that was linked into it', async (name) => {
+    const first = await start();
+    await query(first.connection, 'create table t as select 1 as one');
+    await first.stop();
+    const { host } = first.connection;
+    const [foreign, link] = [join(dir, 'foreign'), join(host, 'data', 'linked')];
+    const owner = name === 'postgres' && !accountExists(name) ? { uid: 33, gid: 33 } : accountOf(name);
+    symlinkSync(foreign, `${link}-softly`);
+    execFileSync('chown', ['-R', '-h', `${owner.uid}:${owner.gid}`, host]);
+    writeFileSync(foreign, 'of root');
+    linkSync(foreign, link);
+    const second = await start();
+    const { uid } = accountOf(account);
+    expect(uidOf(second.pid()!)).toBe(uid);
+    expect(await query(second.connection, 'select one from t')).toEqual([{ one: 1 }]);
+    expect(statSync(foreign).uid).toBe(0);
+    rmSync(link);
+    expect(execFileSync('find', [host, '!', '-uid', String(uid)], { encoding: 'utf8' })).toBe('');
+  });
+
+  it('runs as the user who owns the data directory, and lets other accounts in as little', async () => {
+    const first = await start();
+    await first.stop();
+    const user = 33;
+    execFileSync('chown', ['-R', `${user}:${user}`, dataDir]);
+    const second = await start();
+    expect(uidOf(second.pid()!)).toBe(user);
+    openTheSocket(second);
+    expect(knock(second, nobody)).toMatch(/^refused: .*Peer authentication failed/);
+    expect(knock(second, 0)).toBe('let in');
+  });
+
+  it('refuses a server that still runs as nobody, and says how to stop it', async () => {
+    const first = await start();
+    await first.stop();
+    const { host } = first.connection;
+    const pgData = join(host, 'data');
+    execFileSync('chown', ['-R', `${nobody}:${nobody}`, host]);
+    const program = execFileSync('readlink', ['-f', join(await runnable(), 'bin', 'postgres')], { encoding: 'utf8' });
+    const old = spawn(program.trim(), ['-D', pgData, '-k', host, '-c', 'listen_addresses='], {
+      uid: nobody,
+      gid: nobody,
+      cwd: pgData,
+      stdio: 'ignore',
+    });
+    const ended = new Promise<void>((resolve) => old.once('exit', () => resolve()));
+    await until(() => /\d/.test(quietly(() => readFileSync(join(pgData, 'postmaster.pid'), 'utf8'))), 30, 'a pid file');
+    try {
+      const refusal = await start().catch((error: Error) => error.message);
+      expect(refusal).toMatch(
+        new RegExp(
+          `PostgreSQL on ${host} runs as uid ${nobody}.* root runs it as ${account}\\..* kill -INT ${old.pid}$`,
+        ),
+      );
+    } finally {
+      process.kill(old.pid!, 'SIGINT');
+      await ended;
+    }
+    expect(uidOf((await start()).pid()!)).toBe(accountOf(account).uid);
+  });
+
+  it('keeps what statements hold out of its log, which only root may read', async () => {
+    const logFile = join(dataDir, 'postgres.log');
+    const first = await start();
+    await first.stop();
+    chmodSync(logFile, 0o644);
+    const postgres = await start();
+    const secret = randomBytes(12).toString('hex');
+    await provokeErrors(postgres, secret);
+    const log = readFileSync(logFile, 'utf8');
+    expect(log).toContain('division by zero');
+    expect(log).toContain('violates check constraint');
+    expect(log).toContain('deadlock detected');
+    expect(log).toContain('was terminated by signal');
+    expect(log).toMatch(/ 22012 .*ERROR/);
+    expect(log.split('\n').filter((line) => line.includes(secret))).toEqual([]);
+    expect([statSync(logFile).uid, statSync(logFile).mode & 0o777]).toEqual([0, 0o600]);
+  });
+});
+
+describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQL of an ordinary user', () => {
+  it('runs as that user, and answers them and root, and no other account that reaches its socket', async () => {
+    const user = 33;
+    chownSync(dir, user, user);
+    const child = startAs(user);
+    try {
+      await until(() => child.output().includes('"connection"'), 60, 'a start as a user');
+      const postgres = JSON.parse(child.output()) as Pick<EmbeddedPostgres, 'connection'> & { pid: number };
+      expect(uidOf(postgres.pid)).toBe(user);
+      expect(knock(postgres, nobody)).toBe('unreachable');
+      openTheSocket(postgres);
+      expect(knock(postgres, nobody)).toMatch(/^refused: .*Peer authentication failed/);
+      expect([knock(postgres, user), knock(postgres, 0)]).toEqual(['let in', 'let in']);
+      const log = statSync(join(dataDir, 'postgres.log'));
+      expect([log.uid, log.mode & 0o777]).toEqual([user, 0o600]);
+    } finally {
+      await child.end();
+    }
+  });
+});
+
+/** Starts the embedded PostgreSQL of `dataDir` as a user, with the checkout where that user can read it. */
+function startAs(uid: number): { output(): string; end(): Promise<void> } {
+  const checkout = join(dir, 'checkout');
+  mkdirSync(checkout);
+  const script = `
+    import { startEmbeddedPostgres } from '${checkout}/src/platform/embedded-postgres.ts';
+    const log = { info() {}, warn() {}, error() {} };
+    const postgres = await startEmbeddedPostgres({ dataDir: '${dataDir}', log });
+    console.log(JSON.stringify({ connection: postgres.connection, pid: postgres.pid() }));
+    process.stdin.on('end', () => postgres.stop()).resume();`;
+  writeFileSync(join(dir, 'start.mjs'), script);
+  const asUser = `exec setpriv --reuid ${uid} --regid ${uid} --clear-groups`;
+  const command = `mount --bind '${root}' '${checkout}' && ${asUser} '${checkout}/node_modules/node/bin/node' '${dir}/start.mjs'`;
+  const child = spawn('unshare', ['--mount', 'sh', '-c', command], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  return {
+    output: () => output,
+    end() {
+      child.stdin.end();
+      return ended;
+    },
+  };
+}
+
+/** Every way in which PostgreSQL would log what clients sent: statements, parameters, rows, contexts, backends that die. */
+async function provokeErrors(postgres: EmbeddedPostgres, secret: string): Promise<void> {
+  const fails = (text: string, values?: unknown[]) =>
+    expect(query(postgres.connection, text, values)).rejects.toThrow();
+  await query(postgres.connection, 'create table secrets (id int, content text check (length(content) < 9))');
+  await query(postgres.connection, 'insert into secrets (id) values (1), (2)');
+  await fails(`select '${secret}', 1 / 0`);
+  await fails('select $1::text, 1 / $2::int', [secret, 0]);
+  await fails('insert into secrets values (3, $1)', [secret]);
+  await fails(`do $$ begin perform '${secret}', 1 / 0; end $$`);
+  // Each waits for the row that the other one holds.
+  const [one, two] = [newClient(postgres), newClient(postgres)];
+  await Promise.all([one.connect(), two.connect()]);
+  const update = (id: number) => `update secrets set content = null where id = ${id} -- ${secret}`;
+  await one.query(`begin; ${update(1)}`);
+  await two.query(`begin; ${update(2)}`);
+  const outcomes = await Promise.allSettled([one.query(update(2)), two.query(update(1))]);
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  await Promise.all([one.end(), two.end()]);
+  const dying = newClient(postgres);
+  await dying.connect();
+  const { rows } = await dying.query('select pg_backend_pid() as pid');
+  const sleeping = dying.query(`select pg_sleep(600), '${secret}'`).catch(() => undefined);
+  await until(
+    async () => (await query(postgres.connection, `select from pg_stat_activity where wait_event = 'PgSleep'`)).length,
+    20,
+    'sleep',
+  );
+  process.kill(rows[0].pid, 'SIGSEGV');
+  await sleeping;
+  await until(
+    () =>
+      query(postgres.connection, 'select 1').then(
+        () => true,
+        () => false,
+      ),
+    30,
+    'PostgreSQL again',
+  );
+}
+
+function newClient({ url }: EmbeddedPostgres): pg.Client {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
+  return client;
+}
+
+/** As an operator may, or another program with a fault. */
+function openTheSocket({ connection: { host } }: Pick<EmbeddedPostgres, 'connection'>): void {
+  chmodSync(host, 0o755);
+  chmodSync(join(host, '.s.PGSQL.5432'), 0o777);
+}
+
+/** Begins a connection as a local account with the first messages of the protocol, and returns how that went. */
+function knock(
+  { connection: { host } }: Pick<EmbeddedPostgres, 'connection'>,
+  uid: number,
+  role = 'cloudyard',
+): string {
+  const script = `
+    my $socket = IO::Socket::UNIX->new(Peer => $ARGV[0]) or print("unreachable") && exit;
+    my $parameters = "user\\0$ARGV[1]\\0database\\0postgres\\0\\0";
+    print $socket pack("NN", 8 + length($parameters), 196608) . $parameters;
+    $socket->flush;
+    sysread($socket, my $answer, 4096);
+    my ($type, $length, $what) = unpack("aNN", $answer);
+    print $type eq "R" && $what == 0 ? "let in" : $type eq "R" ? "asked for proof $what" : "refused: $answer";`;
+  const asThem = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
+  const perl = ['perl', '-MIO::Socket::UNIX', '-e', script, join(host, '.s.PGSQL.5432'), role];
+  return execFileSync('setpriv', [...asThem, ...perl], { encoding: 'latin1' }).replaceAll('\0', ' ');
+}
+
+function accountExists(name: string): boolean {
+  return readFileSync('/etc/passwd', 'utf8').includes(`\n${name}:`);
+}
+
+function accountOf(name: string): { uid: number; gid: number; home: string; shell: string } {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((each) => each.startsWith(`${name}:`));
+  const [, , uid, gid, , home = '', shell = ''] = line!.split(':');
+  return { uid: Number(uid), gid: Number(gid), home, shell };
+}
+
+/** The uid that a process runs as. */
+function uidOf(pid: number): number {
+  return statSync(`/proc/${pid}`).uid;
+}
+
+/** A copy of the server's programs that every account can run. */
+async function runnable(): Promise<string> {
+  const copy = join(dir, 'native');
+  execFileSync('cp', ['-a', findBinaries(), copy]);
+  execFileSync('chmod', ['-R', 'a+rX', copy]);
+  return copy;
+}
+
+function quietly(work: () => string): string {
+  try {
+    return work();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,520 @@
+/** One client floods Cloudyard, another one uses it. What counts is how much of the flood is served first: no wall clock. */
+import { Agent, request as httpRequest } from 'node:http';
+import type { ClientRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import type { Actor } from '../../src/authz/actor.ts';
+import type { FileShareDriver } from '../../src/drivers/file-share.ts';
+import { transaction } from '../../src/platform/db.ts';
+import { rebasePriorities } from '../../src/tasks/priority.ts';
+import { createTestHost } from '../drivers.ts';
+import { openCloudyard } from '../harness.ts';
+import type { Cloudyard, CloudyardOptions } from '../harness.ts';
+
+const connections = 64;
+
+interface Tenant {
+  clientId: number;
+  projectId: number;
+  token: string;
+  shares: string;
+  body: object;
+}
+
+interface Answered {
+  status: number;
+  headers: NodeJS.Dict<string | string[]>;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
+  body: any;
+}
+
+async function open(options: CloudyardOptions): Promise<Cloudyard & { url: string }> {
+  const { cloudyard, stop } = await openCloudyard(inject('postgres'), options);
+  onTestFinished(stop);
+  await cloudyard.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = cloudyard.app.server.address() as AddressInfo;
+  return { ...cloudyard, url: `http://127.0.0.1:${port}` };
+}
+
+async function aTenant(cloud: Cloudyard): Promise<Tenant> {
+  const { clientId, projectId, token } = await cloud.newClient();
+  const limits = { sfs_count: 1e6, sfs_size: 1e6 };
+  await transaction(cloud.db, (tx) => cloud.services.quota.setLimits(tx, { clientId, regionId: 1 }, limits));
+  const { results } = (await cloud.get(`/cloud/v1/networks/${projectId}/1`, { token })).body;
+  const body = { name: 'share', protocol: 'NFS', size: 1, network: { network_id: results[0].id } };
+  return { clientId, projectId, token, shares: `/cloud/v1/file_shares/${projectId}/1`, body };
+}
+
+function send(url: string, token: string, method: string, body?: unknown, agent?: Agent) {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const headers = {
+    authorization: `apikey ${token}`,
+    ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+  };
+  let sent!: ClientRequest;
+  const answered = new Promise<Answered>((resolve, reject) => {
+    sent = httpRequest(url, { method, headers, ...(agent && { agent }) }, (response) => {
+      let received = '';
+      response.setEncoding('utf8').on('data', (chunk) => (received += chunk));
+      response.on('end', () => {
+        const isJson = String(response.headers['content-type']).startsWith('application/json') && received !== '';
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          body: isJson ? JSON.parse(received) : received,
+        });
+      });
+      response.on('error', reject);
+    });
+    sent.on('error', reject).end(text);
+  });
+  answered.catch(() => {});
+  return { answered, abort: () => sent.destroy() };
+}
+
+/** Sends over 64 connections until `stop`, each the next request when the last one was answered. */
+function flood(
+  cloud: { url: string },
+  token: string,
+  next: (n: number) => [method: string, path: string, body?: object],
+) {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const statuses = new Map<number, number>();
+  const state = { answers: 0, stopped: false };
+  let sent = 0;
+  const one = async () => {
+    while (!state.stopped) {
+      const [method, path, body] = next(sent++);
+      const { status } = await send(cloud.url + path, token, method, body, agent).answered;
+      state.answers += 1;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  };
+  const done = Promise.all(Array.from({ length: connections }, one));
+  return {
+    statuses,
+    get answers() {
+      return state.answers;
+    },
+    async stop() {
+      state.stopped = true;
+      await done;
+      agent.destroy();
+    },
+  };
+}
+
+/** Requests that have or wait for a slot, and open waits, as /metrics shows them. */
+async function requestsOf(cloud: Cloudyard) {
+  const text = (await cloud.get('/metrics')).body as string;
+  const read = (state: string) => Number(new RegExp(`cloudyard_requests\\{state="${state}"\\} (\\d+)`).exec(text)![1]);
+  return { running: read('running'), waiting: read('waiting'), open_wait: read('open_wait') };
+}
+
+/** Keeps lists of file shares from being answered, until the returned function is called. */
+async function holdLists(cloud: Cloudyard): Promise<() => Promise<void>> {
+  const client = new pg.Client(cloud.connection);
+  await client.connect();
+  await client.query('begin; lock table file_shares in access exclusive mode');
+  return () => client.end();
+}
+
+const idle = { running: 0, waiting: 0, open_wait: 0 };
+const soon = { timeout: 20_000, interval: 20 };
+
+function actorOf({ clientId }: Tenant, weight = 1): Actor {
+  return { tokenId: 1, clientId, weight, role: 'member', projectIds: null, operator: false };
+}
+
+/** Creates shares without HTTP, some at a time. */
+async function enqueue(cloud: Cloudyard, tenant: Tenant, count: number, weight = 1): Promise<void> {
+  const { clientId, projectId } = tenant;
+  const scope = { clientId, projectId, regionId: 1, regionName: 'local' };
+  const actor = actorOf(tenant, weight);
+  for (let left = count; left > 0; left -= 10) {
+    await Promise.all(
+      Array.from({ length: Math.min(10, left) }, (_, i) =>
+        cloud.services.fileShares.create({ actor, requestId: `${clientId}-${left}-${i}` }, scope, tenant.body as never),
+      ),
+    );
+  }
+}
+
+async function clientsOfShares(cloud: Cloudyard): Promise<Map<string, number>> {
+  const { rows } = await cloud.db.$client.query<{ id: string; client_id: number }>(
+    'select id, client_id from file_shares',
+  );
+  return new Map(rows.map((row) => [row.id, row.client_id]));
+}
+
+describe('a flood of 64 connections', () => {
+  const floods: Record<string, (tenant: Tenant) => (n: number) => [string, string, object?]> = {
+    'lists of everything':
+      ({ shares }) =>
+      () => ['GET', `${shares}?limit=1000`],
+    'counts of tasks': () => () => ['GET', '/cloud/v1/tasks?limit=1000'],
+    creates:
+      ({ shares, body }) =>
+      () => ['POST', shares, body],
+    'invalid requests of 200 kB':
+      ({ shares, body }) =>
+      () => ['POST', shares, { ...body, name: 'x'.repeat(200_000) }],
+    'a mixture of all':
+      ({ shares, body }) =>
+      (n) =>
+        [
+          ['GET', `${shares}?limit=1000`] as [string, string],
+          ['POST', shares, body] as [string, string, object],
+          ['GET', '/cloud/v1/tasks?limit=100'] as [string, string],
+          ['PATCH', `${shares}/11111111-1111-4111-8111-111111111111`, {}] as [string, string, object],
+        ][n % 4]!,
+  };
+
+  it.each(Object.keys(floods))(
+    'of %s is not served before another client',
+    async (name) => {
+      const cloud = await open({ driver: null });
+      const [attacker, victim] = [await aTenant(cloud), await aTenant(cloud)];
+      await enqueue(cloud, attacker, 100);
+      await enqueue(cloud, victim, 1);
+      const [{ id }] = (await cloud.get(victim.shares, { token: victim.token })).body.results;
+      const running = flood(cloud, attacker.token, floods[name]!(attacker));
+      await expect.poll(() => running.answers, soon).toBeGreaterThan(connections);
+      const servedFirst: number[] = [];
+      for (let n = 0; n < 42; n++) {
+        const before = running.answers;
+        const [method, path, body] = [
+          ['GET', `${victim.shares}/${id}`] as const,
+          ['GET', victim.shares] as const,
+          ['POST', victim.shares, victim.body] as const,
+        ][n % 3]!;
+        const { status } = await send(cloud.url + path, victim.token, method, body).answered;
+        expect(status).toBe(200);
+        servedFirst.push(running.answers - before);
+      }
+      await running.stop();
+      servedFirst.sort((a, b) => a - b);
+      // Unlimited, the whole flood is ahead of each: 64. What began before the first request of the victim is not stopped.
+      expect(servedFirst.at(-4)).toBeLessThanOrEqual(12);
+      expect([...running.statuses.keys()].every((status) => [200, 400, 404].includes(status))).toBe(true);
+      expect(await requestsOf(cloud)).toEqual(idle);
+    },
+    180_000,
+  );
+
+  it('of reads is served whole, and nothing of it is refused', async () => {
+    const cloud = await open({ driver: null });
+    const tenant = await aTenant(cloud);
+    const running = flood(cloud, tenant.token, () => ['GET', tenant.shares]);
+    await expect.poll(() => running.answers, soon).toBeGreaterThan(1000);
+    await running.stop();
+    expect([...running.statuses.keys()]).toEqual([200]);
+  });
+});
+
+describe('the limits of a client', () => {
+  it('on open requests count all its tokens together, and no other client', async () => {
+    const cloud = await open({ driver: null, clientLimits: { openRequests: 20 } });
+    const [attacker, other] = [await aTenant(cloud), await aTenant(cloud)];
+    const second = await cloud.newToken(attacker.clientId, 'reader');
+    const unlock = await holdLists(cloud);
+    const sent = Array.from({ length: 60 }, (_, i) => {
+      const token = i % 2 === 0 ? attacker.token : second;
+      return send(cloud.url + attacker.shares, token, 'GET').answered;
+    });
+    let others = 0;
+    for (const answered of sent) void answered.then(() => (others += 1));
+    await expect.poll(() => others, soon).toBe(40);
+    const held = await send(`${cloud.url}/cloud/v1/projects`, other.token, 'GET').answered;
+    expect(held.status).toBe(200);
+    await unlock();
+    const answers = await Promise.all(sent);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(40);
+    expect(refused[0]).toMatchObject({
+      headers: { 'retry-after': '1' },
+      body: {
+        exception_class: 'TooManyRequests',
+        message: 'the client has 20 open requests on this server, its limit; try again later',
+      },
+    });
+    expect((await send(cloud.url + attacker.shares, second, 'GET').answered).status).toBe(200);
+    expect((await cloud.get('/metrics')).body).toContain(
+      `cloudyard_client_refusals_total{limit="open_requests"} ${refused.length}`,
+    );
+  });
+
+  it('on requests a second count all its tokens together, times its weight', async () => {
+    const cloud = await open({ driver: null, clientLimits: { requestsPerSecond: 5 } });
+    const { clientId, shares, token } = await aTenant(cloud);
+    const second = await cloud.newToken(clientId, 'reader');
+    await cloud.services.clients.setWeight(clientId, 2);
+    await expect.poll(async () => (await cloud.services.tokens.authenticate(second))?.weight, soon).toBe(2);
+    await sleep(1100);
+    const statuses = [];
+    for (let i = 0; i < 30; i++) statuses.push((await cloud.get(shares, { token: i % 2 ? token : second })).status);
+    const served = statuses.filter((status) => status === 200).length;
+    expect(served).toBeGreaterThanOrEqual(10);
+    expect(served).toBeLessThan(30);
+    expect((await cloud.get('/cloud/v1/projects')).status).toBe(200);
+    expect((await cloud.get('/healthz', { token })).status).toBe(200);
+  });
+
+  it('on open waits refuse one more, keep no slot busy, and end with the connection', async () => {
+    const cloud = await open({ driver: null, clientLimits: { openWaits: 30 } });
+    const [attacker, other] = [await aTenant(cloud), await aTenant(cloud)];
+    const { tasks } = (await cloud.post(attacker.shares, attacker.body, { token: attacker.token })).body;
+    const path = `${cloud.url}/cloud/v1/tasks/${tasks[0]}?wait=60`;
+    const waits = Array.from({ length: 30 }, () => send(path, attacker.token, 'GET'));
+    await expect.poll(() => requestsOf(cloud), soon).toEqual({ ...idle, open_wait: 30 });
+    const refused = await send(path, attacker.token, 'GET').answered;
+    expect(refused).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '1' },
+      body: { message: 'the client has 30 open waits on this server, its limit; try again later' },
+    });
+    expect((await send(cloud.url + attacker.shares, attacker.token, 'GET').answered).status).toBe(200);
+    const theirs = (await cloud.post(other.shares, other.body, { token: other.token })).body.tasks[0];
+    const wait = await send(`${cloud.url}/v1/tasks/${theirs}?wait=0.1`, other.token, 'GET').answered;
+    expect(wait.status).toBe(200);
+    for (const one of waits) one.abort();
+    await expect.poll(() => requestsOf(cloud), soon).toEqual(idle);
+  });
+
+  it('on tasks refuse one more, whoever of the client asks, and no task of a policy', async () => {
+    const cloud = await open({ driver: null, clientLimits: { tasks: 5 } });
+    const [attacker, other] = [await aTenant(cloud), await aTenant(cloud)];
+    const second = await cloud.newToken(attacker.clientId, 'member');
+    for (let i = 0; i < 5; i++) {
+      expect((await cloud.post(attacker.shares, attacker.body, { token: attacker.token })).status).toBe(200);
+    }
+    const refused = await cloud.post(attacker.shares, attacker.body, { token: second });
+    expect(refused).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '2' },
+      body: {
+        exception_class: 'TooManyRequests',
+        message: 'the client has 5 tasks that have not ended, its limit; try again when some have',
+      },
+    });
+    expect((await cloud.get(attacker.shares, { token: second })).body.count).toBe(5);
+    expect((await cloud.post(other.shares, other.body, { token: other.token })).status).toBe(200);
+    const [id] = await transaction(cloud.db, (tx) =>
+      cloud.services.tasks.enqueueAll(tx, [
+        {
+          context: { actor: actorOf(attacker), requestId: 'policy' },
+          task: {
+            type: 'create_snapshot',
+            key: { resource: 'snapshot', id: '11111111-1111-4111-8111-111111111111', regionId: 1 },
+            projectId: attacker.projectId,
+            generation: 1,
+            schedule: { id: '11111111-1111-4111-8111-111111111112', policyId: 1 },
+          },
+        },
+      ]),
+    );
+    expect(id).toBeDefined();
+    await cloud.db.$client.query(`delete from tasks where id = $1`, [id]);
+    await cloud.startWorker();
+    const again = async () => (await cloud.post(attacker.shares, attacker.body, { token: second })).status;
+    await expect.poll(again, { timeout: 20_000, interval: 200 }).toBe(200);
+  });
+});
+
+describe('slots come back', () => {
+  it('when clients disconnect in the middle, whatever they asked for', async () => {
+    const cloud = await open({ driver: null });
+    const tenant = await aTenant(cloud);
+    await enqueue(cloud, tenant, 50);
+    const { port } = new URL(cloud.url);
+    const partial = Array.from({ length: 20 }, () => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(
+        `POST ${tenant.shares} HTTP/1.1\r\nhost: x\r\nauthorization: apikey ${tenant.token}\r\n` +
+          `content-type: application/json\r\ncontent-length: 1000\r\n\r\n{"name"`,
+      );
+      return socket;
+    });
+    await expect.poll(async () => (await requestsOf(cloud)).waiting, soon).toBeGreaterThan(5);
+    const requests = Array.from({ length: connections }, (_, i) =>
+      i % 2
+        ? send(cloud.url + tenant.shares, tenant.token, 'POST', tenant.body)
+        : send(`${cloud.url}${tenant.shares}?limit=1000`, tenant.token, 'GET'),
+    );
+    await sleep(50);
+    for (const { abort } of requests) abort();
+    for (const socket of partial) socket.destroy();
+    await expect.poll(() => requestsOf(cloud), soon).toEqual(idle);
+    for (let round = 0; round < 5; round++) {
+      const cut = Array.from({ length: connections }, () =>
+        send(`${cloud.url}${tenant.shares}?limit=1000`, tenant.token, 'GET'),
+      );
+      await sleep(round * 5);
+      for (const { abort } of cut) abort();
+    }
+    await expect.poll(() => requestsOf(cloud), soon).toEqual(idle);
+    expect((await send(cloud.url + tenant.shares, tenant.token, 'GET').answered).status).toBe(200);
+  });
+
+  it('after answers of every kind: 400, 404, 409, 413, 415, 500, 204, and lists that are streamed', async () => {
+    const cloud = await open({ driver: null });
+    const tenant = await aTenant(cloud);
+    const { token, shares, projectId } = tenant;
+    const ask = async (method: string, path: string, body?: unknown) =>
+      (await send(cloud.url + path, token, method, body).answered).status;
+    const share = (await cloud.post(shares, tenant.body, { token })).body.tasks[0];
+    const [{ id }] = (await cloud.get(shares, { token })).body.results;
+    expect(share).toBeDefined();
+    expect(await ask('POST', shares, {})).toBe(400);
+    expect(await ask('GET', `${shares}/11111111-1111-4111-8111-111111111111`)).toBe(404);
+    expect(await ask('DELETE', `${shares}/${id}`)).toBe(409);
+    expect(await ask('POST', shares, { name: 'x'.repeat(2_000_000) })).toBe(413);
+    expect(await ask('POST', '/cloud/v1/tasks/acknowledge_all')).toBe(204);
+    const keys = await ask('GET', `/cloud/v1/caas/keys/${projectId}`);
+    expect([200, 404]).toContain(keys);
+    await cloud.db.$client.query('alter table file_shares rename to gone');
+    expect(await ask('GET', `${shares}/${id}`)).toBe(500);
+    expect(await ask('GET', shares)).toBe(500);
+    await cloud.db.$client.query('alter table gone rename to file_shares');
+    expect(await requestsOf(cloud)).toEqual(idle);
+  });
+
+  it('from one client whose uploads stall, while another one is served', async () => {
+    const cloud = await open({ driver: null });
+    const [attacker, victim] = [await aTenant(cloud), await aTenant(cloud)];
+    const { port } = new URL(cloud.url);
+    const stalled = Array.from({ length: connections }, () => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(
+        `POST ${attacker.shares} HTTP/1.1\r\nhost: x\r\nauthorization: apikey ${attacker.token}\r\n` +
+          `content-type: application/json\r\ncontent-length: 1000\r\n\r\n{`,
+      );
+      return socket;
+    });
+    onTestFinished(() => stalled.forEach((socket) => socket.destroy()));
+    await expect.poll(async () => (await requestsOf(cloud)).waiting, soon).toBeGreaterThan(40);
+    for (let i = 0; i < 20; i++) {
+      const answers = await Promise.all([
+        send(cloud.url + victim.shares, victim.token, 'GET').answered,
+        send(cloud.url + victim.shares, victim.token, 'POST', victim.body).answered,
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    }
+    for (const socket of stalled) socket.destroy();
+    await expect.poll(() => requestsOf(cloud), soon).toEqual(idle);
+  });
+});
+
+describe('the job queue', () => {
+  it('runs the one job of a client after a handful of the 2,000 of another', async () => {
+    const cloud = await open({ driver: null });
+    const [attacker, victim] = [await aTenant(cloud), await aTenant(cloud)];
+    await enqueue(cloud, attacker, 2000);
+    await enqueue(cloud, victim, 1);
+    const owners = await clientsOfShares(cloud);
+    const host = createTestHost();
+    await cloud.startWorker(host);
+    const order = () => host.log.map(({ id }) => owners.get(id));
+    await expect.poll(() => order().includes(victim.clientId), { timeout: 50_000, interval: 20 }).toBe(true);
+    expect(order().indexOf(victim.clientId)).toBeLessThanOrEqual(12);
+  });
+
+  it('serves two backlogs by the weights of their clients, and starves neither', async () => {
+    const cloud = await open({ driver: null });
+    const [light, heavy] = [await aTenant(cloud), await aTenant(cloud)];
+    await enqueue(cloud, light, 200, 1);
+    await enqueue(cloud, heavy, 200, 3);
+    const owners = await clientsOfShares(cloud);
+    const host = createTestHost();
+    await cloud.startWorker(host);
+    await expect.poll(() => host.log.length, { timeout: 50_000, interval: 20 }).toBeGreaterThanOrEqual(400);
+    const first = host.log.slice(20, 180).map(({ id }) => owners.get(id));
+    const ratio =
+      first.filter((id) => id === heavy.clientId).length / first.filter((id) => id === light.clientId).length;
+    expect(ratio).toBeGreaterThan(2);
+    expect(ratio).toBeLessThan(4.5);
+  });
+
+  it('gives a client that always has work no way to starve a backlog', async () => {
+    const cloud = await open({ driver: null });
+    const [backlog, steady] = [await aTenant(cloud), await aTenant(cloud)];
+    await enqueue(cloud, backlog, 120);
+    const owners = () => clientsOfShares(cloud);
+    const host = createTestHost();
+    await enqueue(cloud, steady, 30);
+    await cloud.startWorker(host);
+    let stopped = false;
+    const feeding = (async () => {
+      while (!stopped) {
+        const pending = await cloud.db.$client.query<{ n: number }>(
+          `select count(*)::int as n from tasks where client_id = $1 and state in ('NEW', 'RUNNING')`,
+          [steady.clientId],
+        );
+        if (pending.rows[0]!.n < 30) await enqueue(cloud, steady, 10);
+        else await sleep(5);
+      }
+    })();
+    const ofBacklog = async () => {
+      const of = await owners();
+      return host.log.filter(({ id }) => of.get(id) === backlog.clientId).length;
+    };
+    await expect.poll(ofBacklog, { timeout: 50_000, interval: 200 }).toBe(120);
+    stopped = true;
+    await feeding;
+    const of = await owners();
+    const steadyOnes = host.log.filter(({ id }) => of.get(id) === steady.clientId).length;
+    expect(steadyOnes).toBeGreaterThan(60);
+  });
+
+  it('keeps its order when the virtual time of a lasting backlog starts over', async () => {
+    const cloud = await open({ driver: null });
+    const [backlog, late] = [await aTenant(cloud), await aTenant(cloud)];
+    await enqueue(cloud, backlog, 20);
+    const jobs = 'graphile_worker._private_jobs';
+    await cloud.db.$client.query(`update ${jobs} set priority = priority + 12000`);
+    await enqueue(cloud, late, 1);
+    const order = async () => {
+      const { rows } = await cloud.db.$client.query<{ key: string; priority: number }>(
+        `select key, priority from ${jobs} order by priority, run_at, id`,
+      );
+      return { keys: rows.map(({ key }) => key), priorities: rows.map(({ priority }) => priority) };
+    };
+    const before = await order();
+    await rebasePriorities(cloud.db, [1]);
+    const after = await order();
+    expect(after.keys).toEqual(before.keys);
+    expect(after.priorities).toEqual(before.priorities.map((priority) => priority - 12000));
+    expect(after.priorities[0]).toBe(0);
+  });
+
+  it('leaves slots to others while driver calls of one client hang', async () => {
+    const cloud = await open({ driver: null });
+    const [attacker, victim] = [await aTenant(cloud), await aTenant(cloud)];
+    await enqueue(cloud, attacker, 50);
+    const host = createTestHost();
+    const hanging = new Set<string>();
+    const ofAttacker = await clientsOfShares(cloud);
+    const driver: FileShareDriver = {
+      ...host,
+      async apply(desired, signal) {
+        if (!ofAttacker.has(desired.id)) return host.apply(desired, signal);
+        signal.throwIfAborted();
+        hanging.add(desired.id);
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        throw new Error('unreachable');
+      },
+    };
+    await cloud.startWorker(driver);
+    await expect.poll(() => hanging.size, soon).toBe(3);
+    for (let i = 0; i < 5; i++) {
+      const answer = await cloud.post(victim.shares, victim.body, { token: victim.token });
+      expect((await cloud.ended(answer, { token: victim.token })).body.state).toBe('FINISHED');
+    }
+    expect(hanging.size).toBe(3);
+  });
+});

@@ -1,0 +1,122 @@
+/** What a token may see and change must not exceed its role and its projects. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../harness.ts';
+
+const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
+const forbidden = { status: 403, body: { exception_class: 'Forbidden' } };
+const hook = { url: 'http://127.0.0.1:9/hook' };
+
+interface Tenant {
+  clientId: number;
+  projectId: number;
+  token: string;
+}
+let tenant: Tenant;
+let tenantPath: string;
+/** An admin token of the tenant that is limited to its one project. */
+let limited: string;
+
+beforeAll(async () => {
+  tenant = await cloud.newClient();
+  tenantPath = `/cloudyard/v1/clients/${tenant.clientId}`;
+  limited = await cloud.newToken(tenant.clientId, 'admin', [tenant.projectId]);
+});
+
+describe('an admin token that is limited to projects', () => {
+  it('creates no webhook, so it never learns a secret that signs messages about all projects', async () => {
+    expect(await cloud.post(`${tenantPath}/webhooks`, hook, { token: limited })).toMatchObject(forbidden);
+    expect((await cloud.get(`${tenantPath}/webhooks`, tenant)).body.count).toBe(0);
+  });
+
+  it('neither reads nor deletes the webhooks of the client', async () => {
+    const { body } = await cloud.post(`${tenantPath}/webhooks`, hook, tenant);
+    const one = `${tenantPath}/webhooks/${body.id}`;
+    expect(await cloud.get(`${tenantPath}/webhooks`, { token: limited })).toMatchObject(forbidden);
+    expect(await cloud.get(one, { token: limited })).toMatchObject(forbidden);
+    expect(await cloud.delete(one, { token: limited })).toMatchObject(forbidden);
+    expect((await cloud.get(one, tenant)).status).toBe(200);
+  });
+
+  it('changes neither the addresses nor the threshold of the client', async () => {
+    const addresses = { emails: ['attacker@example.com'] };
+    const client = `/cloudyard/v1/clients/${tenant.clientId}`;
+    expect(await cloud.patch(client, addresses, { token: limited })).toMatchObject(forbidden);
+    const threshold = `/cloud/v2/client_quotas/${tenant.clientId}/notification_threshold`;
+    expect(await cloud.request('PUT', threshold, { threshold: 1 }, { token: limited })).toMatchObject(forbidden);
+    expect(await cloud.delete(threshold, { token: limited })).toMatchObject(forbidden);
+  });
+
+  it('creates no project and keeps its access to its own', async () => {
+    const created = await cloud.post('/cloud/v1/projects', { name: 'one more' }, { token: limited });
+    expect(created).toMatchObject(forbidden);
+    expect((await cloud.get(`/cloud/v1/projects/${tenant.projectId}`, { token: limited })).status).toBe(200);
+  });
+
+  it('of the operator is not an operator of other clients', async () => {
+    const operator = await cloud.newToken(1, 'admin', [1]);
+    const webhooks = await cloud.get(`${tenantPath}/webhooks`, { token: operator });
+    expect(webhooks.status).toBe(403);
+    expect((await cloud.get(tenantPath, { token: operator })).status).toBe(404);
+    const quotas = { region_id: 1, sfs_count_limit: 1 };
+    expect(await cloud.patch(`${tenantPath}/quotas`, quotas, { token: operator })).toMatchObject(forbidden);
+  });
+});
+
+describe('an answer kept under an Idempotency-Key', () => {
+  const key = { 'idempotency-key': 'rotate' };
+  const body = { name: 'a-key', containers: [{ name: 'web', namespace: 'default' }] };
+
+  it('does not show the secret of an API key to another token of the client', async () => {
+    const keys = `/cloud/v1/caas/keys/${tenant.projectId}/1`;
+    const mine = await cloud.post(keys, body, { token: tenant.token, headers: key });
+    expect(mine.body.secret).toEqual(expect.any(String));
+    const other = await cloud.newToken(tenant.clientId, 'admin');
+    const theirs = await cloud.post(keys, body, { token: other, headers: key });
+    expect(JSON.stringify(theirs.body)).not.toContain(mine.body.secret);
+    expect((await cloud.post(keys, body, { token: tenant.token, headers: key })).body).toEqual(mine.body);
+  });
+});
+
+describe('a reader', () => {
+  const encrypted = '$5$rounds=1000$abcdefgh$1Tr0oZ3C5M7mJwq8JX0mUW3sVbV7M3nJ2xGJpWQ5gA0';
+  let one: string;
+  let all: string;
+  let reader: string;
+
+  beforeAll(async () => {
+    all = `/cloud/v1/lblisteners/${tenant.projectId}/1`;
+    const user_list = [{ username: 'visitor', encrypted_password: encrypted }];
+    const listeners = [{ name: 'web', protocol: 'HTTP', protocol_port: 80, user_list }];
+    const balancers = `/cloud/v1/loadbalancers/${tenant.projectId}/1`;
+    expect((await cloud.post(balancers, { name: 'balancer', listeners }, tenant)).status).toBe(200);
+    const { body } = await cloud.get(all, tenant);
+    one = `${all}/${body.results[0].id}`;
+    reader = await cloud.newToken(tenant.clientId, 'reader');
+  });
+
+  it('sees the names in user_list and no password hash', async () => {
+    const hidden = [{ username: 'visitor', encrypted_password: '*' }];
+    expect((await cloud.get(one, { token: reader })).body.user_list).toEqual(hidden);
+    expect((await cloud.get(all, { token: reader })).body.results[0].user_list).toEqual(hidden);
+  });
+
+  it('finds the hash in no other answer that a reader may ask for', async () => {
+    const { body } = await cloud.get(one, tenant);
+    const balancer = body.load_balancer_id;
+    const paths = [
+      `/cloud/v1/loadbalancers/${tenant.projectId}/1/${balancer}`,
+      `/cloud/v1/loadbalancers/${tenant.projectId}/1/${balancer}/status`,
+      `/cloud/v1/loadbalancers/${tenant.projectId}/1`,
+      '/cloud/v1/tasks',
+    ];
+    for (const path of paths) {
+      expect(JSON.stringify((await cloud.get(path, { token: reader })).body)).not.toContain(encrypted);
+    }
+  });
+
+  it('does not hide the hash from members, whose tools compare it with what they wrote', async () => {
+    const member = await cloud.newToken(tenant.clientId, 'member');
+    const [user] = (await cloud.get(one, { token: member })).body.user_list;
+    expect(user.encrypted_password).toBe(encrypted);
+  });
+});

@@ -1,0 +1,106 @@
+/** Connections that one source opens to the port of the registries and does not use. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { until } from '../processes.ts';
+import { openRegistryYard, type RegistryYard } from '../registry-yard.ts';
+import { requires, skipReason } from '../requires.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const attacker = '127.0.0.2';
+
+describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? 'one source of connections', () => {
+  let yard: RegistryYard;
+  const sockets: Socket[] = [];
+
+  /** Opens connections that send `text` and then nothing, and waits until each is open or refused. */
+  const open = async (count: number, text: string) => {
+    const opened = Array.from({ length: count }, () => {
+      const socket = connect({ port: yard.port, host: '127.0.0.1', localAddress: attacker });
+      socket.on('error', () => undefined);
+      socket.once('connect', () => socket.write(text));
+      sockets.push(socket.resume());
+      return socket;
+    });
+    await until(() => opened.every((each) => !each.connecting), 60, 'the connections');
+    return opened;
+  };
+  const alive = (list: Socket[]) => list.filter((each) => !each.destroyed && !each.readableEnded).length;
+  /** Connections of the attacker that the host holds. */
+  const held = () => {
+    const from = '0200007F';
+    const port = yard.port.toString(16).toUpperCase().padStart(4, '0');
+    return readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .filter((line) => new RegExp(`: [0-9A-F]{8}:${port} ${from}:[0-9A-F]{4} 01 `).test(line)).length;
+  };
+  const neighbour = async () => (await yard.call('GET', '/v2/')).status;
+
+  beforeAll(async () => {
+    yard = await openRegistryYard();
+  });
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy();
+    yard?.cleanUp();
+  });
+
+  it('cannot hold more than its share, and others are answered meanwhile', async () => {
+    await open(3000, '');
+    await until(() => held() <= 2000, 60, 'the surplus to be closed');
+    expect(held()).toBeGreaterThan(500);
+    for (let i = 0; i < 20; i += 1) expect(await neighbour()).toBe(401);
+    await until(() => held() === 0, 90, 'idle connections to be closed');
+  });
+
+  it('cannot keep connections by headers that never end', async () => {
+    const slow = await open(500, 'GET /v2/ HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    const trickle = setInterval(() => slow.forEach((each) => each.destroyed || each.write('x')), 1000);
+    try {
+      for (let i = 0; i < 20; i += 1) expect(await neighbour()).toBe(401);
+      await until(() => alive(slow) === 0, 90, 'their end');
+    } finally {
+      clearInterval(trickle);
+    }
+  });
+
+  it('cannot reach distribution around the gate: it listens on no port', () => {
+    const pid = readFileSync(join(yard.layout.distribution, 'distribution.pid'), 'utf8').trim();
+    const sockets = readFileSync('/proc/net/tcp', 'utf8') + readFileSync('/proc/net/tcp6', 'utf8');
+    const listening = sockets.split('\n').flatMap((line) => (/ 0A /.test(line) ? [line.trim().split(/\s+/)[9]] : []));
+    expect(socketsOf(pid).filter((inode) => listening.includes(inode))).toEqual([]);
+  });
+
+  it('cannot smuggle a second request past the gate', async () => {
+    const first = 'POST /v2/ HTTP/1.1\r\nHost: x\r\n';
+    for (const [what, text] of Object.entries({
+      'two lengths': `${first}Content-Length: 5\r\nContent-Length: 6\r\n\r\n12345`,
+      'a length and chunks': `${first}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      'odd chunks': `${first}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
+      'a folded header': `${first}Transfer-Encoding:\r\n chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
+    })) {
+      const answers = await exchange(yard.port, `${text}GET /v2/_catalog HTTP/1.1\r\nHost: x\r\n\r\n`);
+      expect([what, answers.match(/HTTP\/1\.1 (?!400|404|405)\d+/g)]).toEqual([what, null]);
+    }
+  });
+});
+
+/** Inodes of the sockets that a process holds. */
+function socketsOf(pid: string): string[] {
+  const folder = `/proc/${pid}/fd`;
+  const links = readdirSync(folder).map((fd) => readlinkSync(join(folder, fd)));
+  return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
+}
+
+/** Everything that comes back before the connection is closed, or for two seconds. */
+function exchange(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    socket.setTimeout(2000, () => socket.destroy());
+    socket.on('data', (part) => (answer += part.toString('latin1')));
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(answer));
+  });
+}

@@ -1,0 +1,209 @@
+/** A registry's limit holds for what is uploaded and never finished, whatever is sent with one valid token. */
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { until } from '../processes.ts';
+import { digestOf, manifestOf, openRegistryYard, type RegistryYard, type Reply } from '../registry-yard.ts';
+import { requires, skipReason } from '../requires.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const mib = 1024 * 1024;
+const limit = 5 * 1024 * mib;
+
+/** Sends zeros until the other side stops it, or `most` bytes are sent. */
+async function stream(
+  yard: RegistryYard,
+  path: string,
+  token: string,
+  most: number,
+): Promise<{ sent: number; reply: Reply | null }> {
+  let reply: Reply | null = null;
+  let failed = false;
+  const part = Buffer.alloc(mib);
+  const asked = yard.begin('PATCH', path, { token }, (each) => (reply = each));
+  asked.on('error', () => (failed = true));
+  let sent = 0;
+  const isOver = () => failed || reply !== null || asked.destroyed;
+  while (sent < most && !isOver()) {
+    if (!asked.write(part)) {
+      await Promise.race([new Promise((resolve) => asked.once('drain', resolve)), until(isOver, 60, 'the end')]);
+    }
+    sent += part.length;
+  }
+  if (!isOver()) asked.end();
+  await until(isOver, 60, 'an answer');
+  asked.destroy();
+  return { sent, reply };
+}
+
+describe.skipIf(!requires('docker-registry'))(
+  skipReason('docker-registry') ?? 'uploads that are never finished',
+  () => {
+    let yard: RegistryYard;
+
+    beforeAll(async () => {
+      yard = await openRegistryYard({ CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '6' });
+    });
+    afterAll(() => yard?.cleanUp());
+
+    it('cannot be streamed without an end with one token: the stream is stopped at the limit of the registry', async () => {
+      const { prefix } = await yard.make('endless');
+      const name = `${prefix}/a`;
+      const free = 16 * mib;
+      yard.fillWithUpload(name, limit - free);
+      const token = await yard.tokenFor('ci:pw-endless', name);
+      const { location } = await yard.beginUpload(token, name);
+      const before = yard.bytesIn(yard.layout.storage);
+      const { sent, reply } = await stream(yard, location, token, free + 100 * mib);
+      expect(yard.bytesIn(yard.layout.storage) - before).toBeLessThanOrEqual(free);
+      expect(sent).toBeLessThan(free + 100 * mib);
+      expect(reply).toMatchObject({
+        status: 403,
+        code: 'DENIED',
+        message: expect.stringContaining('storage_limit is 5 GiB'),
+      });
+    });
+
+    it('cannot pass the limit together, in many uploads at once', async () => {
+      const { prefix } = await yard.make('many');
+      const names = ['a', 'b', 'c', 'd'].map((each) => `${prefix}/${each}`);
+      const free = 8 * mib;
+      yard.fillWithUpload(names[0]!, limit - free);
+      const token = await yard.tokenFor('ci:pw-many', ...names);
+      const uploads = await Promise.all(names.map((name) => yard.beginUpload(token, name)));
+      const before = yard.bytesIn(yard.layout.storage);
+      await Promise.all(uploads.map(({ location }) => stream(yard, location, token, 24 * mib)));
+      expect(yard.bytesIn(yard.layout.storage) - before).toBeLessThanOrEqual(free);
+    });
+
+    it('cannot be turned into blobs past the limit, nor can manifests', async () => {
+      const { prefix } = await yard.make('blobs');
+      const name = `${prefix}/a`;
+      yard.fillWithUpload(name, limit - 3 * mib);
+      const token = await yard.tokenFor('ci:pw-blobs', name);
+      const statuses = [];
+      for (let i = 0; i < 4; i += 1) {
+        statuses.push((await yard.putBlob(token, name, Buffer.alloc(mib, i))).reply.status);
+      }
+      expect(statuses).toEqual([201, 201, 201, 403]);
+      expect(await yard.putManifest(token, name, 'v1', manifestOf('{}', []))).toMatchObject({
+        status: 403,
+        code: 'DENIED',
+      });
+    });
+
+    it('are counted: no token for a push is given when they fill the registry, and they are shown', async () => {
+      const { prefix, path } = await yard.make('counted');
+      const name = `${prefix}/a`;
+      const token = await yard.tokenFor('ci:pw-counted', name);
+      const { location, id } = await yard.beginUpload(token, name);
+      yard.fillWithUpload(name, limit, id);
+      await yard.call('PATCH', location, { token, body: 'x' });
+      const login = async () => yard.login('ci:pw-counted', [`repository:${name}:pull,push`]);
+      await until(
+        async () => {
+          // Somebody goes on with it, so that it is not removed.
+          yard.fillWithUpload(name, limit, id);
+          return (await login()).status === 401;
+        },
+        60,
+        'a refusal',
+      );
+      expect((await login()).body['message']).toContain('is full');
+      expect((await yard.yard.get(path)).body.storage_used).toBeGreaterThanOrEqual(limit);
+      await until(async () => (await login()).status === 200, 60, 'their end');
+      expect((await yard.yard.get(path)).body.storage_used).toBe(0);
+    });
+
+    it('cannot be begun without an end', async () => {
+      const { prefix } = await yard.make('sessions');
+      const name = `${prefix}/a`;
+      const token = await yard.tokenFor('ci:pw-sessions', name);
+      const begun = await Promise.all(Array.from({ length: 300 }, () => yard.beginUpload(token, name)));
+      expect(readdirSync(join(yard.layout.repositories, name, '_uploads')).length).toBeLessThanOrEqual(200);
+      const refused = begun.map(({ reply }) => reply).filter(({ status }) => status !== 202);
+      expect(refused.length).toBeGreaterThan(0);
+      for (const reply of refused) expect(reply).toMatchObject({ status: 429, code: 'TOOMANYREQUESTS' });
+      expect(Number(refused[0]!.headers['retry-after'])).toBeGreaterThan(0);
+    });
+
+    it('are removed when nobody has gone on with them for the patience time', async () => {
+      const { prefix } = await yard.make('idle');
+      const name = `${prefix}/a`;
+      const token = await yard.tokenFor('ci:pw-idle', name);
+      const { location } = await yard.beginUpload(token, name);
+      await yard.call('PATCH', location, { token, body: Buffer.alloc(mib) });
+      const folder = join(yard.layout.repositories, name, '_uploads');
+      expect(readdirSync(folder)).toHaveLength(1);
+      await until(() => readdirSync(folder).length === 0, 60, 'their removal');
+      expect((await yard.call('PATCH', location, { token, body: 'more' })).status).toBe(404);
+      expect((await yard.putBlob(token, name, 'a later push')).reply.status).toBe(201);
+    });
+
+    it('cannot go on below a registry that was deleted, nor leave anything in quarantine', async () => {
+      const { prefix, path } = await yard.make('gone');
+      const name = `${prefix}/a`;
+      const token = await yard.tokenFor('ci:pw-gone', name);
+      const { location } = await yard.beginUpload(token, name);
+      let reply: Reply | null = null;
+      let failed = false;
+      const asked = yard.begin('PATCH', location, { token }, (each) => (reply = each));
+      asked.on('error', () => (failed = true));
+      asked.write(Buffer.alloc(mib));
+      await sleep(300);
+      expect((await yard.yard.delete(path)).status).toBe(204);
+      await until(() => (asked.write('more'), failed || reply !== null), 60, 'the end of the upload');
+      asked.destroy();
+      for (let i = 0; i < 3; i += 1) expect((await yard.putBlob(token, name, `after ${i}`)).reply.status).toBe(404);
+      await sleep(2500);
+      expect(existsSync(join(yard.layout.repositories, prefix))).toBe(false);
+      expect(readdirSync(yard.layout.quarantine)).toEqual([]);
+    });
+  },
+);
+
+describe.skipIf(!requires('docker-registry', 'root'))(
+  skipReason('docker-registry', 'root') ?? 'a host whose disk is nearly full',
+  () => {
+    let yard: RegistryYard;
+    let mounted: string;
+
+    beforeAll(async () => {
+      yard = await openRegistryYard();
+      await yard.server.stop();
+      mounted = join(yard.yard.dataDir, 'registries');
+      mkdirSync(mounted, { recursive: true });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,nr_inodes=4000', 'tmpfs', mounted]);
+      yard.server = await yard.yard.start(['start']);
+    });
+    afterAll(async () => {
+      await yard?.server.stop();
+      if (mounted) execFileSync('umount', ['-l', mounted]);
+      yard?.cleanUp();
+    });
+
+    it('takes no more pushes, and goes on with pulls', async () => {
+      const { prefix } = await yard.make('reserve');
+      const name = `${prefix}/a`;
+      const token = await yard.tokenFor('ci:pw-reserve', name);
+      const stored = await yard.putBlob(token, name, Buffer.alloc(mib, 1));
+      expect(stored.reply.status).toBe(201);
+      let last: Reply | undefined;
+      await until(
+        async () => {
+          ({ reply: last } = await yard.putBlob(token, name, Buffer.alloc(4 * mib, Math.random() * 255)));
+          return last.status !== 201;
+        },
+        60,
+        'a refusal',
+      );
+      await sleep(1500);
+      expect((await yard.beginUpload(token, name)).reply).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+      expect((await yard.call('GET', `/v2/${name}/blobs/${stored.digest}`, { token })).status).toBe(200);
+      expect(digestOf(Buffer.alloc(mib, 1))).toBe(stored.digest);
+    });
+  },
+);

@@ -1,0 +1,477 @@
+/**
+ * Requests that two servers may read differently, through the proxies of docs/forward-auth.md and straight to the API. The
+ * container behind a proxy reads leniently, as an old server would: whatever the proxy passes on ambiguously shows.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startHaproxy, startNginx } from '../forward-auth.ts';
+import type { Proxy } from '../forward-auth.ts';
+import { openYard, until } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+import { exchange, rawClient } from './raw-client.ts';
+
+const timeout = { timeout: 300_000 };
+const keys = '/cloud/v1/caas/keys/1/1';
+const authorize = '/cloudyard/v1/authorize/1/1/default/web';
+
+let yard: Yard;
+/** Of the container that the proxies protect, and of another one. */
+let key: string;
+let otherKey: string;
+
+beforeAll(async () => {
+  yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
+  await yard.start(['serve']);
+  const create = async (name: string) =>
+    (await yard.post(keys, { name: `${name}-key`, containers: [{ name, namespace: 'default' }] })).body
+      .secret as string;
+  [key, otherKey] = [await create('web'), await create('db')];
+}, 120_000);
+afterAll(() => yard?.cleanUp());
+
+const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Smuggled: 1\r\n\r\n';
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+
+interface Attack {
+  what: string;
+  /** All of the request but its key. */
+  head: string;
+  body?: string;
+}
+
+/** `lines` after the request line; what is smuggled is in the body. */
+const post = (what: string, lines: string, body: string): Attack => ({
+  what,
+  head: `POST /attack HTTP/1.1\r\nHost: x\r\n${lines}`,
+  body,
+});
+const behindLastChunk = `0\r\n\r\n${smuggled}`;
+const coding = (what: string, line: string) =>
+  post(what, `Content-Length: ${behindLastChunk.length}\r\n${line}\r\n`, behindLastChunk);
+const get = (what: string, head: string): Attack => ({ what, head });
+
+/** A body that ends earlier by one way to read it than by the other: the rest is a request. */
+const framings: Attack[] = [
+  post('CL.TE', `Content-Length: ${behindLastChunk.length}\r\nTransfer-Encoding: chunked\r\n`, behindLastChunk),
+  post('TE.CL', 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n', `${chunk(smuggled)}0\r\n\r\n`),
+  post('CL.0 with a body that is a request', `Content-Length: ${smuggled.length}\r\n`, smuggled),
+  post('two lengths, the short one first', `Content-Length: 0\r\nContent-Length: ${smuggled.length}\r\n`, smuggled),
+  post('two lengths, the short one last', `Content-Length: ${smuggled.length}\r\nContent-Length: 0\r\n`, smuggled),
+  post('a list of lengths', `Content-Length: 0, ${smuggled.length}\r\n`, smuggled),
+  post('a length with a sign', `Content-Length: +${smuggled.length}\r\n`, smuggled),
+  post('a negative length', 'Content-Length: -1\r\n', smuggled),
+  post('a length in hex', `Content-Length: 0x${smuggled.length.toString(16)}\r\n`, smuggled),
+  post('a length that overflows', `Content-Length: 18446744073709551616\r\n`, smuggled),
+  post('a length before a space', `Content-Length : ${smuggled.length}\r\n`, smuggled),
+  post('a length in a folded line', `X-A: a\r\n Content-Length: ${smuggled.length}\r\n`, smuggled),
+  post('a length whose value is folded', `Content-Length:\r\n ${smuggled.length}\r\n`, smuggled),
+  post('a length after a bare LF', `X-A: a\nContent-Length: ${smuggled.length}\r\n`, smuggled),
+  post('a length after a bare CR', `X-A: a\rContent-Length: ${smuggled.length}\r\n`, smuggled),
+  post('a length after NUL', `X-A: a\0\r\nContent-Length: ${smuggled.length}\r\n`, smuggled),
+  coding('a coding that is xchunked', 'Transfer-Encoding: xchunked'),
+  coding('a coding with a space before the colon', 'Transfer-Encoding : chunked'),
+  coding('two codings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity'),
+  coding('a list of codings', 'Transfer-Encoding: chunked, identity'),
+  coding('chunked twice', 'Transfer-Encoding: chunked, chunked'),
+  coding('a coding after a tab', 'Transfer-Encoding:\tchunked'),
+  coding('a coding after VT', 'Transfer-Encoding: \x0bchunked'),
+  coding('a coding in quotes', 'Transfer-Encoding: "chunked"'),
+  coding('a coding in capitals', 'TRANSFER-ENCODING: CHUNKED'),
+  coding('a folded coding', 'Transfer-Encoding:\r\n chunked'),
+  coding('a coding in a folded line', 'X-A: a\r\n Transfer-Encoding: chunked'),
+  coding('a coding after a bare LF', 'X-A: a\nTransfer-Encoding: chunked'),
+  coding('a coding behind NUL', 'X-A: \0\r\nTransfer-Encoding: chunked'),
+  coding('an underscore for the hyphen', 'Transfer_Encoding: chunked'),
+  coding('a control character in the name', 'Transfer\x01-Encoding: chunked'),
+  post('a chunk size with an extension', 'Transfer-Encoding: chunked\r\n', `0;a="\r\n\r\n${smuggled}"\r\n\r\n`),
+  post(
+    'an extension that ends in a bare LF',
+    'Transfer-Encoding: chunked\r\n',
+    `1;a\nx\r\n${chunk(smuggled)}0\r\n\r\n`,
+  ),
+  post(
+    'an extension of 20 KB',
+    'Transfer-Encoding: chunked\r\n',
+    `1;${'a'.repeat(20_000)}\r\nx\r\n0\r\n\r\n${smuggled}`,
+  ),
+  post('a chunk size that overflows', 'Transfer-Encoding: chunked\r\n', `10000000000000000\r\n${smuggled}`),
+  post('a chunk size with a sign', 'Transfer-Encoding: chunked\r\n', `+0\r\n\r\n${smuggled}`),
+  post('a chunk size in 0x', 'Transfer-Encoding: chunked\r\n', `0x0\r\n\r\n${smuggled}`),
+  post('a chunk size before a space', 'Transfer-Encoding: chunked\r\n', `0 \r\n\r\n${smuggled}`),
+  post('chunks that end in a bare LF', 'Transfer-Encoding: chunked\r\n', `0\n\n${smuggled}`),
+  post(
+    'a trailer that is a length',
+    'Transfer-Encoding: chunked\r\n',
+    `0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  ),
+  {
+    what: 'chunks of HTTP/1.0',
+    head: 'POST /attack HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n',
+    body: behindLastChunk,
+  },
+  {
+    what: 'a GET with a body',
+    head: `GET /attack HTTP/1.1\r\nHost: x\r\nContent-Length: ${smuggled.length}\r\n`,
+    body: smuggled,
+  },
+  {
+    what: 'a body that waits for 100 Continue',
+    head: `POST /attack HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${smuggled.length}\r\n`,
+    body: smuggled,
+  },
+];
+
+/** Requests that have no second one in them, but a path, host or header that servers read differently. */
+const targets: Attack[] = [
+  get('an absolute URI', 'GET http://127.0.0.1/healthz HTTP/1.1\r\nHost: x\r\n'),
+  get('an absolute URI of another host', 'GET http://other.example/attack HTTP/1.1\r\nHost: x\r\n'),
+  get('two hosts', 'GET /attack HTTP/1.1\r\nHost: x\r\nHost: y\r\n'),
+  get('no host', 'GET /attack HTTP/1.1\r\n'),
+  get('CONNECT', 'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n'),
+  get('TRACE', 'TRACE /attack HTTP/1.1\r\nHost: x\r\n'),
+  get('an upgrade', 'GET /attack HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'),
+  get(
+    'an upgrade to h2c',
+    'GET /attack HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n',
+  ),
+  get('the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n'),
+  get('HTTP/0.9', 'GET /attack'),
+  get('a line break in the path', 'GET /attack\r\nX-A: b HTTP/1.1\r\nHost: x\r\n'),
+  get('Connection that names the key', 'GET /attack HTTP/1.1\r\nHost: x\r\nConnection: X-API-Key\r\n'),
+  ...[
+    '//',
+    '/./',
+    '/../',
+    '/..;/',
+    '/%2e%2e/',
+    '/%2e%2e%2f',
+    '/..%2f',
+    '/%00',
+    '/%2f%2f',
+    '/;/',
+    '/a%0d%0aX-A:%20b',
+    '/.cloudyard-authorize',
+    '//.cloudyard-authorize',
+    '/%2ecloudyard-authorize',
+    '/x/../.cloudyard-authorize',
+    '/.cloudyard-authorize/',
+    '/cloudyard/v1/authorize/1/1/default/web',
+    '*',
+    '/\\..\\',
+    '/?a=/../',
+    '/#',
+  ].map((path) => get(`the path ${path}`, `GET ${path} HTTP/1.1\r\nHost: x\r\n`)),
+];
+
+const spoofed = [
+  'X_API_Key: KEY',
+  'X-API_Key: KEY',
+  'HTTP_X_API_KEY: KEY',
+  'X-API-Key : KEY',
+  ' X-API-Key: KEY',
+  'X-A: a\r\n X-API-Key: KEY',
+  'X-A: a\rX-API-Key: KEY',
+  'Api-Key: KEY',
+  'Authorization: apikey KEY',
+  'Cookie: X-API-Key=KEY',
+];
+const misleading =
+  'X-Original-URI: /healthz\r\nX-Original-URL: /healthz\r\nX-Rewrite-URL: /healthz\r\nX-Original-Method: GET\r\n' +
+  'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: cloudyard\r\nX-Forwarded-Uri: /healthz\r\nX-Forwarded-Prefix: /healthz\r\n' +
+  'X-Forwarded-Proto: https\r\nForwarded: for=127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Cloudyard-Reason: none\r\n' +
+  'X-Container-Name: web\r\nX-Container-Namespace: default\r\nX-Container-Project: 1\r\nX-Container-Region: 1\r\n' +
+  'X-Accel-Redirect: /attack\r\nX-HTTP-Method-Override: GET\r\n';
+
+interface Seen {
+  method: string;
+  url: string;
+  headers: IncomingMessage['headers'];
+}
+
+async function startContainer(): Promise<{ port: number; seen: Seen[]; stop(): Promise<void> }> {
+  const seen: Seen[] = [];
+  const server = createServer({ insecureHTTPParser: true, requireHostHeader: false }, (request, response) => {
+    seen.push({ method: request.method!, url: request.url!, headers: request.headers });
+    request.resume().once('end', () => response.end('the container'));
+  });
+  server.on('upgrade', (request, socket) => {
+    seen.push({ method: request.method!, url: request.url!, headers: request.headers });
+    socket.destroy();
+  });
+  server.on('clientError', (_error, socket) => socket.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    seen,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Sends an attack, then an honest request with another key on the same connection, and waits for the end. */
+async function attack(port: number, { head, body = '' }: Attack, apiKey: string | null): Promise<number[]> {
+  const shown = apiKey === null || !head.includes('HTTP/1') ? '' : `X-API-Key: ${apiKey}\r\n`;
+  const last = 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const client = await exchange(port, Buffer.from(`${head}${shown}\r\n${body}${last}`, 'latin1'), 3);
+  return client.statuses();
+}
+
+type Start = (yard: Yard, container: number) => Promise<Proxy>;
+const proxies: ['nginx' | 'haproxy', Start][] = [
+  ['nginx', startNginx],
+  ['haproxy', startHaproxy],
+];
+
+for (const [name, startProxy] of proxies) {
+  describe.skipIf(!requires(name))(skipReason(name) ?? `through ${name}`, () => {
+    let proxy: Proxy;
+    let container: Awaited<ReturnType<typeof startContainer>>;
+    beforeAll(async () => {
+      container = await startContainer();
+      proxy = await startProxy(yard, container.port);
+      await until(
+        () =>
+          through('/')
+            .then((status) => status === 401)
+            .catch(() => false),
+        30,
+        'the proxy',
+      );
+    });
+    afterAll(async () => {
+      await proxy?.stop();
+      await container?.stop();
+    });
+    afterEach(() => {
+      container.seen.length = 0;
+    });
+
+    const through = async (path: string, headers: Record<string, string> = {}) =>
+      (await fetch(`http://127.0.0.1:${proxy.port}${path}`, { headers })).status;
+
+    /** The connections between the proxy and Cloudyard are in step: each answer belongs to its request. */
+    const expectInStep = async () => {
+      for (let i = 0; i < 4; i++) {
+        expect(await through('/honest', { 'x-api-key': key })).toBe(200);
+        expect(await through('/honest')).toBe(401);
+        expect(await through('/honest', { 'x-api-key': otherKey })).toBe(403);
+      }
+    };
+
+    it('no request without a key reaches the container, however it is framed or addressed', timeout, async () => {
+      for (const each of [...framings, ...targets]) {
+        await attack(proxy.port, each, null);
+        await attack(proxy.port, each, otherKey);
+        expect({ what: each.what, seen: container.seen }).toEqual({ what: each.what, seen: [] });
+      }
+      await expectInStep();
+    });
+
+    it(
+      'a request in the body of another one is not read as a request, also where the outer one has a key',
+      timeout,
+      async () => {
+        for (const each of framings) {
+          await attack(proxy.port, each, key);
+          const reached = container.seen.filter(({ url, headers }) => url !== '/attack' || headers['x-smuggled']);
+          expect({ what: each.what, reached }).toEqual({ what: each.what, reached: [] });
+        }
+        await expectInStep();
+      },
+    );
+
+    it('a length without its body does not put the connection to Cloudyard out of step', timeout, async () => {
+      // Where the proxy passes on the length, the beginning of its next request is taken for the body. The rest could be
+      // a request that the attacker wrote into the key, and its 200 would open a container for which there is no key.
+      const injected = 'GET /healthz HTTP/1.0';
+      const wrong: { length: number; statuses: number[] }[] = [];
+      for (let length = 1; length <= 200; length++) {
+        const head = `POST /attack HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Length: ${length}\r\n`;
+        const second = `GET /without-key HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${injected}\r\n\r\n`;
+        const client = await exchange(proxy.port, `${head}\r\n${'x'.repeat(length)}${second}`, 5);
+        if (client.statuses().join() !== '200,401') wrong.push({ length, statuses: client.statuses() });
+      }
+      expect(container.seen.filter(({ url }) => url === '/without-key')).toEqual([]);
+      expect(wrong).toEqual([]);
+      await expectInStep();
+    });
+
+    it('Cloudyard is told the key of a request, and nothing else of it', timeout, async () => {
+      const asked: Seen[] = [];
+      const recorder = createServer(({ method = '', url = '', headers }, response) => {
+        asked.push({ method, url, headers });
+        response.writeHead(204).end();
+      });
+      recorder.listen(0, '127.0.0.1');
+      await once(recorder, 'listening');
+      const { port } = recorder.address() as AddressInfo;
+      const recorded = await startProxy({ ...yard, port }, container.port);
+      const ask = () =>
+        fetch(`http://127.0.0.1:${recorded.port}/attack?x=1`, {
+          method: 'POST',
+          headers: { 'x-api-key': key, cookie: 'a=b', 'x-forwarded-for': '127.0.0.1', 'x-container-name': 'db' },
+          body: 'a body',
+        });
+      await until(
+        () =>
+          ask()
+            .then(({ ok }) => ok)
+            .catch(() => false),
+        30,
+        'the proxy',
+      );
+      await recorded.stop();
+      recorder.closeAllConnections();
+      recorder.close();
+      const { method, url, headers } = asked.at(-1)!;
+      expect({ method, url, key: headers['x-api-key'] }).toEqual({ method: 'GET', url: authorize, key });
+      const others = Object.keys(headers).filter(
+        (name) => !['x-api-key', 'host', 'accept', 'user-agent'].includes(name),
+      );
+      expect(others).toEqual([]);
+    });
+
+    it('only X-API-Key shows a key, and no other header changes what is asked', timeout, async () => {
+      for (const line of spoofed) {
+        const head = `GET /attack HTTP/1.1\r\nHost: x\r\n${line.replace('KEY', key)}\r\n`;
+        await attack(proxy.port, get(line, head), null);
+        expect({ line, seen: container.seen }).toEqual({ line, seen: [] });
+      }
+      for (const shown of ['', `X-API-Key: ${otherKey}\r\n`]) {
+        await attack(proxy.port, get('', `GET /attack HTTP/1.1\r\nHost: x\r\n${misleading}${shown}`), null);
+        expect(container.seen).toEqual([]);
+      }
+    });
+
+    it('of two keys, at most one is used, and the container sees neither', timeout, async () => {
+      const two = (first: string, second: string) =>
+        exchange(
+          proxy.port,
+          `GET /two HTTP/1.1\r\nHost: x\r\nX-API-Key: ${first}\r\nX-API-Key: ${second}\r\nConnection: close\r\n\r\n`,
+        );
+      await two('guess', 'guess');
+      await two(otherKey, 'guess');
+      expect(container.seen).toEqual([]);
+      for (const [first, second] of [
+        [key, 'guess'],
+        ['guess', key],
+        [key, otherKey],
+      ] as const)
+        await two(first, second);
+      for (const { headers } of container.seen) expect(JSON.stringify(headers)).not.toContain(key);
+    });
+
+    it('the container gets the path that was sent, and no header of the authorization', timeout, async () => {
+      const client = await rawClient({ port: proxy.port });
+      client.send(`GET /a//b/%2e%2e/c?x=%2F HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: close\r\n\r\n`);
+      await client.closed;
+      expect(client.statuses()).toEqual([200]);
+      expect(container.seen).toMatchObject([{ method: 'GET', url: '/a//b/%2e%2e/c?x=%2F' }]);
+      expect(container.seen[0]!.headers).not.toHaveProperty('x-api-key');
+    });
+  });
+}
+
+describe('straight to the API', () => {
+  it('an ambiguous request is refused and ends the connection', timeout, async () => {
+    const clear = new Set([
+      'CL.0 with a body that is a request',
+      'a body that waits for 100 Continue',
+      'a GET with a body',
+      'a coding after a tab',
+      'a coding in capitals',
+      'an underscore for the hyphen',
+      'a trailer that is a length',
+      'chunks of HTTP/1.0',
+    ]);
+    for (const each of framings) {
+      const target = { ...each, head: each.head.replace('/attack', authorize) };
+      const statuses = await attack(yard.port, target, null);
+      if (clear.has(each.what)) continue;
+      expect({ what: each.what, statuses }).toEqual({ what: each.what, statuses: [400] });
+    }
+  });
+
+  it('what is in a body is not read as a request, and nothing but a key opens a container', timeout, async () => {
+    for (const each of [...framings, ...targets]) {
+      const target = {
+        ...each,
+        head: each.head.replace('/attack', authorize),
+        body: each.body?.replace('/smuggled', '/healthz'),
+      };
+      for (const path of [each, target]) {
+        for (const shown of [null, otherKey]) {
+          const statuses = await attack(yard.port, path as Attack, shown);
+          const what = { what: each.what, statuses };
+          expect({
+            ...what,
+            opened: statuses.some((status) => status >= 200 && status < 300) && each.what !== 'an absolute URI',
+          }).toEqual({ ...what, opened: false });
+        }
+      }
+    }
+  });
+
+  it('a second key, another spelling or a header of a proxy opens nothing', timeout, async () => {
+    const ask = async (lines: string) => {
+      const client = await exchange(
+        yard.port,
+        `GET ${authorize} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}\r\n`,
+      );
+      return client.statuses()[0];
+    };
+    expect(await ask(`X-API-Key: ${key}\r\n`)).toBe(200);
+    for (const line of spoofed) expect([400, 401]).toContain(await ask(`${line.replace('KEY', key)}\r\n`));
+    expect(await ask(`X-API-Key: ${key}\r\nX-API-Key: ${otherKey}\r\n`)).toBe(401);
+    expect(await ask(misleading)).toBe(401);
+    expect(await ask(`${misleading}X-API-Key: ${otherKey}\r\n`)).toBe(403);
+  });
+
+  it.each(['GET', 'POST'])(
+    'a %s with a body ends the connection, so that a proxy cannot get out of step',
+    async (method) => {
+      const client = await rawClient({ port: yard.port });
+      client.send(`${method} ${authorize} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Length: 30\r\n\r\n`);
+      await until(() => client.socket.closed, 20, 'the connection ends');
+      expect(client.statuses()).toEqual([200]);
+      expect(client.received()).toMatch(/connection: close/i);
+    },
+  );
+
+  it('paths are not normalized: no spelling leads to another container or operation', timeout, async () => {
+    const ask = async (path: string, shown: string) => {
+      const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${shown}\r\n\r\n`;
+      return (await exchange(yard.port, head)).statuses()[0];
+    };
+    const base = '/cloudyard/v1/authorize/1/1/default';
+    for (const path of [
+      `${base}/web/../db`,
+      `${base}/web/%2e%2e/db`,
+      `${base}/web/..;/db`,
+      `${base}/web//db`,
+      `${base}/web/..%2fdb`,
+    ]) {
+      expect({ path, db: await ask(path, otherKey), web: await ask(path, key) }).toEqual({ path, db: 403, web: 200 });
+    }
+    for (const path of [
+      `${base}/../default/web`,
+      `${base}//web`,
+      `${base}/%2e/web`,
+      `/cloudyard/v1/authorize/../authorize/1/1/default/web`,
+      `//cloudyard/v1/authorize/1/1/default/web`,
+      `${base}/web%2fx`,
+      `${base}/web%00`,
+      `${base}/web;x`,
+      `${base}%2fweb`,
+    ]) {
+      expect({ path, opened: (await ask(path, key))! < 300 }).toEqual({ path, opened: false });
+    }
+  });
+});

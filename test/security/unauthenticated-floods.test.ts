@@ -1,0 +1,187 @@
+/** Floods of requests without a valid credential: they must cost nothing, and must not keep out those who have one. */
+import { describe, expect, it } from 'vitest';
+import type { App } from '../../src/http/app.ts';
+import { createApi } from '../../src/main/api.ts';
+import type { ApiOptions } from '../../src/main/api.ts';
+import { silentLogger } from '../../src/platform/log.ts';
+import { useCloudyard } from '../harness.ts';
+
+const cloud = useCloudyard();
+const [attacker, other, proxy] = ['192.0.2.1', '192.0.2.2', '10.0.0.1'];
+const tasks = '/cloud/v1/tasks';
+const anonymousLimits = { perMinute: 20, perMinuteLoopback: 40 };
+
+async function open(options: Partial<ApiOptions> = {}): Promise<App> {
+  return createApi(cloud.services, { log: silentLogger, anonymousLimits, ...options });
+}
+
+interface Sent {
+  from: string;
+  apikey?: string;
+  headers?: Record<string, string>;
+}
+
+async function ask(app: App, url: string, { from, apikey, headers }: Sent) {
+  const authorization = apikey === undefined ? {} : { authorization: `apikey ${apikey}` };
+  const response = await app.inject({ url, remoteAddress: from, headers: { ...authorization, ...headers } });
+  return { status: response.statusCode, headers: response.headers, body: response.body };
+}
+
+/** Statuses of so many requests with tokens that nobody has, and how often each came. */
+async function flood(app: App, count: number, sent: Sent, url = tasks): Promise<Record<number, number>> {
+  const statuses: Record<number, number> = {};
+  for (let i = 0; i < count; i++) {
+    const { status } = await ask(app, url, { apikey: `guess${i}$secret`, ...sent });
+    statuses[status] = (statuses[status] ?? 0) + 1;
+  }
+  return statuses;
+}
+
+/** How many queries with this in their text there are while `work` goes on. */
+async function queriesOf(what: string, work: () => Promise<unknown>): Promise<number> {
+  const { $client: client } = cloud.db;
+  const query = client.query.bind(client);
+  let queries = 0;
+  client.query = ((...args: Parameters<typeof query>) => {
+    const [asked] = args as unknown as [string | { text: string }];
+    if ((typeof asked === 'string' ? asked : asked.text).includes(what)) queries += 1;
+    return query(...args);
+  }) as typeof query;
+  await work().finally(() => (client.query = query));
+  return queries;
+}
+
+describe('guesses of tokens', () => {
+  it('are refused after the limit of the address, without a query, and with Retry-After', async () => {
+    const app = await open();
+    expect(await flood(app, 30, { from: attacker })).toEqual({ 401: 20, 429: 10 });
+    const { status, headers, body } = await ask(app, tasks, { from: attacker, apikey: 'guess$secret' });
+    expect({ status, body: JSON.parse(body) }).toMatchObject({
+      status: 429,
+      body: { exception_class: 'TooManyRequests' },
+    });
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+    expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(await queriesOf('tokens', () => flood(app, 1, { from: other }))).toBe(1);
+    expect(await queriesOf('tokens', () => flood(app, 50, { from: attacker }))).toBe(0);
+    await app.close();
+  });
+
+  it('do not keep out another address, nor a token from the same one that was used before', async () => {
+    const app = await open();
+    const { token: mine } = await cloud.newClient();
+    expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(200);
+    await flood(app, 30, { from: attacker });
+    expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(200);
+    expect((await ask(app, tasks, { from: other, apikey: cloud.admin })).status).toBe(200);
+    expect((await ask(app, tasks, { from: other, apikey: 'guess$secret' })).status).toBe(401);
+    await app.close();
+  });
+
+  it('of the secret of a known token are limited like any other, and do not keep the token out', async () => {
+    const app = await open();
+    const { token: mine } = await cloud.newClient();
+    const [id] = mine.split('$');
+    expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(200);
+    expect(await flood(app, 30, { from: attacker, apikey: `${id}$guess` })).toEqual({ 401: 20, 429: 10 });
+    expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(200);
+    await app.close();
+  });
+
+  it('do not make a revoked token work', async () => {
+    const app = await open();
+    const { token: mine } = await cloud.newClient();
+    expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(200);
+    await flood(app, 30, { from: attacker });
+    await cloud.services.tokens.revoke(mine.split('$')[0]!);
+    await expect.poll(async () => (await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(401);
+    expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(429);
+    await app.close();
+  });
+
+  it('from loopback have a larger limit, and those of one IPv6 network a common one', async () => {
+    const app = await open();
+    expect(await flood(app, 50, { from: '127.0.0.1' })).toEqual({ 401: 40, 429: 10 });
+    expect(await flood(app, 50, { from: '::1' })).toEqual({ 401: 40, 429: 10 });
+    expect(await flood(app, 15, { from: '2001:db8:1:2::1' })).toEqual({ 401: 15 });
+    expect(await flood(app, 15, { from: '2001:db8:1:2:ffff::7' })).toEqual({ 401: 5, 429: 10 });
+    expect(await flood(app, 1, { from: '2001:db8:1:3::1' })).toEqual({ 401: 1 });
+    expect(await flood(app, 15, { from: '::ffff:192.0.2.9' })).toEqual({ 401: 15 });
+    expect(await flood(app, 15, { from: '192.0.2.9' })).toEqual({ 401: 5, 429: 10 });
+    await app.close();
+  });
+});
+
+describe('X-Forwarded-For', () => {
+  it('of anybody does not change the address that counts', async () => {
+    const app = await open();
+    for (let i = 0; i < 25; i++) {
+      const headers = {
+        'x-forwarded-for': `203.0.113.${i}`,
+        forwarded: `for=203.0.113.${i}`,
+        'x-real-ip': `203.0.113.${i}`,
+      };
+      const { status } = await ask(app, tasks, { from: attacker, apikey: 'guess$secret', headers });
+      expect(status).toBe(i < 20 ? 401 : 429);
+    }
+    await app.close();
+  });
+
+  it('of a trusted proxy does, and the addresses that a client puts before its own do not', async () => {
+    const app = await open({ trustedProxies: ['10.0.0.0/24'] });
+    const through = (client: string) => ({ from: proxy, headers: { 'x-forwarded-for': client } });
+    for (let i = 0; i < 25; i++) {
+      const { status } = await ask(app, tasks, {
+        apikey: 'guess$secret',
+        ...through(`203.0.113.${i}, ${attacker}, 10.0.0.7`),
+      });
+      expect(status).toBe(i < 20 ? 401 : 429);
+    }
+    expect(await flood(app, 1, through(other))).toEqual({ 401: 1 });
+    await app.close();
+  });
+});
+
+describe('public operations', () => {
+  it.each(['/metrics', '/healthz/drivers', '/openapi.json', '/docs/'])(
+    '%s is limited for each address',
+    async (url) => {
+      const app = await open();
+      expect(await flood(app, 30, { from: attacker }, url)).toEqual({ 200: 20, 429: 10 });
+      expect((await ask(app, url, { from: other })).status).toBe(200);
+      // Those with a token are not affected.
+      expect((await ask(app, tasks, { from: attacker, apikey: cloud.admin })).status).toBe(200);
+      await app.close();
+    },
+  );
+
+  it.each(['/healthz', '/readyz'])('%s is not', async (url) => {
+    const app = await open();
+    expect(await flood(app, 60, { from: attacker }, url)).toEqual({ 200: 60 });
+    await app.close();
+  });
+
+  it('share what they ask the database for: a thousand readiness checks at once are one query', async () => {
+    const app = await open();
+    await app.ready();
+    const queries = await queriesOf('select 1', () =>
+      Promise.all(Array.from({ length: 1000 }, () => app.inject({ url: '/readyz' }))),
+    );
+    expect(queries).toBeLessThan(100);
+    await app.close();
+  });
+
+  it('authorize is not limited, and a flood of unknown keys does not keep out a known one', async () => {
+    const app = await open();
+    const { body: key } = await cloud.post('/cloud/v1/caas/keys/1/1', {
+      name: 'flooded',
+      containers: [{ name: 'web', namespace: 'default' }],
+    });
+    const url = '/cloudyard/v1/authorize/1/1/default/web';
+    expect(await flood(app, 60, { from: attacker, headers: { 'x-api-key': 'guess.secret' } }, url)).toEqual({
+      401: 60,
+    });
+    expect((await ask(app, url, { from: attacker, headers: { 'x-api-key': key.secret } })).status).toBe(200);
+    await app.close();
+  });
+});
