@@ -53,7 +53,7 @@ export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
   /** Runs a change of a request in one transaction, with its entry in the audit log; under an `Idempotency-Key`, at most once. */
-  mutate<T>(
+  auditedTransaction<T>(
     db: Db,
     context: RequestContext,
     work: (tx: Tx, act: Act) => Promise<T>,
@@ -80,7 +80,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     const kept = sealed ? seal(keyring, contextOf(context.actor.tokenId, context.idempotency!.key), text) : text;
     await keep(tx, context.actor.tokenId, context.idempotency!.key, kept);
   };
-  const mutate: Idempotency['mutate'] = async (db, context, work, { sealed = false } = {}) => {
+  const auditedTransaction: Idempotency['auditedTransaction'] = async (db, context, work, { sealed = false } = {}) => {
     const result = await audit.transaction(db, actOfRequest(context), async (tx, act) => {
       if (!context.idempotency) return work(tx, act);
       await claimIn(tx, context);
@@ -93,7 +93,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
   };
 
   return {
-    mutate,
+    auditedTransaction,
     async recall(db, context) {
       const { key, fingerprint } = context.idempotency!;
       const [row] = await recall(db, context.actor.tokenId, key, clock.now());

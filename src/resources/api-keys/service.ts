@@ -49,14 +49,19 @@ export function createApiKeys(deps: ApiKeysDeps) {
   });
 
   /** Runs a change in one transaction, and lets it count here before the request is answered. */
-  const mutate = async <T>(
+  const auditedTransaction = async <T>(
     context: RequestContext,
     work: (tx: Tx, changed: (row: ApiKeyRow) => void) => Promise<T>,
     options?: { sealed: boolean },
   ): Promise<T> => {
     let changed: ApiKeyRow | undefined;
     const note = (row: ApiKeyRow) => (changed = row);
-    const result = await idempotency.mutate(db, context, (tx) => ((changed = undefined), work(tx, note)), options);
+    const result = await idempotency.auditedTransaction(
+      db,
+      context,
+      (tx) => ((changed = undefined), work(tx, note)),
+      options,
+    );
     if (changed) gate.apply(changed);
     return result;
   };
@@ -90,7 +95,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         const status: ApiKey['status'] = row.isDisabled ? 'disabled' : 'active';
         return { ...present(row), status, secret: `${keyId}.${secret}` };
       };
-      return mutate(context, make, { sealed: true }).catch((error: unknown) => {
+      return auditedTransaction(context, make, { sealed: true }).catch((error: unknown) => {
         if (brokenConstraint(error) !== 'api_keys_name') throw error;
         throw new ClientError('NameTaken', `there is an API key ${body.name} already`);
       });
@@ -110,7 +115,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
     /** What is absent stays; null clears. What changes nothing writes nothing. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdateApiKey): Promise<ApiKey> {
-      return mutate(context, async (tx, changed) => {
+      return auditedTransaction(context, async (tx, changed) => {
         const key = await store.lock(tx, scope, name);
         if (!key) throw notFound('API key', name);
         const changes = changesOf(key, body, clock.now());
@@ -122,7 +127,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
     },
 
     async delete(context: RequestContext, scope: Scope, name: string): Promise<void> {
-      await mutate(context, async (tx, changed) => {
+      await auditedTransaction(context, async (tx, changed) => {
         const key = await store.lock(tx, scope, name);
         if (!key) throw notFound('API key', name);
         changed(await write(tx, key, { deletedAt: clock.now() }));

@@ -58,7 +58,7 @@ export function createClients(deps: ClientsDeps) {
       if (emails) {
         const faults = repeated(emails).map((at) => ({ path: `emails.${at}`, message: 'is there twice' }));
         if (faults.length > 0) throw invalidInput(faults);
-        await deps.idempotency.mutate(db, context, (tx) => store.setEmails(tx, id, emails));
+        await deps.idempotency.auditedTransaction(db, context, (tx) => store.setEmails(tx, id, emails));
       }
       return get(id);
     },

@@ -95,7 +95,7 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
       } finally {
         moving = false;
       }
-      return idempotency.mutate(db, context, async (_tx, act) => {
+      return idempotency.auditedTransaction(db, context, async (_tx, act) => {
         act.changes = [{ table: 'development_clock', id: true, before, after: nowIs() }];
         return nowIs();
       });
@@ -103,7 +103,7 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
 
     async createFault(context: RequestContext, body: CreateFault): Promise<Fault> {
       const { resource, operation, mode, count = 1, seconds = null, message = null } = body;
-      return idempotency.mutate(db, context, (tx) =>
+      return idempotency.auditedTransaction(db, context, (tx) =>
         store.insert(tx, { resource, operation, mode, count, remaining: count, seconds, message }),
       );
     },
@@ -114,7 +114,7 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
     },
 
     /** What stalls goes on. */
-    clearFaults: (context: RequestContext) => idempotency.mutate(db, context, store.clear),
+    clearFaults: (context: RequestContext) => idempotency.auditedTransaction(db, context, store.clear),
 
     async takeFault(resource: string, operation: FaultyOperation) {
       const fault = await store.take(db, resource, operation);

@@ -80,7 +80,7 @@ export function createFileShares(deps: FileSharesDeps) {
   };
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateFileShare): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
       const rows = rowChanges(share, body);
       const settings = settingsChanges(share, body.share_settings ?? {});
@@ -97,7 +97,7 @@ export function createFileShares(deps: FileSharesDeps) {
 
   /** Tags of their own endpoints: changed at once, without a task. */
   const changeTags = (context: RequestContext, scope: Scope, id: string, change: TagChange) =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
       await store.update(tx, id, { tags: change(share.tags) });
     });
@@ -108,7 +108,7 @@ export function createFileShares(deps: FileSharesDeps) {
       const access = 'access' in body ? (body.access ?? []) : [];
       checkCreate(deps.regions, scope, typeName, body.share_settings ?? {}, access);
       const tags = newTags(body.tags ?? body.metadata);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const network = await deps.networks.forNewResource(tx, scope, 'network' in body ? body.network : undefined);
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
@@ -163,14 +163,14 @@ export function createFileShares(deps: FileSharesDeps) {
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const share = await lockForChange(tx, scope, id);
         return changeOnHost(tx, context, share, 'delete_sfs', { status: 'deleting', deletedAt: clock.now() });
       });
     },
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
         if (size === share.size) return { tasks: [] };
@@ -190,7 +190,7 @@ export function createFileShares(deps: FileSharesDeps) {
       id: string,
       body: CreateAccessRule,
     ): Promise<AccessRule> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
         const rules = await store.accessRules(tx, id);
@@ -224,7 +224,7 @@ export function createFileShares(deps: FileSharesDeps) {
     },
 
     async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const share = await lockForChange(tx, scope, id);
         const rule = (await store.accessRules(tx, id)).find((candidate) => candidate.id === ruleId);
         if (!rule) throw notFound('access rule', ruleId);

@@ -69,7 +69,7 @@ export function createParts(deps: PartsDeps) {
 
   return {
     async createMember(context: RequestContext, scope: Scope, poolId: string, body: CreateMember): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         const settings = memberSettings(body);
         const subnets = settings.subnetId === null ? [] : [{ id: settings.subnetId, path: 'subnet_id' }];
@@ -103,7 +103,7 @@ export function createParts(deps: PartsDeps) {
       memberId: string,
       body: UpdateMember,
     ): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         const member = await findMember(tx, pool, memberId);
         const settings = memberAfter(member, body);
@@ -119,7 +119,7 @@ export function createParts(deps: PartsDeps) {
     },
 
     async deleteMember(context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         const member = await findMember(tx, pool, memberId);
         await store.removeMembers(tx, [member.id]);
@@ -135,7 +135,7 @@ export function createParts(deps: PartsDeps) {
       poolId: string,
       body: CreateHealthMonitor,
     ): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         const healthMonitor = newMonitor(body, pool.healthMonitor);
         const faults = monitorFaults(healthMonitor, pool.protocol, '');
@@ -153,7 +153,7 @@ export function createParts(deps: PartsDeps) {
       poolId: string,
       body: PatchHealthMonitor,
     ): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         const present = pool.healthMonitor;
         if (!present) throw withoutMonitor(pool.id);
@@ -173,7 +173,7 @@ export function createParts(deps: PartsDeps) {
      * next change at once, which could be one that finds the lock. A host that takes its time is not waited for.
      */
     async deleteHealthMonitor(context: RequestContext, scope: Scope, poolId: string): Promise<void> {
-      const taskId = await idempotency.mutate(db, context, async (tx) => {
+      const taskId = await idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, pool } = await lockForChange(tx, scope, poolId);
         if (!pool.healthMonitor) throw withoutMonitor(pool.id);
         await store.update(tx, pool.id, { healthMonitor: null, ...pending });

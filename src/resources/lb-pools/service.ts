@@ -94,7 +94,7 @@ export function createLbPools(deps: LbPoolsDeps) {
   };
 
   const create = (context: RequestContext, scope: Scope, body: CreatePool): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const settings = newSettings(body);
       const members = (body.members ?? []).map(memberSettings);
       const target = await targetOf(tx, scope, body);
@@ -143,7 +143,7 @@ export function createLbPools(deps: LbPoolsDeps) {
   };
 
   const updatePool = (context: RequestContext, scope: Scope, id: string, body: UpdatePool): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const { loadBalancer, pool } = await lockForChange(tx, scope, id);
       const present = await store.members(tx, pool.id);
       const { changed, sequence } = await planUpdate(tx, scope, pool, present, body);
@@ -162,7 +162,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     });
 
   const deletePool = (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const { loadBalancer, pool } = await lock(tx, scope, id);
       await markDeleted(tx, pool.id);
       return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'delete_lbpool' })] };

@@ -89,7 +89,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     { id, needVolumes }: Asked,
     work: (tx: Tx, policy: PolicyRow) => Promise<void>,
   ): Promise<LifecyclePolicy> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const policy = await store.lock(tx, id, scope);
       if (!policy) throw notFound('lifecycle policy', id);
       await work(tx, policy);
@@ -153,7 +153,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       const now = wholeSecond(clock.now());
       const schedules = checkSchedules(body.schedules ?? [], now);
       const volumeIds = body.volume_ids ?? [];
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         requireVolumes(volumeIds, await store.holdVolumes(tx, scope, unique(volumeIds)));
         const { name, action, status = 'active' } = body;
         const { clientId, projectId, regionId } = scope;
@@ -193,7 +193,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
     /** Its snapshots stay, and those that are being made are made. */
     async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const policy = await store.lock(tx, id, scope);
         if (!policy) throw notFound('lifecycle policy', id);
         const schedules = await store.schedulesOf(tx, [id]);

@@ -73,7 +73,7 @@ export function createListeners(deps: ListenersDeps) {
   };
 
   const create = (context: RequestContext, scope: Scope, body: CreateListener): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const settings = newSettings(body);
       const faults: FieldError[] = [];
       const given = await givenLoadBalancer(tx, scope, body, faults);
@@ -102,7 +102,7 @@ export function createListeners(deps: ListenersDeps) {
     });
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateListener): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const { loadBalancer, listener } = await lockForChange(tx, scope, id);
       const settings = settingsAfter(listener, body);
       const wanted = { secrets: secretsWanted(settings, listener, ''), subnets: [] };
@@ -121,7 +121,7 @@ export function createListeners(deps: ListenersDeps) {
     id: string,
     options: { deleteDefaultPool: boolean },
   ): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const { loadBalancer, listener } = await lock(tx, scope, id);
       await store.update(tx, listener.id, { deletedAt: clock.now(), provisioningStatus: 'PENDING_DELETE' });
       if (options.deleteDefaultPool && listener.defaultPoolId) await lbPools.markDeleted(tx, listener.defaultPoolId);
@@ -138,7 +138,7 @@ export function createListeners(deps: ListenersDeps) {
 
     /** The deprecated form only renames. A name is on no host, so it is done with the transaction, without a task. */
     async rename(context: RequestContext, scope: Scope, id: string, name: string): Promise<Listener> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listener } = await lockForChange(tx, scope, id);
         if (name !== listener.name) await store.update(tx, listener.id, { name });
         return present({ ...listener, name, taskId: null }, null, { showPasswords: true });

@@ -147,7 +147,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   };
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<TaskIds> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const loadBalancer = await changes.lock(tx, scope, id);
       const written = changesOf(loadBalancer, body);
       const { admin_state_up: up = loadBalancer.adminStateUp } = body;
@@ -161,7 +161,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateLoadBalancer): Promise<TaskIds> {
       const tags = newTags(body.tags ?? body.metadata);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
         const range = deps.regions.get(scope.regionId)!.vipRange;
         const faults = [...notOffered(scope, range, body), ...deps.checkNested(scope, listeners)];
@@ -217,7 +217,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
     /** With its listeners and pools; one whose deletion failed may be deleted again. */
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await store.lock(tx, id, scope);
         if (!loadBalancer) throw notFound('load balancer', id);
         const taskId = await tasks.lockedBy(tx, loadBalancer.id);
@@ -231,7 +231,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
     /** A flavor is what is paid for; the host does the same for each. */
     async resize(context: RequestContext, scope: Scope, id: string, flavor: FlavorName): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
         const written = flavor === loadBalancer.flavor ? {} : { flavor };
         return record(tx, context, loadBalancer, 'resize_loadbalancer', written);
@@ -240,7 +240,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
     /** There is no other instance to go to: what the host has is compared with the rows, and mended. */
     async failover(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
         return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'failover_loadbalancer' })] };
       });

@@ -89,7 +89,7 @@ export function createNetworks(deps: NetworksDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateNetwork): Promise<TaskIds> {
       const tags = newTags(body.tags ?? body.metadata);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const taskId = randomUUID();
         const network = await insert(tx, scope, {
           name: body.name,
@@ -125,7 +125,7 @@ export function createNetworks(deps: NetworksDeps) {
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { network, changed } = await change(tx, scope, id, (current) => changesOf(current, body));
         if (!changed) return { tasks: [] };
         const done = { type: 'update_network', key: keyOf(network), projectId: network.projectId, generation: 1 };
@@ -135,20 +135,20 @@ export function createNetworks(deps: NetworksDeps) {
 
     /** The older form answers the network, without a task. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<Network> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const { network } = await change(tx, scope, id, (current) => changesOf(current, body));
         return present(network, scope.regionName);
       });
     },
 
     async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
-      await idempotency.mutate(db, context, (tx) =>
+      await idempotency.auditedTransaction(db, context, (tx) =>
         change(tx, scope, id, (current) => changesOfTags(current, replaceTags(current.tags, tags))),
       );
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const network = await store.lock(tx, scope, id, 'update');
         if (!network) throw notFound('network', id);
         const uses = await store.uses(tx, id);

@@ -96,7 +96,7 @@ export function createNotifications(deps: NotificationsDeps) {
 
     /** Sends it once more, under the same id, whatever became of it before. */
     async replay(context: RequestContext, clientId: number, id: string, deliveryId: string): Promise<Notification> {
-      return deps.idempotency.mutate(db, context, async (tx) => {
+      return deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const notification = await store.find(tx, clientId, id);
         if (!notification) throw notFound('notification', id);
         const delivery = await store.lock(tx, deliveryId);

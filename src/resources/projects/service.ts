@@ -59,7 +59,7 @@ export function createProjects(deps: ProjectsDeps) {
     id: number,
     changes: Pick<Partial<ProjectRow>, 'name' | 'description'>,
   ): Promise<Project> =>
-    idempotency.mutate(db, context, async (tx) => {
+    idempotency.auditedTransaction(db, context, async (tx) => {
       const row = await uniquelyNamed(changes.name, () => store.update(tx, id, changes));
       if (!row) throw notFound('project', id);
       return present(row);
@@ -80,7 +80,7 @@ export function createProjects(deps: ProjectsDeps) {
       if (context.actor.projectIds) {
         throw new ClientError('Forbidden', 'the token is limited to some projects, so it may not create another one');
       }
-      return idempotency.mutate(db, context, async (tx, act) => {
+      return idempotency.auditedTransaction(db, context, async (tx, act) => {
         const project = await insert(tx, {
           clientId: scope.clientId,
           name: body.name,
@@ -115,7 +115,7 @@ export function createProjects(deps: ProjectsDeps) {
 
     async delete(context: RequestContext, scope: Scope): Promise<{ tasks: string[] }> {
       const id = scope.projectId;
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const project = await store.lock(tx, id);
         if (!project) throw notFound('project', id);
         if (project.isDefault) {

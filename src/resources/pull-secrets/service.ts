@@ -89,7 +89,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
         await store.insert(tx, secret);
         return present(secret);
       };
-      return idempotency.mutate(db, context, make).catch((error: unknown) => {
+      return idempotency.auditedTransaction(db, context, make).catch((error: unknown) => {
         if (brokenConstraint(error) !== 'pull_secrets_name') throw error;
         throw new ClientError('NameTaken', `there is a pull secret ${body.name} already`);
       });
@@ -109,7 +109,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     /** What is absent or null stays. What changes nothing writes nothing. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
       if (typeof body.registry === 'string') registryOf(body.registry);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = await store.lock(tx, scope, name);
         if (!secret) throw notFound('pull secret', name);
         const { registry, login, password } = body;
@@ -126,7 +126,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     },
 
     async delete(context: RequestContext, scope: Scope, name: string): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         if (!(await store.remove(tx, scope, name))) throw notFound('pull secret', name);
       });
     },

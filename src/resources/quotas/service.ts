@@ -75,7 +75,7 @@ export function createClientQuotas(deps: {
       }
       const byKind = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [kindOf(name), limit]));
       const scope = { clientId, regionId: regionId ?? globalRegion };
-      await deps.idempotency.mutate(db, context, async (tx, act) => {
+      await deps.idempotency.auditedTransaction(db, context, async (tx, act) => {
         act.regionId = regionId ?? null;
         await quota.setLimits(tx, scope, byKind);
       });

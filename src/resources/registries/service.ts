@@ -69,7 +69,7 @@ export function createRegistries(deps: RegistriesDeps) {
     async create(context: RequestContext, scope: Scope, body: CreateRegistry): Promise<Registry> {
       const { name, storage_limit: storageLimit = defaultLimit } = body;
       try {
-        return await idempotency.mutate(db, context, async (tx) => {
+        return await idempotency.auditedTransaction(db, context, async (tx) => {
           if (!(await store.holdProject(tx, scope.projectId))) throw notFound('project', scope.projectId);
           if (!(await store.hasHost(tx, scope.regionId))) throw noHost();
           const { clientId, projectId, regionId } = scope;
@@ -95,7 +95,7 @@ export function createRegistries(deps: RegistriesDeps) {
 
     /** Below what is used it only stops pushes. */
     async resize(context: RequestContext, scope: Scope, id: number, limit = defaultLimit): Promise<Registry> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const registry = await store.lock(tx, id, scope);
         if (!registry || registry.deletedAt) throw notFound('registry', id);
         const growth = limit - registry.storageLimit;
@@ -109,7 +109,7 @@ export function createRegistries(deps: RegistriesDeps) {
 
     /** With all that it holds. Nobody sees it any more from the first moment on. */
     async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const registry = await store.lock(tx, id, scope);
         if (!registry) throw notFound('registry', id);
         if (!registry.deletedAt) await store.update(tx, id, { deletedAt: clock.now() });

@@ -71,7 +71,7 @@ export function createSecrets(deps: SecretsDeps) {
       creatorTaskId: taskId,
       createdAt: clock.now(),
     };
-    return idempotency.mutate(db, context, async (tx) => {
+    return idempotency.auditedTransaction(db, context, async (tx) => {
       if (!(await store.holdProject(tx, scope.projectId))) throw notFound('project', scope.projectId);
       await store.insert(tx, secret);
       await tasks.recordFinished(tx, context, {
@@ -128,7 +128,7 @@ export function createSecrets(deps: SecretsDeps) {
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = await store.lock(tx, scope, id);
         if (!secret) throw notFound('secret', id);
         const uses: Uses[] = [];

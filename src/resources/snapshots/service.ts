@@ -133,7 +133,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
     id: string,
     change: (current: SnapshotRow) => Pick<SnapshotRow, 'name' | 'tags'>,
   ): Promise<Snapshot> => {
-    await idempotency.mutate(db, context, async (tx) => {
+    await idempotency.auditedTransaction(db, context, async (tx) => {
       const snapshot = await lockForChange(tx, scope, id);
       const { name, tags } = change(snapshot);
       if (name === snapshot.name && sameTags(tags, snapshot.tags)) return;
@@ -145,7 +145,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSnapshot): Promise<TaskIds> {
       const tags = newTags(body.tags ?? body.metadata);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await store.lockVolume(tx, body.volume_id, scope);
         if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} was not found` }]);
         const taskId = await tasks.lockedBy(tx, volume.id);
@@ -226,7 +226,7 @@ export function createSnapshots(deps: SnapshotsDeps) {
       updateRow(context, scope, id, ({ name, tags }) => ({ name, tags: change(tags) })),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const snapshot = await lockForChange(tx, scope, id);
         const copying = await store.copyingTask(tx, snapshot.id);
         if (copying) throw resourceLocked('snapshot', id, copying);

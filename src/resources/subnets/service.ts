@@ -45,7 +45,7 @@ export function createSubnets(deps: SubnetsDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSubnet): Promise<TaskIds> {
       const tags = newTags(body.tags ?? body.metadata);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const errors = faultsOf(body);
         if (!(await store.lockNetwork(tx, scope, body.network_id))) {
           const message = `network ${body.network_id} was not found in this project and region`;
@@ -79,7 +79,7 @@ export function createSubnets(deps: SubnetsDeps) {
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateSubnet): Promise<Subnet> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const subnet = await store.lock(tx, scope, id, 'no key update');
         if (!subnet) throw notFound('subnet', id);
         const errors = settingsFaults(subnet.cidr, body);
@@ -91,7 +91,7 @@ export function createSubnets(deps: SubnetsDeps) {
     },
 
     async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const subnet = await store.lock(tx, scope, id, 'no key update');
         if (!subnet) throw notFound('subnet', id);
         const replaced = replaceTags(subnet.tags, tags);
@@ -102,7 +102,7 @@ export function createSubnets(deps: SubnetsDeps) {
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const subnet = await store.lock(tx, scope, id, 'update');
         if (!subnet) throw notFound('subnet', id);
         const uses = await store.uses(tx, id);

@@ -77,7 +77,7 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
     },
 
     async acknowledge(context: RequestContext, id: string): Promise<Task> {
-      return idempotency.mutate(db, context, async (tx, act) => {
+      return idempotency.auditedTransaction(db, context, async (tx, act) => {
         const who = visibleTo(context.actor);
         await store.acknowledge(tx, who, { ids: [id] }, context.actor.tokenId, clock.now());
         const row = await store.find(tx, who, id);
@@ -89,7 +89,7 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
     },
 
     async acknowledgeMany(context: RequestContext, query: AcknowledgeAll, body?: AcknowledgeTasks): Promise<void> {
-      await idempotency.mutate(db, context, (tx) =>
+      await idempotency.auditedTransaction(db, context, (tx) =>
         store.acknowledge(
           tx,
           visibleTo(context.actor),

@@ -51,14 +51,14 @@ export function createThresholds(deps: ThresholdsDeps) {
     async set(context: RequestContext, clientId: number, body: SetThreshold): Promise<Threshold> {
       await deps.clients.require(clientId);
       const { threshold = defaultThreshold } = body;
-      await deps.idempotency.mutate(db, context, (tx) => crossings.setThreshold(tx, clientId, threshold));
+      await deps.idempotency.auditedTransaction(db, context, (tx) => crossings.setThreshold(tx, clientId, threshold));
       return get(clientId);
     },
 
     /** Back to the default; what was last sent is forgotten here, and stays among the notifications. */
     async delete(context: RequestContext, clientId: number): Promise<void> {
       await deps.clients.require(clientId);
-      await deps.idempotency.mutate(db, context, (tx) => crossings.setThreshold(tx, clientId, null));
+      await deps.idempotency.auditedTransaction(db, context, (tx) => crossings.setThreshold(tx, clientId, null));
     },
 
     /** Tells a client of all that crossed since it was last told; nothing when that is nothing. */

@@ -84,7 +84,7 @@ export function createVolumes(deps: VolumesDeps) {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       checkCreate(deps.regions.get(scope.regionId)!.volumeTypes, body);
       const tags = newTags(body.tags ?? body.metadata);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const origin = await originOf(tx, scope, body);
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
@@ -126,7 +126,7 @@ export function createVolumes(deps: VolumesDeps) {
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateVolume): Promise<Volume> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         const name = body.name ?? volume.name;
         const tags = body.tags === undefined ? volume.tags : mergeTags(volume.tags, body.tags);
@@ -139,14 +139,14 @@ export function createVolumes(deps: VolumesDeps) {
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-      idempotency.mutate(db, context, async (tx) => {
+      idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         const tags = change(volume.tags);
         if (!sameTags(tags, volume.tags)) await store.update(tx, volume.id, { tags, updatedAt: clock.now() });
       }),
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         requireWhole(volume);
         if (size === volume.size) return { tasks: [] };
@@ -162,7 +162,7 @@ export function createVolumes(deps: VolumesDeps) {
 
     /** Puts the bytes of the newest good snapshot back. The answer names no task: the volume does, until it is done. */
     async revert(context: RequestContext, scope: Scope, id: string): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         // What has lost its data may still be brought back; what never had any has no snapshot either.
         if (volume.deletedAt) throw onlyDeletable(volume);
@@ -175,7 +175,7 @@ export function createVolumes(deps: VolumesDeps) {
     /** `withSnapshots` is the query's list of ids. A volume goes with all of its snapshots or not at all. */
     async delete(context: RequestContext, scope: Scope, id: string, withSnapshots = ''): Promise<TaskIds> {
       const named = snapshotIdsIn(withSnapshots);
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         const all = await snapshots.ofVolume(tx, volume.id);
         // Clients name the snapshot that a volume was made from, too.

@@ -45,7 +45,7 @@ export function createWebhooks(deps: WebhooksDeps) {
       const id = randomUUID();
       const webhook = { id, clientId, url: body.url, createdAt: clock.now() };
       const ciphertext = keyring.encrypt(Buffer.from(secret), contextOf(id));
-      return deps.idempotency.mutate(
+      return deps.idempotency.auditedTransaction(
         db,
         context,
         async (tx) => {
@@ -73,7 +73,7 @@ export function createWebhooks(deps: WebhooksDeps) {
 
     /** What was to be sent there fails at its next attempt. */
     async delete(context: RequestContext, clientId: number, id: string): Promise<void> {
-      await deps.idempotency.mutate(db, context, async (tx) => {
+      await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         if (!(await store.remove(tx, clientId, id))) throw notFound('webhook', id);
       });
     },

@@ -58,11 +58,15 @@ export function createLoadBalancerMetadata(deps: LoadBalancerMetadataDeps) {
     },
 
     async change(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<TaskIds> {
-      return deps.idempotency.mutate(deps.db, context, (tx) => write(tx, context, scope, id, change));
+      return deps.idempotency.auditedTransaction(deps.db, context, (tx) => write(tx, context, scope, id, change));
     },
 
     async changeV1(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> {
-      await deps.idempotency.mutate(deps.db, context, async (tx) => void (await write(tx, context, scope, id, change)));
+      await deps.idempotency.auditedTransaction(
+        deps.db,
+        context,
+        async (tx) => void (await write(tx, context, scope, id, change)),
+      );
     },
   };
 }

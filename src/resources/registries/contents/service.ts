@@ -56,7 +56,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
     part: { repository: string; digest: string | null; tag: string | null },
   ): Promise<void> => {
     const id = randomUUID();
-    await idempotency.mutate(db, context, async (tx) => {
+    await idempotency.auditedTransaction(db, context, async (tx) => {
       const registry = await lock(tx, registryId, scope);
       if (!registry || registry.deletedAt) throw notFound('registry', registryId);
       const { repository, digest, tag } = part;

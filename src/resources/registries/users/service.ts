@@ -51,7 +51,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     answer: (made: RegistryUserWithSecret[]) => T,
   ): Promise<T> => {
     const { secretMac } = await authority();
-    return idempotency.mutate(
+    return idempotency.auditedTransaction(
       db,
       context,
       async (tx) => {
@@ -115,7 +115,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       body: UpdateRegistryUser,
     ): Promise<RegistryUser> {
       const { duration, read_only: readOnly } = body;
-      return idempotency.mutate(db, context, async (tx) => {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
         await lockRegistry(tx, scope, registryId);
         const expiresAt = after(clock.now(), duration);
         const changes = { duration, expiresAt, ...(readOnly !== undefined && { readOnly }) };
@@ -132,7 +132,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       id: number,
     ): Promise<RegistryUserWithSecret> {
       const { secretMac } = await authority();
-      return idempotency.mutate(
+      return idempotency.auditedTransaction(
         db,
         context,
         async (tx) => {
@@ -148,7 +148,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     },
 
     async delete(context: RequestContext, scope: Scope, registryId: number, id: number): Promise<void> {
-      await idempotency.mutate(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         await lockRegistry(tx, scope, registryId);
         if (!(await store.remove(tx, registryId, id))) throw notFound('registry user', id);
       });
