@@ -2,6 +2,7 @@
 import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { everyone } from '../authz/access.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { App, Routes } from './app.ts';
@@ -94,7 +95,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
   };
 }
 
-const counted = { config: { isCounted: true } };
+const counted = { config: { isCounted: true, access: everyone } };
 
 /** Requests that come while the answer is being made share it: anybody may send any number of them. */
 function shared<T>(make: () => Promise<T>): () => Promise<T> {
