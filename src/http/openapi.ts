@@ -66,7 +66,7 @@ Lists take \`limit\` (at most 1,000) and \`offset\`. \`count\` is the number of 
 ## Dates and units
 Dates are ISO 8601 in UTC. Sizes are GiB unless the field says otherwise. IDs are UUIDs or integers.`;
 
-type Operations = Record<string, { responses: Record<string, unknown> }>;
+type Operations = Record<string, { responses: Record<string, { description?: string }> }>;
 
 export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
   return {
@@ -99,7 +99,10 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
       const { openapiObject: document } = made;
       for (const operations of Object.values(document.paths ?? {}) as Operations[]) {
         for (const operation of Object.values(operations)) {
-          operation.responses = { ...operation.responses, default: { $ref: '#/components/responses/Error' } };
+          for (const response of Object.values(operation.responses)) {
+            if (response.description === 'Default Response') response.description = 'Success';
+          }
+          operation.responses['default'] = { $ref: '#/components/responses/Error' } as object;
         }
       }
       const { paths, components } = withComponents(document.paths as Record<string, unknown>);

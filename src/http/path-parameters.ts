@@ -1,6 +1,6 @@
 /** Path parameters that many resources share. Their names are unique, so each one is a component of the OpenAPI document. */
 import { Type } from 'typebox';
-import { IntegerId, Uuid } from './shapes.ts';
+import { exampleUuid, IntegerId, Uuid } from './shapes.ts';
 
 export const pathParameters = {
   project_id: { ...IntegerId, description: 'ID of the project', examples: [1] },
@@ -8,10 +8,8 @@ export const pathParameters = {
   client_id: { ...IntegerId, description: 'ID of the client', examples: [1] },
 };
 
-const exampleId = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
-
 /** The UUID in a path. `what` is a noun with its article: "the volume". */
-export const IdOf = (what: string) => Type.String({ ...Uuid, description: `ID of ${what}`, examples: [exampleId] });
+export const IdOf = (what: string) => Type.String({ ...Uuid, description: `ID of ${what}`, examples: [exampleUuid] });
 
 /** The integer ID in a path, of resources that have one. */
 export const NumberOf = (what: string) => Type.Integer({ ...IntegerId, description: `ID of ${what}`, examples: [1] });

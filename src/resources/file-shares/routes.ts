@@ -7,6 +7,7 @@ import { metadataOperations } from '../../tags/routes.ts';
 import {
   AccessRule,
   AccessRuleCollection,
+  CheckFileShareLimits,
   CreateAccessRule,
   CreateFileShare,
   ExtendFileShare,
@@ -22,7 +23,7 @@ import type { FileShares } from './service.ts';
 const tag = {
   name: 'File shares',
   description:
-    'NFS shares. A share has a size in GiB and an `connection_point` (`host:/path`) that clients mount once `status` is ' +
+    'NFS shares. A share has a size in GiB and a `connection_point` (`host:/path`) that clients mount once `status` is ' +
     '`available`. Access rules decide which networks may mount a standard share, and whether read-only.',
 };
 const file_share_id = IdOf('the file share');
@@ -122,7 +123,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     summary: 'Check the quota for a new file share',
     description: 'Lists the quotas that a new share of this size would exceed; the answer is empty when it fits.',
     access: projectReader,
-    body: ExtendFileShare,
+    body: CheckFileShareLimits,
     answer: FileShareRequiredQuota,
     handle: ({ scope, body }) => fileShares.checkLimits(scope, body.size),
   }),
