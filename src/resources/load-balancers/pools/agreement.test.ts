@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderBalancer } from '../../../drivers/haproxy/configuration.ts';
 import { layoutOf } from '../../../drivers/haproxy/layout.ts';
-import { refusals } from '../../../drivers/haproxy/refusals.ts';
 import { takeApart } from '../../../drivers/haproxy/specs.ts';
 import { memberRules } from '../../../drivers/haproxy/test-host.ts';
+import { violationsOf } from '../../../drivers/haproxy/validation.ts';
 import { renderNginx } from '../../../drivers/nginx/configuration.ts';
 import { checkNested, newListener } from '../listeners/nested.ts';
 import type { NestedListener } from '../listeners/schema.ts';
@@ -124,7 +124,7 @@ const placed = {
 /** The driver refuses none of it, and writes it down. */
 function expectAgreement(listeners: NestedListener[]) {
   const whole = desired(listeners);
-  expect(refusals(whole)).toEqual([]);
+  expect(violationsOf(whole)).toEqual([]);
   const { spec } = takeApart(whole);
   renderBalancer(spec, layout, 8_000);
   renderNginx({ state: layout.nginxState, streamModule: 'built in', sessions: 1_000 }, [spec], () => true);
