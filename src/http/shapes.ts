@@ -10,7 +10,7 @@ export const IntegerId = Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_
 
 export const Uuid = Type.String({ format: 'uuid' });
 
-/** The pattern of names in the contract: 3 to 63 characters, no space at the ends. */
+/** The pattern of most names: 3 to 63 characters, no space at the ends (docs/interface.md, "Conventions"). */
 export const Name = Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$', maxLength: 63 });
 
 /** Text that is compared with something, such as a part of a name, or that is accepted and ignored. */

@@ -1,4 +1,4 @@
-/** The HTTP operations of file shares: interface.md 4.3, 4.4 and the contract. */
+/** The HTTP operations of file shares (docs/interface.md, "File shares"). */
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';

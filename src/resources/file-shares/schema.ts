@@ -1,4 +1,4 @@
-/** Requests and responses of file shares: interface.md 2.3, 4.3, 4.4, and the sibling operations of the contract. */
+/** Requests and responses of file shares (docs/interface.md, "File shares"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import {

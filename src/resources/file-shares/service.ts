@@ -128,7 +128,7 @@ export function createFileShares(deps: FileSharesDeps) {
           typeName,
           size: body.size,
           ...network,
-          // A vast share squashes root unless told otherwise, as the contract says; a standard one does not.
+          // The default of `root_squash` is true for a vast share and false for a standard one (docs/decisions/0013).
           rootSquash: body.share_settings?.root_squash ?? typeName === 'vast',
           allowedCharacters: body.share_settings?.allowed_characters ?? null,
           pathLength: body.share_settings?.path_length ?? null,
