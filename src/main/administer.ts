@@ -5,7 +5,7 @@ import { actOfCommand } from '../audit/audit.ts';
 import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
-import { brokenConstraint } from '../platform/db.ts';
+import { violatedConstraint } from '../platform/db.ts';
 import { addKey, keyIds, openKeyFile, useKey } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
@@ -40,7 +40,7 @@ export async function clientCommand(settings: Settings, [action, ...args]: strin
     if (!name) throw new UsageError('name the client: cloudyard client create NAME');
     return withServices(settings, async ({ clients }) => {
       const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {
-        throw brokenConstraint(error) ? new Error(`there is a client ${name} already`) : error;
+        throw violatedConstraint(error) ? new Error(`there is a client ${name} already`) : error;
       });
       print(
         `client ${clientId} with project ${projectId}; a token for it: cloudyard token create --client ${clientId}`,

@@ -10,7 +10,7 @@ import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { brokenConstraint } from '../../platform/db.ts';
+import { violatedConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
@@ -90,7 +90,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
         return present(secret);
       };
       return idempotency.auditedTransaction(db, context, make).catch((error: unknown) => {
-        if (brokenConstraint(error) !== 'pull_secrets_name') throw error;
+        if (violatedConstraint(error) !== 'pull_secrets_name') throw error;
         throw new ClientError('NameTaken', `there is a pull secret ${body.name} already`);
       });
     },
