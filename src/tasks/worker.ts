@@ -261,7 +261,7 @@ function takeover(db: Db, utils: WorkerUtils, log: Logger): () => Promise<void> 
 /** What has a row but no job (lost, or given up on by the queue) gets one. */
 async function requeueUnconverged(options: WorkerOptions): Promise<void> {
   for (const reconciler of options.reconcilers) {
-    await enqueueAll(options.db, reconciler, await reconciler.unconverged(options.db, options.regionIds));
+    await enqueueAll(options.db, reconciler, await reconciler.findPending(options.db, options.regionIds));
   }
 }
 

@@ -38,7 +38,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     recordFailure: (tx, id, generation) => recordFailure(deps, tx, id, generation),
 
-    unconverged: store.unconverged,
+    findPending: store.unconverged,
 
     async findDrift(_db, regionIds) {
       // What only pretends forgets at every restart: there is nothing to compare with.

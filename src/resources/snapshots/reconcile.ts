@@ -43,7 +43,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 
     recordFailure,
 
-    unconverged: store.unconverged,
+    findPending: store.unconverged,
 
     async findDrift(_db, regionIds) {
       // What only pretends forgets at every restart: there is nothing to compare with.

@@ -37,7 +37,7 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
 
     recordFailure: (tx, id, generation) => recordFailure(deps, tx, id, generation),
 
-    unconverged: store.unconverged,
+    findPending: store.unconverged,
 
     async findDrift(_db, regionIds) {
       // What only pretends forgets at every restart: there is nothing to compare with.
