@@ -1,7 +1,7 @@
 /** Commands that look at the database or change it, and end: tokens, clients, quotas, migrations. */
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { actOfCommand } from '../audit/audit.ts';
+import { commandAction } from '../audit/audit.ts';
 import { roles } from '../authz/actor.ts';
 import type { Role } from '../authz/actor.ts';
 import { systemClock, withZone } from '../platform/clock.ts';
@@ -97,7 +97,7 @@ async function setQuota(settings: Settings, args: string[]): Promise<void> {
   await withServices(settings, async ({ db, audit, quota, clients, regions }) => {
     if (!(await clients.exists(clientId))) throw new Error(`there is no client ${clientId}`);
     if (!regions.get(regionId)) throw new Error(`there is no region ${regionId}`);
-    await audit.transaction(db, actOfCommand('setQuota', clientId), async (tx) => {
+    await audit.transaction(db, commandAction('setQuota', clientId), async (tx) => {
       for (const [kind, limit] of limits) {
         const scope = { clientId, regionId: isGlobal(kind) ? globalRegion : regionId };
         await quota.setLimits(tx, scope, { [kind]: limit });
@@ -117,7 +117,7 @@ export async function secretsCommand(settings: Settings, [action, ...args]: stri
   const { prepare, use } = parseArgs({ args, options }).values;
   if (prepare && use !== undefined) throw new UsageError('--prepare or --use, not both');
   await withServices(settings, async ({ db, audit, reencrypt }) => {
-    const act = { ...actOfCommand(prepare ? 'prepareKey' : 'rotateKey'), always: true };
+    const act = { ...commandAction(prepare ? 'prepareKey' : 'rotateKey'), always: true };
     const id = await audit.transaction(db, act, async (tx, act) => {
       await tx.$client.query('select pg_advisory_xact_lock($1)', [keyRotation]);
       const id = use ?? addKey(settings.keyFile);

@@ -1,6 +1,7 @@
 /**
- * What this driver cannot do, in sentences for the customer; pure. The API asks before it accepts (400), the driver
- * asks again before it touches anything. Nothing that is asked for is silently left out: it works, or it is named here.
+ * What this driver cannot serve, in sentences for the customer; pure. The driver checks each load balancer before it
+ * changes anything, and again when it reads its stored specs at a start; the simulated driver does the same. The API
+ * does not call this: it has its own rules (400). Every setting either works or is refused here.
  */
 import type { DesiredListener, DesiredLoadBalancer, DesiredMonitor, DesiredPool } from '../load-balancer.ts';
 import { hashFault } from './authentication.ts';
@@ -17,7 +18,7 @@ import {
   isToken,
 } from './quote.ts';
 
-/** What the host lacks refuses as well. */
+/** What the host can do: a load balancer that needs more is refused. */
 export interface Abilities {
   udp: boolean;
   ping: boolean;

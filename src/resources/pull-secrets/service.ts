@@ -3,7 +3,7 @@
  * registry that it is for (`verify`), and in the file that clients pull with (`dockerConfigJson`). Both are audited.
  */
 import { randomUUID } from 'node:crypto';
-import { actOfRequest } from '../../audit/audit.ts';
+import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
@@ -53,7 +53,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   /** For what lets the password out: the entry in the audit log is there before anybody has it. */
   const take = (context: RequestContext, scope: Scope, name: string) =>
-    deps.audit.transaction(db, actOfRequest(context), async (tx, act) => {
+    deps.audit.transaction(db, requestAction(context), async (tx, act) => {
       const secret = await store.withPassword(tx, scope, name);
       if (!secret) throw notFound('pull secret', name);
       act.changes = [{ table: 'pull_secrets', id: secret.id, before: null, after: null }];
