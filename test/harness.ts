@@ -67,7 +67,6 @@ export interface CloudyardOptions {
 
 export interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
   body: any;
   headers: Record<string, unknown>;
 }

@@ -13,6 +13,7 @@ import { defaultClientLimits } from '../platform/settings.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
+import { version } from './version.ts';
 
 export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies'> {
   log: Logger;
@@ -45,6 +46,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
     routes: [
       systemRoutes({
+        version,
         ping: async () => void (await db.$client.query('select 1')),
         driverStatus: () => driverStatus(db),
         metrics,

@@ -118,9 +118,9 @@ async function work(deps: WorkDeps): Promise<() => Record<string, DriverStatus>>
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 30, work: async () => egress?.apply() },
-      { seconds: 3600, work: () => idempotency.forget(db) },
+      { seconds: 3600, work: () => idempotency.deleteExpired(db) },
       { seconds: 3600, work: reencrypt },
-      { seconds: 3600, work: () => audit.forget(db) },
+      { seconds: 3600, work: () => audit.deleteExpired(db) },
       { seconds: 3600, work: apiKeys.forget },
       { seconds: settings.sweepSeconds, work: () => learnApi(deps).then(controlPlane.refresh) },
       ...createDuties({ ...services, db }, drivers, {

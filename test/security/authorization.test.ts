@@ -27,7 +27,7 @@ const ofRegistryHosts = ['getRegistryToken', 'createRegistryToken', 'receiveRegi
 const ofContainers = ['authorizeContainer', 'authorizeContainerByPath'];
 /** All that may be had without a token. Whoever adds to this adds it here, too, and has it reviewed. */
 const publicOperations = [
-  ...['getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'],
+  ...['getIndex', 'getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'],
   ...ofRegistryHosts,
   ...ofContainers,
 ];
