@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { version } from '../main/version.ts';
-import { indexOf, indexPage } from './index-page.ts';
+import { describeServer, indexPage } from './index-page.ts';
 
 const cloud = useCloudyard({ driver: null });
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -51,7 +51,7 @@ describe('GET /', () => {
 
 describe('the page', () => {
   it('escapes whatever it shows', () => {
-    const page = indexPage({ ...indexOf(`"><script>alert('1')</script>&`), name: '<b>' });
+    const page = indexPage({ ...describeServer(`"><script>alert('1')</script>&`), name: '<b>' });
     expect(page).toContain('Version &quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;');
     expect(page).toContain('<h1>&lt;b&gt;</h1>');
     expect(page).not.toContain('<script');

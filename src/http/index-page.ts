@@ -25,7 +25,7 @@ export const Index = Type.Object(
   { description: 'What this server is' },
 );
 
-export function indexOf(version: string): Static<typeof Index> {
+export function describeServer(version: string): Static<typeof Index> {
   return {
     name: 'Cloudyard',
     version,

@@ -6,7 +6,7 @@ import { everyone } from '../authz/access.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { App, Routes } from './app.ts';
-import { Index, indexHeaders, indexOf, indexPage } from './index-page.ts';
+import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 
 export interface SystemDeps {
   version: string;
@@ -20,25 +20,22 @@ export interface SystemDeps {
 export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
 
 const tags = ['System'];
-const Status = Type.Object({ status: Type.String() });
+const Status = Type.Object({ status: Type.String({ description: '`ready`' }) });
 const Health = Type.Object({
-  status: Type.String(),
+  status: Type.String({ description: '`ok`' }),
   version: Type.String({ description: 'The version of the server' }),
 });
-const Drivers = Type.Object({
-  drivers: Type.Array(
-    Type.Object({
-      driver: Type.String(),
-      kind: Type.Optional(Type.String({ description: 'The kind of driver: `file shares`, `load balancers`' })),
-      real: Type.Boolean({ description: 'false: it is simulated' }),
-      healthy: Type.Boolean(),
-      detail: Type.String(),
-      remedy: Type.Optional(Type.String({ description: 'The command that makes it real, or that fixes it' })),
-      worker: Type.String(),
-      region_ids: Type.Array(Type.Integer()),
-    }),
-  ),
+const Driver = Type.Object({
+  driver: Type.String({ description: 'The name of the driver: `ganesha`, `simulated`' }),
+  kind: Type.Optional(Type.String({ description: 'The kind of driver: `file shares`, `load balancers`' })),
+  real: Type.Boolean({ description: 'false: it is simulated' }),
+  healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
+  detail: Type.String({ description: 'What it does on its host, or why it is simulated' }),
+  remedy: Type.Optional(Type.String({ description: 'The command that makes it real, or that fixes it' })),
+  worker: Type.String({ description: 'The id of the worker process' }),
+  region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
 });
+const Drivers = Type.Object({ drivers: Type.Array(Driver, { description: 'One entry a driver and worker' }) });
 
 export function systemRoutes(deps: SystemDeps): Routes {
   return (app) => {
@@ -115,8 +112,6 @@ function shared<T>(compute: () => Promise<T>): () => Promise<T> {
 }
 
 function indexRoute(app: App, version: string, schema: object): void {
-  const index = indexOf(version);
-  const page = indexPage(index);
   const content = {
     'application/json': { schema: Index },
     'text/html': { schema: Type.String({ description: 'If `Accept` contains `text/html`' }) },
@@ -126,9 +121,10 @@ function indexRoute(app: App, version: string, schema: object): void {
     { schema: { ...schema, response: { 200: { description: 'What this server is', content } } } },
     async (request, reply) => {
       reply.headers({ ...indexHeaders, vary: 'accept' });
-      if (!request.headers.accept?.includes('text/html')) return index;
+      const server = describeServer(version);
+      if (!request.headers.accept?.includes('text/html')) return server;
       reply.type('text/html; charset=utf-8');
-      return page;
+      return indexPage(server);
     },
   );
 }
