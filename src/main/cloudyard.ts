@@ -2,12 +2,12 @@
 import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
 import { forbidCoreDumps } from '../platform/child-process.ts';
-import { readSettings, settingNames, unknownSettings } from '../platform/settings.ts';
-import type { Settings } from '../platform/settings.ts';
 import { clientCommand, migrateCommand, quotaCommand, secretsCommand, tokenCommand } from './administer.ts';
 import { doctor } from './doctor.ts';
 import { root } from './root.ts';
 import { run } from './run.ts';
+import { readSettings, settingNames, unknownSettings } from './settings.ts';
+import type { Settings } from './settings.ts';
 import { UsageError } from './usage-error.ts';
 
 const help = `Usage: cloudyard <command>
@@ -64,7 +64,7 @@ async function dispatch(command: string, args: string[], settings: Settings): Pr
     case 'secrets':
       return secretsCommand(settings, args);
     case 'doctor':
-      return doctor();
+      return doctor(settings);
     default:
       throw new UsageError(`there is no command ${command}`);
   }

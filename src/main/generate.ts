@@ -1,5 +1,5 @@
 /**
- * Writes what is derived and committed: openapi.json and migrations/schema.sql. `--check` writes nothing and fails when
+ * Writes what is derived and committed: openapi.json, migrations/schema.sql and docs/driver-settings.md. `--check` writes nothing and fails when
  * something is not up to date, or when the tables have a change that no migration brings.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { join, relative } from 'node:path';
 import { runChildSync } from '../platform/child-process.ts';
 import { openApiDocument } from './openapi-document.ts';
 import { root } from './root.ts';
+import { driverSettings } from './settings.ts';
 
 const check = process.argv.includes('--check');
 
@@ -15,6 +16,7 @@ async function generated(): Promise<Record<string, string>> {
   return {
     'openapi.json': `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
     'migrations/schema.sql': schemaSql(),
+    'docs/driver-settings.md': driverSettingsTable(),
   };
 }
 
@@ -22,6 +24,13 @@ async function generated(): Promise<Record<string, string>> {
 function schemaSql(): string {
   const head = '-- Generated from src/**/table.ts (npm run generate). The migrations beside it are what runs.\n\n';
   return head + drizzleKit('export').trimEnd() + '\n';
+}
+
+/** The settings that the kinds of drivers declare. */
+function driverSettingsTable(): string {
+  const rows = driverSettings.map((setting) => `| \`${setting.name}\` | ${setting.default} | ${setting.meaning} |`);
+  const head = ['# Settings of drivers', '', 'Generated from src/drivers/kinds.ts (npm run generate).', ''];
+  return [...head, '| Setting | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
 }
 
 /** Tries on a copy: what drizzle-kit writes would be run by the next start. */

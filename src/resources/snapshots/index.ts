@@ -1,0 +1,17 @@
+import type { VolumeDriver } from '../../drivers/volume.ts';
+import { driverBacked } from '../resource.ts';
+import type { ReconcilerServices, Resource } from '../resource.ts';
+import { createSnapshotReconciler } from './reconcile.ts';
+import { snapshotRoutes } from './routes.ts';
+import type { Snapshots } from './service.ts';
+import { usageOfRows } from './store.ts';
+
+export const snapshots = {
+  operations: (services: { snapshots: Snapshots }) => snapshotRoutes(services.snapshots),
+  usageOfRows,
+  ...driverBacked({
+    driver: (drivers: { volume: VolumeDriver }) => drivers.volume.snapshots,
+    faults: 'snapshot',
+    reconciler: (services: ReconcilerServices, driver) => createSnapshotReconciler({ ...services, driver }),
+  }),
+} satisfies Resource;

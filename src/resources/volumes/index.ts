@@ -1,0 +1,18 @@
+import type { VolumeDriver } from '../../drivers/volume.ts';
+import { driverBacked } from '../resource.ts';
+import type { ReconcilerServices, Resource } from '../resource.ts';
+import { createVolumeReconciler } from './reconcile.ts';
+import { volumeRoutes } from './routes.ts';
+import type { Volumes } from './service.ts';
+import { usageOfRows, usesOfProject } from './store.ts';
+
+export const volumes = {
+  operations: (services: { volumes: Volumes }) => volumeRoutes(services.volumes),
+  usageOfRows,
+  usesOfProject,
+  ...driverBacked({
+    driver: (drivers: { volume: VolumeDriver }) => drivers.volume,
+    faults: 'volume',
+    reconciler: (services: ReconcilerServices, driver) => createVolumeReconciler({ ...services, driver }),
+  }),
+} satisfies Resource;
