@@ -78,16 +78,23 @@ function writesBelow(pid: number, dataDir: string): boolean {
 }
 
 function descriptorsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
-  } catch {
-    return [];
-  }
+  const folder = `/proc/${pid}/fd`;
+  return namesIn(folder).flatMap((name) => {
+    try {
+      return readlinkSync(`${folder}/${name}`);
+    } catch {
+      return [];
+    }
+  });
 }
 
 function processes(): number[] {
+  return namesIn('/proc').map(Number).filter(Number.isInteger);
+}
+
+function namesIn(folder: string): string[] {
   try {
-    return readdirSync('/proc').map(Number).filter(Number.isInteger);
+    return readdirSync(folder);
   } catch {
     return [];
   }
