@@ -22,6 +22,7 @@ import { startNotifier } from './notifier.ts';
 import type { Settings } from './settings.ts';
 import type { Ending, ShutdownSteps } from './shutdown.ts';
 import { printStart } from './start-table.ts';
+import { version } from './version.ts';
 import { startWork } from './work.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
@@ -34,6 +35,7 @@ export interface Roles {
 /** Runs until a signal asks it to stop. @throws what keeps it from starting */
 export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
+  log.info({ version, node: process.version }, 'starting');
   const closing: ShutdownSteps = [];
   const close = async (ending: Ending) => {
     for (const step of closing.splice(0).reverse()) {

@@ -131,9 +131,9 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: egressSeconds, work: async () => egress?.apply() },
-      { seconds: housekeepingSeconds, work: () => idempotency.forget(db) },
+      { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
       { seconds: housekeepingSeconds, work: reencrypt },
-      { seconds: housekeepingSeconds, work: () => audit.forget(db) },
+      { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
       { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
       ...duties,
     ],

@@ -1,5 +1,7 @@
 /** Every resource: one line each. What a resource registers is in its index.ts. */
 import type { Routes } from '../http/app.ts';
+import { routesOf } from '../http/operations.ts';
+import type { Operation } from '../http/operations.ts';
 import { apiKeys } from './api-keys/index.ts';
 import { audit } from './audit/index.ts';
 import { clients } from './clients/index.ts';
@@ -79,4 +81,6 @@ export type ReencryptionServices = Needs<Registered<'reencrypt'>>;
 export type ResourceDrivers = Needs<Registered<'driver'>>;
 
 export const resourceRoutes = (services: ResourceServices): Routes[] =>
-  resources.flatMap(({ operations }) => operations(services as never, faultNames));
+  resources
+    .flatMap(({ operations }): (Routes | Operation)[] | Routes => operations(services as never, faultNames))
+    .map((each) => (typeof each === 'function' ? each : routesOf([each])));

@@ -6,22 +6,13 @@
  * main/services.ts does not compile while one is missing.
  */
 import type { Routes } from '../http/app.ts';
-import type { Db } from '../platform/db.ts';
-import type { Quota } from '../quota/quota.ts';
+import type { Operation } from '../http/operations.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
-import type { Tasks } from '../tasks/tasks.ts';
 import type { WorkerOptions } from '../tasks/worker.ts';
 import type { UsesOfProject } from './projects/service.ts';
 
 export type Duty = NonNullable<WorkerOptions['duties']>[number];
-
-/** What every reconciler needs beside its driver. */
-export interface ReconcilerServices {
-  db: Db;
-  tasks: Tasks;
-  quota: Quota;
-}
 
 /** What a worker knows beside its services. */
 export interface DutyOptions {
@@ -33,7 +24,7 @@ export interface DutyOptions {
 
 export interface Resource {
   /** `faultNames`: the resources whose operations can fail on request in development mode. */
-  operations(services: never, faultNames: string[]): Routes | Routes[];
+  operations(services: never, faultNames: string[]): Routes | Routes[] | Operation[];
   usageOfRows?: UsageOfRows;
   usesOfProject?: UsesOfProject;
   /** Encrypts everything with the current key. Returns how much another key had encrypted. */

@@ -1,7 +1,8 @@
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { driverBacked } from '../resource.ts';
-import type { DutyOptions, ReconcilerServices, Resource } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { DutyOptions, Resource } from '../resource.ts';
 import type { Secrets } from '../secrets/service.ts';
 import { listenerRoutes } from './listeners/routes.ts';
 import type { Listeners } from './listeners/service.ts';
@@ -13,8 +14,8 @@ import { loadBalancerRoutes } from './routes.ts';
 import type { LoadBalancers } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
-type Services = ReconcilerServices & { secrets: Pick<Secrets, 'pemOf'> };
-type DutyServices = ReconcilerServices & DutyOptions & { clock: Clock };
+type Services = ReconcilerDeps & { secrets: Pick<Secrets, 'pemOf'> };
+type DutyServices = ReconcilerDeps & DutyOptions & { clock: Clock };
 
 export const loadBalancers = {
   operations: (services: { loadBalancers: LoadBalancers; listeners: Listeners; lbPools: LbPools }) => [

@@ -1,12 +1,13 @@
 import type { RegistryDriver } from '../../drivers/registry.ts';
 import { driverBacked } from '../resource.ts';
-import type { DutyOptions, ReconcilerServices, Resource } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { DutyOptions, Resource } from '../resource.ts';
 import { createRegistryDuties, createRegistryReconciler } from './reconcile.ts';
 import { registryRoutes } from './routes.ts';
 import type { Registries } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
-type DutyServices = ReconcilerServices &
+type DutyServices = ReconcilerDeps &
   DutyOptions & { registries: Registries; driverSettings: { registry: { patience: number } } };
 
 export const registries = {
@@ -17,7 +18,7 @@ export const registries = {
   // No faults: a client's request changes rows only. The driver only removes, and retries until it is done.
   ...driverBacked({
     driver: (drivers: { registry: RegistryDriver }) => drivers.registry,
-    reconciler: (services: ReconcilerServices, driver) => createRegistryReconciler({ ...services, driver }),
+    reconciler: (services: ReconcilerDeps, driver) => createRegistryReconciler({ ...services, driver }),
     duties: ({ registries: service, driverSettings, ...services }: DutyServices, driver) =>
       createRegistryDuties({
         ...services,

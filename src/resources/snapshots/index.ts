@@ -1,6 +1,7 @@
 import type { VolumeDriver } from '../../drivers/volume.ts';
 import { driverBacked } from '../resource.ts';
-import type { ReconcilerServices, Resource } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { Resource } from '../resource.ts';
 import { createSnapshotReconciler } from './reconcile.ts';
 import { snapshotRoutes } from './routes.ts';
 import type { Snapshots } from './service.ts';
@@ -12,6 +13,6 @@ export const snapshots = {
   ...driverBacked({
     driver: (drivers: { volume: VolumeDriver }) => drivers.volume.snapshots,
     faults: 'snapshot',
-    reconciler: (services: ReconcilerServices, driver) => createSnapshotReconciler({ ...services, driver }),
+    reconciler: (services: ReconcilerDeps, driver) => createSnapshotReconciler({ ...services, driver }),
   }),
 } satisfies Resource;

@@ -1,6 +1,7 @@
 import type { VolumeDriver } from '../../drivers/volume.ts';
 import { driverBacked } from '../resource.ts';
-import type { ReconcilerServices, Resource } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { Resource } from '../resource.ts';
 import { createVolumeReconciler } from './reconcile.ts';
 import { volumeRoutes } from './routes.ts';
 import type { Volumes } from './service.ts';
@@ -13,6 +14,6 @@ export const volumes = {
   ...driverBacked({
     driver: (drivers: { volume: VolumeDriver }) => drivers.volume,
     faults: 'volume',
-    reconciler: (services: ReconcilerServices, driver) => createVolumeReconciler({ ...services, driver }),
+    reconciler: (services: ReconcilerDeps, driver) => createVolumeReconciler({ ...services, driver }),
   }),
 } satisfies Resource;

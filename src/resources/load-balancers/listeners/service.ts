@@ -8,7 +8,7 @@ import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.t
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { brokenConstraint } from '../../../platform/db.ts';
+import { violatedConstraint } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { settingFaults as poolFaults } from '../pools/checks.ts';
@@ -94,7 +94,7 @@ export function createListeners(deps: ListenersDeps) {
       const placed = { projectId, regionId, loadBalancerId, creatorTaskId: taskId, createdAt: clock.now() };
       const listener = newListener({ ...placed, settings, defaultPoolId });
       await store.insert(tx, listener).catch((error: unknown) => {
-        throw brokenConstraint(error) === 'lb_listeners_port' ? portTaken(settings, 'another listener') : error;
+        throw violatedConstraint(error) === 'lb_listeners_port' ? portTaken(settings, 'another listener') : error;
       });
       const createdResources = { listeners: [listener.id] };
       await changes.enqueue(tx, context, loadBalancer, { id: taskId, type: 'create_lblistener', createdResources });

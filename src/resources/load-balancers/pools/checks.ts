@@ -68,7 +68,7 @@ export function monitorFaults(monitor: HealthMonitor, protocol: PoolProtocol, pa
   if (monitor.expected_codes !== null && !areCodes(monitor.expected_codes)) {
     note('expected_codes', 'must be an HTTP status (200), a list of them (200,204) or a range (200-299)');
   }
-  // The contract's pattern lets line breaks and spaces through, which would end the line of the request.
+  // The pattern of the schema allows line breaks and spaces, which would end the request line.
   if (monitor.url_path !== null && !visible.test(monitor.url_path)) {
     note('url_path', 'must have visible ASCII characters only');
   }
@@ -108,7 +108,7 @@ function persistenceFaults(
   }
   if (type === 'APP_COOKIE' && cookie_name === null) note('cookie_name', 'is required for APP_COOKIE');
   if (type !== 'APP_COOKIE' && cookie_name !== null) note('cookie_name', `is for APP_COOKIE, and this is ${type}`);
-  // The contract's pattern lets spaces through, which no name of a cookie has.
+  // The pattern of the schema allows spaces, which a cookie name cannot have.
   if (cookie_name?.includes(' ')) note('cookie_name', 'must have no spaces');
   if (persistence_granularity !== null) {
     if (type !== 'SOURCE_IP') note('persistence_granularity', `is for SOURCE_IP, and this is ${type}`);
