@@ -41,7 +41,8 @@ import {
   usesOfProject as lifecyclePoliciesOfProject,
 } from '../resources/lifecycle-policies/store.ts';
 import { createListeners } from '../resources/load-balancers/listeners/service.ts';
-import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
+import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
+import { createLoadBalancers } from '../resources/load-balancers/service.ts';
 import {
   usageOfRows as usageOfLoadBalancers,
   usesOfProject as loadBalancersOfProject,
@@ -246,13 +247,7 @@ export async function createServices(deps: ServicesDeps) {
     tokens,
     fileShares: createFileShares({ ...shared, networks }),
     memberRules,
-    loadBalancers: createLoadBalancers({
-      ...shared,
-      networks,
-      changes: loadBalancerChanges,
-      checkNested: listeners.checkNested,
-      insertNested: listeners.insertNested,
-    }),
+    loadBalancers: createLoadBalancers({ ...shared, networks, changes: loadBalancerChanges, listeners }),
     listeners,
     lbPools,
     registries,

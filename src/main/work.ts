@@ -5,7 +5,8 @@
 import { withFaults } from '../drivers/faults.ts';
 import { createFileShareReconciler } from '../resources/file-shares/reconcile.ts';
 import { createLifecyclePolicyDuties } from '../resources/lifecycle-policies/runs/reconcile.ts';
-import { createLoadBalancerDuties, createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
+import { createLoadBalancerReconciler } from '../resources/load-balancers/reconcile.ts';
+import { createLoadBalancerDuties } from '../resources/load-balancers/recorders.ts';
 import { createRegistryDuties, createRegistryReconciler } from '../resources/registries/reconcile.ts';
 import { announcedApi } from '../resources/registries/token-server/authority.ts';
 import { createSnapshotReconciler } from '../resources/snapshots/reconcile.ts';
