@@ -1,5 +1,6 @@
 /** Every resource that clients can reach: one line each. */
 import type { Routes } from '../http/app.ts';
+import { routesOf } from '../http/operations.ts';
 import { apiKeyRoutes, authorizeRoutes } from './api-keys/routes.ts';
 import type { ApiKeys } from './api-keys/service.ts';
 import { auditRoutes } from './audit/routes.ts';
@@ -8,7 +9,7 @@ import { clientRoutes } from './clients/routes.ts';
 import type { Clients } from './clients/service.ts';
 import { developmentRoutes } from './development/routes.ts';
 import type { Development } from './development/service.ts';
-import { fileShareRoutes } from './file-shares/routes.ts';
+import { fileShareOperations } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
 import { lbPoolMemberRoutes } from './load-balancers/members/routes.ts';
 import { lbPoolRoutes } from './load-balancers/pools/routes.ts';
@@ -87,7 +88,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   networkRoutes(services.networks),
   subnetRoutes(services.subnets),
   secretRoutes(services.secrets),
-  fileShareRoutes(services.fileShares),
+  routesOf(fileShareOperations(services.fileShares)),
   loadBalancerRoutes(services.loadBalancers),
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),

@@ -1,4 +1,4 @@
-/** Requests and responses of load balancers: interface.md 4.10 and contract/load-balancers.md. */
+/** Requests and responses of load balancers (docs/interface.md, "Load balancers"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';

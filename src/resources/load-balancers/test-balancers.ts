@@ -11,7 +11,6 @@ export const v2 = (path: string) => path.replace('/v1/', '/v2/');
 
 export const unknownId = '11111111-1111-4111-8111-111111111111';
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
 type Body = Record<string, any>;
 
 /** The paths of the fields at fault. */

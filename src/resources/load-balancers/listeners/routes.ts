@@ -1,4 +1,4 @@
-/** The HTTP operations of listeners: contract/load-balancers.md. */
+/** The operations of listeners (docs/interface.md, "Listeners"). */
 import { atLeast } from '../../../authz/actor.ts';
 import type { Routes } from '../../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../../http/shapes.ts';

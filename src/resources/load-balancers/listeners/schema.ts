@@ -1,4 +1,4 @@
-/** Requests and responses of load balancer listeners: contract/load-balancers.md. */
+/** Requests and responses of load balancer listeners (docs/interface.md, "Listeners"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, IpNetwork, Name, Nullable, Paging, ShortText, Uuid } from '../../../http/shapes.ts';

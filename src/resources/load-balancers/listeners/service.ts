@@ -8,7 +8,7 @@ import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.t
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { brokenConstraint } from '../../../platform/db.ts';
+import { violatedConstraint } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { createPartChanges, findNamedLoadBalancer } from '../locked-changes.ts';
@@ -77,7 +77,7 @@ export function createListeners(deps: ListenersDeps) {
       const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
       const listener = newListener({ ...place, settings, defaultPoolId });
       await store.insert(tx, listener).catch((error: unknown) => {
-        throw brokenConstraint(error) === 'lb_listeners_port' ? portInUse(settings, 'another listener') : error;
+        throw violatedConstraint(error) === 'lb_listeners_port' ? portInUse(settings, 'another listener') : error;
       });
       const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
       return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };

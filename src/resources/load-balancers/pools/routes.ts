@@ -1,4 +1,4 @@
-/** The HTTP operations of pools, members and health monitors: interface.md 4.5, 4.6 and the contract. */
+/** The HTTP operations of pools, members and health monitors (docs/interface.md, "Pools"). */
 import { Type } from 'typebox';
 import type { Routes } from '../../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../../http/shapes.ts';

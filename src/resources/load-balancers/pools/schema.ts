@@ -1,4 +1,4 @@
-/** Requests and responses of load balancer pools: interface.md 4.5, 4.6 and contract/load-balancers.md. */
+/** Requests and responses of load balancer pools (docs/interface.md, "Pools"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, IpAddress, Name, Nullable, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
@@ -72,7 +72,7 @@ export const PatchHealthMonitor = Type.Object(Type.Partial(Type.Object(monitor))
 });
 export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
 
-/** As stored; times in seconds, as the interface has them. */
+/** As stored; times are in seconds. */
 export interface HealthMonitor {
   id: string;
   type: (typeof monitorTypes)[number];

@@ -18,7 +18,7 @@ type Listener = (error?: Error, client?: pg.PoolClient, release?: () => void) =>
  * `lost` hears of every statement whose outcome nobody knows. After `shutdown`, what cannot be done is left undone.
  * `holding` gives the connection that listens for new jobs.
  */
-export function patientPool(pool: pg.Pool, holding: pg.Pool, shutdown: AbortSignal, lost: () => void): pg.Pool {
+export function retryingPool(pool: pg.Pool, holding: pg.Pool, shutdown: AbortSignal, lost: () => void): pg.Pool {
   const once: Query = async (...args) => {
     const client = await pool.connect();
     let broken = false;
