@@ -34,7 +34,8 @@ import { createLifecyclePolicies } from '../resources/lifecycle-policies/service
 import { resources } from '../resources/list.ts';
 import type { ReencryptionServices } from '../resources/list.ts';
 import { createListeners } from '../resources/load-balancers/listeners/service.ts';
-import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
+import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
+import { createLoadBalancers } from '../resources/load-balancers/service.ts';
 import { usesOfSecret } from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
@@ -202,13 +203,7 @@ export async function createServices(deps: ServicesDeps) {
     tokens,
     fileShares: createFileShares({ ...shared, networks }),
     memberRules,
-    loadBalancers: createLoadBalancers({
-      ...shared,
-      networks,
-      changes: loadBalancerChanges,
-      checkNested: listeners.checkNested,
-      insertNested: listeners.insertNested,
-    }),
+    loadBalancers: createLoadBalancers({ ...shared, networks, changes: loadBalancerChanges, listeners }),
     listeners,
     lbPools,
     registries,
