@@ -9,7 +9,8 @@ import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
 import { mergeTags } from '../tags/tags.ts';
 import type { Tags, UpdateTags } from '../tags/tags.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { NewTask, Tasks } from '../tasks/tasks.ts';
+import { holdProject } from './store-kit.ts';
 
 /** What every service of a resource is made of. */
 export interface ServiceDeps {
@@ -25,10 +26,31 @@ export interface TaskIds {
   tasks: string[];
 }
 
+interface RowKey {
+  id: string;
+  regionId: number;
+  projectId: number;
+}
+
+/** A task about a resource that lives in its row alone, so that every change is done with its transaction. */
+export function rowTask(
+  action: 'create' | 'update' | 'delete',
+  resource: string,
+  { id, regionId, projectId }: RowKey,
+  more: Pick<NewTask, 'id' | 'createdResources'> = {},
+): NewTask {
+  return { type: `${action}_${resource}`, key: { resource, id, regionId }, projectId, generation: 1, ...more };
+}
+
 /** @throws ClientError 404 */
 export function requireFound<Row>(row: Row | null, what: string, id: string | number): Row {
   if (row === null) throw notFound(what, id);
   return row;
+}
+
+/** Keeps the project from being deleted until the commit. @throws ClientError 404 when it is deleted already */
+export async function requireProject(tx: Tx, projectId: number): Promise<void> {
+  if (!(await holdProject(tx, projectId))) throw notFound('project', projectId);
 }
 
 /** @throws ClientError 409 when a task locks the resource */
