@@ -1,8 +1,9 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
-import { ClientError, inUse, notFound, resourceLocked } from '../errors/catalogue.ts';
+import { ClientError, inUse, invalidInput, notFound, resourceLocked } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
+import { instantOf } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import { brokenConstraint, postgresCode } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -131,4 +132,25 @@ export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number>
       [`${kind}_requested`, requested],
     ]),
   );
+}
+
+const notAnInstant = 'must be a date and time such as 2026-11-20T09:52:52Z';
+
+/** @throws ClientError 400 for a date that no column holds, such as a leap second */
+export function requireInstant(path: string, text: string): Date {
+  const date = instantOf(text);
+  if (!date) throw invalidInput([{ path, message: notAnInstant }]);
+  return date;
+}
+
+/** The expiry that a request sets, null for none, and the errors in it. */
+export function readExpiry(
+  path: string,
+  text: string | null | undefined,
+  now: Date,
+): { date: Date | null; errors: FieldError[] } {
+  if (text === null || text === undefined) return { date: null, errors: [] };
+  const date = instantOf(text);
+  if (!date) return { date, errors: [{ path, message: notAnInstant }] };
+  return { date, errors: date > now ? [] : [{ path, message: 'is in the past' }] };
 }
