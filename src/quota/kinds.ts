@@ -1,4 +1,4 @@
-/** Every kind of quota of interface.md 4.2 (regional) and 2.2 (global): one table, with what a unit of it is. */
+/** The kinds of quota, regional and global, with the unit of each (docs/interface.md, "Quotas"). */
 const regional = {
   baremetal_basic_count: 'basic bare metal servers',
   baremetal_gpu_a100_count: 'bare metal servers with A100 GPU',

@@ -5,7 +5,7 @@ import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { instantOf } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
-import { brokenConstraint, postgresCode } from '../platform/db.ts';
+import { violatedConstraint, postgresCode } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
 import { mergeTags } from '../tags/tags.ts';
@@ -94,7 +94,7 @@ export async function orNameTaken<T>(
   errors: FieldError[] = [],
 ): Promise<T> {
   return write.catch((error: unknown) => {
-    throw brokenConstraint(error) === constraint ? new ClientError('NameTaken', message, { errors }) : error;
+    throw violatedConstraint(error) === constraint ? new ClientError('NameTaken', message, { errors }) : error;
   });
 }
 

@@ -30,7 +30,7 @@ export type Placed = Pick<ResourceKey, 'id' | 'regionId'> & { clientId: number }
 
 export interface NewTask<Key = ResourceKey> {
   id?: string;
-  /** E.g. `create_file_share`. */
+  /** For example `create_sfs`. */
   type: string;
   key: Key;
   projectId: number | null;

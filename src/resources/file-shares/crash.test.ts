@@ -70,7 +70,7 @@ async function world(id: string) {
     host: host.shares.get(id),
     drift: await drift(cloud.db, truth),
     counted: await countedRight(),
-    unconverged: (await reconciler(cloud.db, host).unconverged(cloud.db, [1])).some((row) => row.id === id),
+    unconverged: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
   };
 }
 

@@ -40,7 +40,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     recordFailure: (tx, id, generation) => recordFailure(deps, tx, id, generation),
 
-    unconverged: store.findPending,
+    findPending: store.findPending,
 
     findDrift: (_db, regionIds) =>
       findDrift(

@@ -5,7 +5,7 @@
  * and in the file that clients pull with (`dockerConfigJson`).
  */
 import { randomUUID } from 'node:crypto';
-import { actOfRequest } from '../../audit/audit.ts';
+import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { invalidInput, notFound } from '../../errors/catalogue.ts';
@@ -51,7 +51,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   /** The entry in the audit log is committed before anybody sees the password. */
   const disclose = (context: RequestContext, scope: Scope, name: string) =>
-    deps.audit.transaction(db, actOfRequest(context), async (tx, act) => {
+    deps.audit.transaction(db, requestAction(context), async (tx, act) => {
       const secret = requireFound(await store.findWithPassword(tx, scope, name), 'pull secret', name);
       act.changes = [{ table: 'pull_secrets', id: secret.id, before: null, after: null }];
       return { ...secret, password: passwordOf(secret) };

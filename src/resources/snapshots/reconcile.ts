@@ -45,7 +45,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 
     recordFailure,
 
-    unconverged: store.findPending,
+    findPending: store.findPending,
 
     findDrift: (_db, regionIds) =>
       findDrift(

@@ -34,7 +34,7 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
 
     recordFailure: (tx, id, generation) => recordFailure(deps, tx, id, generation),
 
-    unconverged: store.findPending,
+    findPending: store.findPending,
 
     findDrift: (_db, regionIds) =>
       findDrift(
