@@ -142,7 +142,7 @@ async function openApi(given: {
   const url = await listen(api, settings, serves);
   await controlPlane.learn(serves ? 'API' : 'worker', url);
   if (serves) {
-    services.metrics.watchApiKeys(services.apiKeys.gateState);
+    services.metrics.watchApiKeys(services.apiKeys.cacheState);
     // A key file that is not there keeps nothing else from its work.
     const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
     await services.registries.announce(url, isStart).catch(failed);

@@ -23,7 +23,7 @@ import { createQuotaAudit } from '../quota/audit.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
-import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createKeyCache } from '../resources/api-keys/key-cache.ts';
 import { createApiKeys } from '../resources/api-keys/service.ts';
 import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
@@ -191,7 +191,7 @@ export async function createServices(deps: ServicesDeps) {
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log: deps.log }) });
   const projects = createProjects({
     ...shared,
     usedBy: [
