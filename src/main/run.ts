@@ -157,7 +157,7 @@ async function openApi(given: {
 async function adminToken(services: Services, settings: Settings): Promise<string | null> {
   const { operatorId } = await services.clients.bootstrap();
   if (!settings.bootstrapToken) return services.tokens.createFirst(operatorId);
-  await services.tokens.fix(settings.bootstrapToken, operatorId);
+  await services.tokens.setFixed(settings.bootstrapToken, operatorId);
   return settings.bootstrapToken;
 }
 

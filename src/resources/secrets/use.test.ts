@@ -98,9 +98,9 @@ describe('a secret in use', () => {
       code: 'InvalidInput',
       errors: [
         { path: 'secret_id', message: `secret ${unknownId} was not found in this project and region` },
-        { path: 'sni_secret_id.0', message: `secret ${ca} (public) holds no certificate with a private key` },
-        { path: 'ca_secret_id', message: `secret ${both} (opaque) holds no CA certificates` },
-        { path: 'crl_secret_id', message: `secret ${text} (opaque) holds no certificate revocation list` },
+        { path: 'sni_secret_id.0', message: `secret ${ca} (public) does not contain a certificate with a private key` },
+        { path: 'ca_secret_id', message: `secret ${both} (opaque) does not contain a CA certificate` },
+        { path: 'crl_secret_id', message: `secret ${text} (opaque) does not contain a certificate revocation list` },
       ],
     });
     const other = await aClient();
