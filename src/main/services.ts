@@ -22,7 +22,7 @@ import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
-import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createKeyCache } from '../resources/api-keys/key-cache.ts';
 import { createApiKeys } from '../resources/api-keys/service.ts';
 import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
@@ -157,7 +157,7 @@ export async function createServices(deps: ServicesDeps) {
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log: deps.log }) });
   const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
   const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
