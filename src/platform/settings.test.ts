@@ -1,5 +1,5 @@
 /** docs/operating.md lists every setting with its default; a bad value is named, and so are all of them at once. */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readSettings, settingNames, SettingsError, unknownSettings } from './settings.ts';
 
@@ -20,6 +20,15 @@ describe('docs/operating.md', () => {
     const written = [...operating.matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(([, name]) => name);
     expect(new Set(written)).toEqual(new Set(settingNames));
   });
+
+  it.each(globSync(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/**/*.md']))(
+    '%s names known settings only',
+    (file) => {
+      const named = readFileSync(file, 'utf8').matchAll(/\bCLOUDYARD_[A-Z][A-Z_]*[A-Z]\b/g);
+      const ours = [...named].map(([name]) => name).filter((name) => !name.startsWith('CLOUDYARD_TEST_'));
+      expect(settingNames).toEqual(expect.arrayContaining([...new Set(ours)]));
+    },
+  );
 
   const literal = rows.flatMap(([name, text]) => {
     const fallback = /^`(.+)`$/.exec(text)?.[1];
