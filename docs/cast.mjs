@@ -7,11 +7,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const columns = 112;
-const rows = 32;
-const typedPerSecond = 70;
+const columns = 132;
+const rows = 30;
+const typedPerSecond = 110;
 const longestWait = 4;
-const hold = 4;
+const hold = 3;
 
 /** Blocks of README.md that run in the second terminal. */
 const blocks = [...readFileSync('README.md', 'utf8').matchAll(/```sh\n([^]*?)```/g)].map(([, text]) => text);
