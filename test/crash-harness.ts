@@ -11,8 +11,7 @@
 import { connect as dial, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { drizzle } from 'drizzle-orm/node-postgres';
-import type pg from 'pg';
-import { parse } from 'pg-connection-string';
+import pg from 'pg';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { runReconcile } from '../src/tasks/reconcile.ts';
@@ -252,9 +251,7 @@ export interface Gate {
 }
 
 export async function openGate(to: ConnectionOptions): Promise<Gate> {
-  const known = to.connectionString === undefined ? to : { ...parse(to.connectionString) };
-  const host = known.host ?? 'localhost';
-  const behind = Number(known.port ?? 5432);
+  const { host, port: behind, user, database } = new pg.Client(to);
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${behind}` } : { host, port: behind };
   const sockets = new Set<Socket>();
   let deaf = false;
@@ -279,7 +276,7 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   await listen(0);
   const { port } = server.address() as AddressInfo;
-  const connection = { host: '127.0.0.1', port, user: known.user, database: known.database ?? undefined };
+  const connection = { host: '127.0.0.1', port, user, database };
   return {
     connection,
     async cut() {

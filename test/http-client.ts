@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface HttpAnswer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
   body: any;
   headers: Headers;
 }
@@ -24,7 +23,6 @@ export interface HttpClient {
   /** Sends until it is acknowledged: again after 5xx and broken connections, under one `Idempotency-Key`. */
   insist(method: string, path: string, body?: unknown, seconds?: number): Promise<HttpAnswer>;
   /** Waits for the one task of an answer and returns it; insists. */
-  // biome-ignore lint/suspicious/noExplicitAny: as above
   ended(answer: HttpAnswer, seconds?: number): Promise<any>;
 }
 

@@ -37,7 +37,7 @@ export interface Change {
 }
 
 /** What is done, by whom, to whose things. */
-export interface Act {
+export interface AuditedAction {
   operation: string;
   actor: Pick<Actor, 'tokenId'> | null;
   /** Null: nobody but the operator sees the entry. */
@@ -54,16 +54,16 @@ export interface Act {
 
 export interface Audit {
   /** Runs a change in one transaction that ends with its entry. `work` may still say whose things these are. */
-  transaction<T>(db: Db, act: Act, work: (tx: Tx, act: Act) => Promise<T>): Promise<T>;
+  transaction<T>(db: Db, act: AuditedAction, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
   /** Deletes entries that are older than they are kept. */
-  forget(db: Db): Promise<void>;
+  deleteExpired(db: Db): Promise<void>;
 }
 
 /**
  * As text, because it goes with the commit: what is changed last is what others wait for, a counter above all. The
  * function (triggers.ts) has its statement planned.
  */
-function entryOf(act: Act, now: Date): string {
+function entryOf(act: AuditedAction, now: Date): string {
   const { clientId, projectId, regionId, actor, operation, requestId, origin, always, changes = [] } = act;
   const values = [
     pg.escapeLiteral(now.toISOString()),
@@ -77,7 +77,7 @@ function entryOf(act: Act, now: Date): string {
   return `select cloudyard_audit_entry(${values.join(', ')})`;
 }
 
-const forget = prepared<{ count: number }>(
+const deleteExpired = prepared<{ count: number }>(
   'audit_forget',
   `with old as (
      delete from audit_entries where id in
@@ -95,16 +95,16 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
     transaction: (db, act, work) =>
       transaction(db, (tx) => work(tx, act), { begin, commit: () => `${entryOf(act, clock.now())}; commit` }),
 
-    async forget(db) {
+    async deleteExpired(db) {
       if (keepDays === 0) return;
       const oldest = new Date(clock.now().getTime() - keepDays * dayMs);
-      while ((await forget(db, oldest))[0]!.count > 0);
+      while ((await deleteExpired(db, oldest))[0]!.count > 0);
     },
   };
 }
 
 /** What a request does, as far as it said. */
-export function actOfRequest({ actor, requestId, request }: RequestContext): Act {
+export function requestAction({ actor, requestId, request }: RequestContext): AuditedAction {
   const { operation = 'unknown', origin = {}, scope } = request ?? {};
   return {
     operation,
@@ -119,7 +119,7 @@ export function actOfRequest({ actor, requestId, request }: RequestContext): Act
 }
 
 /** What a command, or the start of a server, does on this machine. */
-export function actOfCommand(operation: string, clientId: number | null = null): Act {
+export function commandAction(operation: string, clientId: number | null = null): AuditedAction {
   return { operation, actor: null, clientId, origin: { host: hostname(), account: accountName() }, always: false };
 }
 

@@ -26,6 +26,7 @@ const everyone: Rule = { reach: 'public', role: 'reader' };
 const operator: Rule = { reach: 'operator', role: 'admin' };
 
 export const policy = {
+  getIndex: everyone,
   getHealth: everyone,
   getReadiness: everyone,
   getDriverHealth: everyone,

@@ -125,7 +125,7 @@ describe('a request that is repeated under its Idempotency-Key', () => {
     await post(shares, valid, { key: 'old' });
     cloud.clock.advance(24 * 3600 + 1);
     await post(shares, valid, { key: 'young' });
-    await cloud.services.idempotency.forget(cloud.db);
+    await cloud.services.idempotency.deleteExpired(cloud.db);
     const { rows } = await cloud.db.$client.query(
       `select key from idempotency_keys where key in ('old', 'young') order by key`,
     );

@@ -7,8 +7,8 @@
  * encrypted (`sealed`). A key belongs to the token that sent it, so no other token of the client sees the answer.
  */
 import { createHash } from 'node:crypto';
-import { actOfRequest } from '../audit/audit.ts';
-import type { Act, Audit } from '../audit/audit.ts';
+import { requestAction } from '../audit/audit.ts';
+import type { AuditedAction, Audit } from '../audit/audit.ts';
 import type { RequestContext } from '../authz/actor.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -43,7 +43,7 @@ const sealed = prepared<{ token_id: number; key: string; answer: unknown }>(
   `select token_id, key, answer from idempotency_keys where answer ? '$sealed'`,
 );
 
-const forget = prepared(
+const deleteExpired = prepared(
   'idempotency_forget',
   `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
 );
@@ -56,7 +56,7 @@ export interface Idempotency {
   auditedTransaction<T>(
     db: Db,
     context: RequestContext,
-    work: (tx: Tx, act: Act) => Promise<T>,
+    work: (tx: Tx, act: AuditedAction) => Promise<T>,
     options?: { sealed?: boolean },
   ): Promise<T>;
   /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
@@ -64,7 +64,7 @@ export interface Idempotency {
   /** Keeps the answer of a request that changed nothing (a price, a check of limits). */
   keepUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
   /** Deletes what is older than 24 hours. */
-  forget(db: Db): Promise<void>;
+  deleteExpired(db: Db): Promise<void>;
   /** Seals with the current key what an older one sealed. Returns how many answers these were. */
   reencrypt(db: Db): Promise<number>;
 }
@@ -81,7 +81,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     await keep(tx, context.actor.tokenId, context.idempotency!.key, kept);
   };
   const auditedTransaction: Idempotency['auditedTransaction'] = async (db, context, work, { sealed = false } = {}) => {
-    const result = await audit.transaction(db, actOfRequest(context), async (tx, act) => {
+    const result = await audit.transaction(db, requestAction(context), async (tx, act) => {
       if (!context.idempotency) return work(tx, act);
       await claimIn(tx, context);
       const answer = await work(tx, act);
@@ -113,8 +113,8 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
       });
       context.idempotency!.claimed = true;
     },
-    async forget(db) {
-      await forget(db, clock.now());
+    async deleteExpired(db) {
+      await deleteExpired(db, clock.now());
     },
     async reencrypt(db) {
       let count = 0;

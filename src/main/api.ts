@@ -1,6 +1,7 @@
 /** The HTTP app over the services. */
-import { createApp } from '../http/app.ts';
-import type { App, AppOptions } from '../http/app.ts';
+import { createApp } from '../http/create-app.ts';
+import type { App } from '../http/app.ts';
+import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
 import type { DriverOfWorker } from '../http/system.ts';
@@ -12,6 +13,7 @@ import { defaultClientLimits } from '../platform/settings.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
+import { version } from './version.ts';
 
 export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies'> {
   log: Logger;
@@ -44,6 +46,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
     routes: [
       systemRoutes({
+        version,
         ping: async () => void (await db.$client.query('select 1')),
         driverStatus: () => driverStatus(db),
         metrics,

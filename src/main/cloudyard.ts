@@ -1,101 +1,57 @@
-/** The `cloudyard` command. Reads the environment, and nothing else does. */
-import { parseArgs } from 'node:util';
-import type { ParseArgsConfig } from 'node:util';
+/** The `cloudyard` command. It reads the environment, and no other module does. */
 import { forbidCoreDumps } from '../platform/child-process.ts';
 import { readSettings, settingNames, unknownSettings } from '../platform/settings.ts';
-import type { Settings } from '../platform/settings.ts';
-import { clientCommand, migrateCommand, quotaCommand, secretsCommand, tokenCommand } from './administer.ts';
-import { doctor } from './doctor.ts';
+import { closest } from './closest.ts';
+import { helpOf, parseCommandLine } from './command-line.ts';
+import { commands } from './commands/list.ts';
 import { root } from './root.ts';
-import { run } from './run.ts';
 import { UsageError } from './usage-error.ts';
-
-const help = `Usage: cloudyard <command>
-
-  start                     the server and workers for all regions, in one process (npm start)
-  serve                     the API server alone
-  worker --region N         a worker for a region (repeat --region for more)
-  migrate                   bring the database to this version's schema
-  token create [--client N] [--role admin|member|reader] [--project N ...] [--expires 30d|12h|<date>] [--name TEXT]
-  token list
-  token revoke ID           every server refuses it within a second
-  client create NAME        a client with its first project
-  client list
-  client weight ID N        the client's share of servers and workers relative to others, 1 to 100 (default 1)
-  quota set KIND=LIMIT ... [--client N] [--region N]   LIMIT may be "default"; global kinds take no --region
-  quota audit [--repair]    compare the counters with the rows, and set them right; exits 1 where they differ
-  secrets rotate-key [--prepare | --use ID]   a new key for everything that is encrypted (docs/operating.md)
-  doctor                    what is installed, what is missing, and the line that installs it
-
-Settings are environment variables (docs/operating.md):
-${settingNames.map((name) => `  ${name}`).join('\n')}
-`;
+import { version } from './version.ts';
 
 async function main(args: string[]): Promise<void> {
-  const [command = 'help', ...rest] = args;
-  if (command === 'help' || args.includes('--help')) {
-    process.stdout.write(help);
-    return;
-  }
-  for (const name of unknownSettings(process.env)) {
-    process.stderr.write(`cloudyard: ${name} is no setting of Cloudyard\n`);
-  }
+  const [first = 'help', ...rest] = args;
+  if (first === '--version') return print(`cloudyard ${version}`);
+  if (first === 'help') return print(help(rest));
+  if (args.includes('--help') || args.includes('-h')) return print(help(args));
+  const invocation = parseCommandLine(commands, args);
+  for (const name of unknownSettings(process.env)) warn(`unknown setting ${name}${meant(name)}`);
   const settings = readSettings(process.env, root, process.stdout.isTTY === true);
   forbidCoreDumps();
-  await dispatch(command, rest, settings);
+  await invocation.run(settings);
 }
 
-async function dispatch(command: string, args: string[], settings: Settings): Promise<void> {
-  switch (command) {
-    case 'start':
-      return run(settings, { serve: true, work: 'all' });
-    case 'serve':
-      return run(settings, { serve: true, work: [] });
-    case 'worker':
-      return run(settings, { serve: false, work: regionsOf(args) });
-    case 'migrate':
-      return migrateCommand(settings);
-    case 'token':
-      return tokenCommand(settings, args);
-    case 'client':
-      return clientCommand(settings, args);
-    case 'quota':
-      return quotaCommand(settings, args);
-    case 'secrets':
-      return secretsCommand(settings, args);
-    case 'doctor':
-      return doctor();
-    default:
-      throw new UsageError(`there is no command ${command}`);
-  }
+function help(args: string[]): string {
+  const text = helpOf(commands, args);
+  if (args.some((arg) => !arg.startsWith('-'))) return text;
+  const more = 'Options of a command: cloudyard COMMAND --help. Version: cloudyard --version';
+  const settings = settingNames.map((name) => `  ${name}`).join('\n');
+  return `${text}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
 }
 
-function regionsOf(args: string[]): number[] {
-  const options = { region: { type: 'string', multiple: true } } as const satisfies ParseArgsConfig['options'];
-  const regions = parseArgs({ args, options }).values.region ?? [];
-  if (regions.length === 0) throw new UsageError('name the region: cloudyard worker --region 1');
-  return regions.map((text) => {
-    if (!/^\d+$/.test(text)) throw new UsageError(`${text} is not the number of a region`);
-    return Number(text);
-  });
+function meant(name: string): string {
+  const [found] = closest(name, settingNames);
+  return found === undefined ? '' : `; did you mean ${found}?`;
 }
 
-function isUsage(error: unknown): boolean {
-  return error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true;
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
 }
 
-/** In words; with CLOUDYARD_LOG_LEVEL=debug, with the stack. */
-function tell(error: unknown): void {
-  if (isUsage(error)) process.stderr.write(`cloudyard: ${(error as Error).message}\n\n${help}`);
-  else if (error instanceof Error && process.env.CLOUDYARD_LOG_LEVEL !== 'debug') {
-    process.stderr.write(`cloudyard: ${error.message}\n`);
-  } else process.stderr.write(`cloudyard: ${error instanceof Error ? error.stack : String(error)}\n`);
+function warn(text: string): void {
+  process.stderr.write(`cloudyard: ${text}\n`);
+}
+
+/** Prints the message; with CLOUDYARD_LOG_LEVEL=debug, the stack. */
+function report(error: unknown): void {
+  if (error instanceof UsageError) return warn(error.usage ? `${error.message}\n${error.usage}` : error.message);
+  if (!(error instanceof Error)) return warn(String(error));
+  warn((process.env.CLOUDYARD_LOG_LEVEL === 'debug' && error.stack) || error.message);
 }
 
 main(process.argv.slice(2)).then(
   () => process.exit(0),
   (error: unknown) => {
-    tell(error);
-    process.exit(isUsage(error) ? 2 : 1);
+    report(error);
+    process.exit(error instanceof UsageError ? 2 : 1);
   },
 );

@@ -22,7 +22,7 @@ import { allDrivers, startDrivers } from './drivers.ts';
 import type { Drivers } from './drivers.ts';
 import { egressFor } from './egress.ts';
 import type { Egress } from './egress.ts';
-import type { Closing } from './run.ts';
+import type { ShutdownSteps } from './shutdown.ts';
 import type { Services } from './services.ts';
 import { dataDirectoryLock, LockTaken, regionLock, takeLocks, waitForLocks } from './work-locks.ts';
 
@@ -33,7 +33,7 @@ export interface WorkDeps {
   controlPlane: ControlPlane;
   regionIds: number[];
   log: Logger;
-  closing: Closing;
+  closing: ShutdownSteps;
   /** Whether this process holds the data directory already. */
   ownsDataDir: boolean;
   /** Settled when the API server of this process listens and has said where. */
@@ -118,9 +118,9 @@ async function work(deps: WorkDeps): Promise<() => Record<string, DriverStatus>>
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: 30, work: async () => egress?.apply() },
-      { seconds: 3600, work: () => idempotency.forget(db) },
+      { seconds: 3600, work: () => idempotency.deleteExpired(db) },
       { seconds: 3600, work: reencrypt },
-      { seconds: 3600, work: () => audit.forget(db) },
+      { seconds: 3600, work: () => audit.deleteExpired(db) },
       { seconds: 3600, work: apiKeys.forget },
       { seconds: settings.sweepSeconds, work: () => learnApi(deps).then(controlPlane.refresh) },
       ...createDuties({ ...services, db }, drivers, {

@@ -117,7 +117,7 @@ export function postgresCode(error: unknown): string | undefined {
 }
 
 /** The constraint that a statement broke, e.g. `projects_client_id_name`. */
-export function brokenConstraint(error: unknown): string | undefined {
+export function violatedConstraint(error: unknown): string | undefined {
   return postgresError(error)?.constraint;
 }
 

@@ -33,7 +33,7 @@ export interface Reconciler {
    */
   recordFailure(tx: Tx, id: string, generation: number, message: string): Promise<void>;
   /** Rows in these regions whose desired state has not been observed. */
-  unconverged(db: Db, regionIds: number[]): Promise<Placed[]>;
+  findPending(db: Db, regionIds: number[]): Promise<Placed[]>;
   /** Compares rows with the host: returns what to reconcile, and takes what has no row at all out of service. */
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }

@@ -17,7 +17,7 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import { noticeLostHost, openHoldingPool, postgresCode, transaction } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { watchClientSlots } from './client-slots.ts';
-import { patientPool } from './patient-pool.ts';
+import { retryingPool } from './retrying-pool.ts';
 import { rebasePriorities, sweepPriority } from './priority.ts';
 import { maxAttempts, runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
@@ -125,7 +125,7 @@ async function startPools(options: WorkerOptions, shutdown: AbortSignal): Promis
     const slots = options.slotsPerClient || Math.ceil(concurrency * 0.75);
     const mine = (runner = await run({
       ...(slots < concurrency && { forbiddenFlags: watchClientSlots(events, slots) }),
-      pgPool: patientPool(db.$client, holding, shutdown, retire),
+      pgPool: retryingPool(db.$client, holding, shutdown, retire),
       concurrency,
       taskList: taskList(options, shutdown),
       noHandleSignals: true,
@@ -261,7 +261,7 @@ function takeover(db: Db, utils: WorkerUtils, log: Logger): () => Promise<void> 
 /** What has a row but no job (lost, or given up on by the queue) gets one. */
 async function requeueUnconverged(options: WorkerOptions): Promise<void> {
   for (const reconciler of options.reconcilers) {
-    await enqueueAll(options.db, reconciler, await reconciler.unconverged(options.db, options.regionIds));
+    await enqueueAll(options.db, reconciler, await reconciler.findPending(options.db, options.regionIds));
   }
 }
 

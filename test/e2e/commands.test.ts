@@ -1,9 +1,10 @@
 /** What people type: `start` and its neighbours, on real processes. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { root } from '../../src/main/root.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
@@ -148,23 +149,26 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
 });
 
 describe('other commands', () => {
-  it('exit 2 with the usage when they are not understood', async () => {
+  it('exit 2 with one line of error and the usage of that command when the command line is wrong', async () => {
     yard = await openYard(simulated);
-    for (const args of [
-      ['strat'],
-      ['worker'],
-      ['worker', '--region', 'x'],
-      ['token'],
-      ['token', 'create', '--rol', 'a'],
-    ]) {
-      const { code, stderr } = await yard.run(args);
+    for (const [args, usage] of [
+      [['strat'], 'start|serve|worker'],
+      [['worker'], 'worker --region N'],
+      [['worker', '--region', 'x'], 'worker --region N'],
+      [['token'], 'token create|list|revoke'],
+      [['token', 'create', '--rol', 'a'], 'token create [--client N]'],
+    ] as const) {
+      const { code, stderr } = await yard.run([...args]);
       expect([args, code]).toEqual([args, 2]);
-      expect(stderr).toContain('Usage: cloudyard <command>');
+      expect(stderr.trimEnd().split('\n')).toEqual([
+        expect.stringMatching(/^cloudyard: \S/),
+        expect.stringContaining(`usage: cloudyard ${usage}`),
+      ]);
     }
     expect(existsSync(join(yard.dataDir, 'postgres'))).toBe(false);
   });
 
-  it('exit 1 naming every bad setting, and say which name is none', async () => {
+  it('exit 1 naming every bad setting, and warn of unknown ones', async () => {
     yard = await openYard({
       ...simulated,
       CLOUDYARD_PORT: 'http',
@@ -176,7 +180,7 @@ describe('other commands', () => {
     expect(stderr).toContain('CLOUDYARD_PORT is "http"');
     expect(stderr).toContain('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND is "-1"');
     const misspelled = await yard.run(['doctor'], { CLOUDYARD_PORT: '80', CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '0' });
-    expect(misspelled.stderr).toContain('CLOUDYARD_PROT is no setting of Cloudyard');
+    expect(misspelled.stderr).toContain('unknown setting CLOUDYARD_PROT; did you mean CLOUDYARD_PORT?');
   });
 
   it('exit 1 naming the database that cannot be reached, without its password', async () => {
@@ -190,9 +194,12 @@ describe('other commands', () => {
     }
   });
 
-  it('print help, what is installed, and that the database is migrated; without a server they leave none behind', async () => {
+  it('print help, the version, what is installed, and that the database is migrated; they leave no server behind', async () => {
     yard = await openYard();
     expect((await yard.run(['help'])).stdout).toContain('token revoke ID');
+    expect((await yard.run(['token', '--help'])).stdout).toMatch(/^usage: cloudyard token create\|list\|revoke\n/);
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect((await yard.run(['--version'])).stdout).toBe(`cloudyard ${version}\n`);
     expect((await yard.run(['doctor'])).stdout).toMatch(
       /IANA \d{4}[a-z][\s\S]*Drivers on this host[\s\S]*file shares +(ganesha|simulated)[\s\S]*load balancers +(haproxy|simulated)/,
     );

@@ -163,13 +163,13 @@ describe.skipIf(!requires('python3-aiosmtpd'))(skipReason('python3-aiosmtpd') ??
 });
 
 describe('cloudyard quota audit', () => {
-  it('exits 0 where counters equal rows, 1 where not, and 0 when it has set them right', timeout, async () => {
+  it('exits 0 when the counters match the rows, 1 when they differ, and 0 after a repair', timeout, async () => {
     await open();
     await yard.start(['start']);
     await cross();
     expect(await yard.run(['quota', 'audit'])).toMatchObject({
       code: 0,
-      stdout: 'Every counter is what the rows say.\n',
+      stdout: 'All counters match the rows.\n',
     });
     await yard.sql(`update quota_counters set usage = 7 where kind = 'sfs_count'`);
     const found = await yard.run(['quota', 'audit']);
@@ -177,6 +177,6 @@ describe('cloudyard quota audit', () => {
     expect(found.stdout).toContain('1\t1\tsfs_count\t7\t2');
     expect((await yard.run(['quota', 'audit', '--repair'])).code).toBe(0);
     expect((await yard.run(['quota', 'audit'])).code).toBe(0);
-    expect((await yard.run(['quota', 'audit', '--mend'])).code).toBe(2);
+    expect((await yard.run(['quota', 'audit', '--fix'])).code).toBe(2);
   });
 });

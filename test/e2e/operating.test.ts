@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { root } from '../../src/main/root.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { bootstrapToken, openYard, until } from '../processes.ts';
@@ -28,16 +29,19 @@ const create = async (name: string) => yard.post(shares, newShare(name, await de
 describe('a server that runs', () => {
   it('shows its reference, its interface and its health to anybody, and its metrics', timeout, async () => {
     yard = await openYard(simulated);
-    await yard.start(['start']);
+    const server = await yard.start(['start']);
+    const { version } = readJson('package.json');
     const open = { token: null };
     const reference = await yard.get('/docs/', open);
     expect([reference.status, reference.headers.get('content-type')]).toEqual([
       200,
       expect.stringContaining('text/html'),
     ]);
-    const committed = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi.json'), 'utf8'));
+    const committed = readJson('openapi.json');
     expect((await yard.get('/openapi.json', open)).body).toMatchObject({ openapi: '3.1.0', info: committed.info });
-    expect((await yard.get('/healthz', open)).body).toEqual({ status: 'ok' });
+    expect((await yard.get('/healthz', open)).body).toEqual({ status: 'ok', version });
+    expect((await yard.get('/', open)).body).toMatchObject({ name: 'Cloudyard', version });
+    expect(server.log()).toContainEqual(expect.objectContaining({ msg: 'starting', version }));
     expect((await yard.get('/readyz', open)).body).toEqual({ status: 'ready' });
     expect((await yard.get('/healthz/drivers', open)).body.drivers).toMatchObject([
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
@@ -111,15 +115,15 @@ describe('a server that runs', () => {
     });
     expect((await yard.get('/cloud/v1/projects', { token: other })).status).toBe(200);
     expect((await yard.get('/healthz')).status).toBe(200);
-    expect((await yard.run(['client', 'weight', '2', '5'])).stdout).toBe('done\n');
+    expect((await yard.run(['client', 'weight', '2', '5'])).stdout).toContain('client 2 has weight 5');
     expect((await yard.run(['client', 'list'])).stdout).toContain('2\tother\tweight 5');
     expect(await yard.run(['client', 'weight', '2', '0'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('the weight is a whole number from 1 to 100'),
+      stderr: expect.stringContaining('WEIGHT must be a whole number from 1 to 100'),
     });
     expect(await yard.run(['client', 'weight', '9', '2'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('there is no client 9'),
+      stderr: expect.stringContaining('client 9 not found'),
     });
   });
 });
@@ -168,6 +172,10 @@ describe('a server without its database', () => {
     expect((await server.stop()).code).toBe(0);
   });
 });
+
+function readJson(file: string) {
+  return JSON.parse(readFileSync(join(root, file), 'utf8'));
+}
 
 function readLogs(...names: string[]): string[] {
   return names

@@ -80,8 +80,8 @@ describe('a new key', () => {
     expect(rotated).toMatchObject({ code: 0, stderr: '' });
     const [second] = ids();
     // The pull secret, the kept answer, and what the token server of registries signs with.
-    expect(rotated.stdout).toContain(`${second} encrypts from now on; 3 encrypted anew`);
-    expect(rotated.stdout).toContain(`of no more use once every host has the file: ${first}`);
+    expect(rotated.stdout).toContain(`${second} is the current key; 3 re-encrypted`);
+    expect(rotated.stdout).toContain(`no longer needed once every host has the file: ${first}`);
     expect(ids()).toEqual([second, '#', first]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
 
@@ -94,9 +94,9 @@ describe('a new key', () => {
 
     const prepared = await yard.run(['secrets', 'rotate-key', '--prepare']);
     const [, third] = ids();
-    expect(prepared.stdout).toContain(`${third} is in ${file}; copy the file to all hosts, then: --use ${third}`);
+    expect(prepared.stdout).toContain(`${third} is in ${file}; copy the file to all hosts, then run: `);
     expect(ids()).toEqual([second, third]);
-    expect((await yard.run(['secrets', 'rotate-key', '--use', third!])).stdout).toContain('3 encrypted anew');
+    expect((await yard.run(['secrets', 'rotate-key', '--use', third!])).stdout).toContain('3 re-encrypted');
     expect(ids()).toEqual([third, second]);
     expect(await shown()).toBe('pass');
     for (const args of [[], ['rotate'], ['rotate-key', '--prepare', '--use', 'x'], ['rotate-key', '--what']]) {

@@ -49,7 +49,6 @@ export async function createMany(yard: Yard, count: number): Promise<Storm> {
 }
 
 /** The tasks of the answers, ended. Every one that failed has a reason. */
-// biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
 export async function allEnded(yard: Yard, storm: Storm, seconds = 90): Promise<any[]> {
   const answers = await storm.answers;
   expect(answers.filter(({ status }) => status !== 200)).toEqual([]);

@@ -23,7 +23,7 @@ describe('the commands of an operator, while a server runs', () => {
   };
   const status = async (token: string) => (await yard.get(projects, { token })).status;
 
-  it('make a token that works at once, list it without its secret, and revoke it within a second', async () => {
+  it('create a token that works at once, list it without its secret, and revoke it within a second', async () => {
     const token = await output('token', 'create', '--role', 'admin', '--name', 'of a test');
     const [key, secret] = token.split('$');
     expect(await status(token)).toBe(200);
@@ -39,18 +39,18 @@ describe('the commands of an operator, while a server runs', () => {
     });
     expect(await output('token', 'list')).not.toContain(secret);
 
-    expect(await output('token', 'revoke', key!)).toBe('revoked');
+    expect(await output('token', 'revoke', key!)).toBe(`token ${key} revoked; every server refuses it within a second`);
     const revoked = performance.now();
     await until(async () => (await status(token)) === 401, 5, 'the token refused');
     expect(performance.now() - revoked).toBeLessThan(1000);
     expect(await status(`${key}$guessed`)).toBe(401);
     expect(await yard.run(['token', 'revoke', 'nobody'])).toMatchObject({
       code: 1,
-      stderr: 'cloudyard: there is no such token\n',
+      stderr: expect.stringMatching(/^cloudyard: token nobody not found; list tokens with: \S.* token list\n$/),
     });
   });
 
-  it('make tokens that may less, and that expire', async () => {
+  it('create tokens with a lower role, and tokens that expire', async () => {
     const reader = await output('token', 'create', '--role', 'read-only');
     expect(await status(reader)).toBe(200);
     const body = newShare('refused', await defaultNetwork(yard));
@@ -63,12 +63,12 @@ describe('the commands of an operator, while a server runs', () => {
     expect(await status(past)).toBe(401);
   });
 
-  it('refuse what makes no sense, and say why', async () => {
+  it('refuse wrong options, and say why', async () => {
     for (const [args, why] of [
-      [['--role', 'king'], '--role is one of'],
-      [['--client', '99'], 'there is no client 99'],
-      [['--project', '99'], 'client 1 has no project 99'],
-      [['--expires', 'tomorrow'], '--expires is a span'],
+      [['--role', 'king'], '--role must be one of'],
+      [['--client', '99'], 'client 99 not found'],
+      [['--project', '99'], 'project 99 of client 1 not found'],
+      [['--expires', 'tomorrow'], '--expires must be a duration'],
     ] as const) {
       const { code, stderr } = await yard.run(['token', 'create', ...args]);
       expect(code).not.toBe(0);
@@ -76,7 +76,7 @@ describe('the commands of an operator, while a server runs', () => {
     }
   });
 
-  it('make a client that sees nothing of the others', async () => {
+  it('create a client that sees nothing of the others', async () => {
     const [, clientId, projectId] = /client (\d+) with project (\d+)/.exec(await output('client', 'create', 'Second'))!;
     expect(await output('client', 'list')).toMatch(new RegExp(`^${clientId}\tSecond$`, 'm'));
     const token = await output('token', 'create', '--client', clientId!, '--role', 'admin');
@@ -91,9 +91,9 @@ describe('the commands of an operator, while a server runs', () => {
     });
   });
 
-  it('set a quota that counts at once, and take it back', async () => {
+  it('set a quota that applies at once, show it, and restore the default', async () => {
     const body = newShare('within-quota', await defaultNetwork(yard));
-    await output('quota', 'set', 'sfs_count=1');
+    expect(await output('quota', 'set', 'sfs_count=1')).toContain('1\t1\tsfs_count\t1\t0\tshared file systems');
     await yard.ended(await yard.post(shares, body));
     const refused = await yard.post(shares, { ...body, name: 'beyond' });
     expect(refused.status).toBe(409);
@@ -102,8 +102,12 @@ describe('the commands of an operator, while a server runs', () => {
       exception_class: 'QuotaExceeded',
       message: expect.stringContaining('limit 1, in use 1'),
     });
+    const listed = (await output('quota', 'list')).split('\n');
+    expect(listed).toContain('1\t1\tsfs_count\t1\t1\tshared file systems');
+    expect(listed).toContainEqual(expect.stringMatching(/^1\tglobal\tproject_count\t\d+\t1\tprojects$/));
     await output('quota', 'set', 'sfs_count=default');
     await yard.ended(await yard.post(shares, { ...body, name: 'beyond' }));
-    expect((await yard.run(['quota', 'set', 'shares=1'])).code).toBe(2);
+    const misspelled = await yard.run(['quota', 'set', 'sfs_cuont=1']);
+    expect(misspelled).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean sfs_count?') });
   });
 });

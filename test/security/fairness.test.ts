@@ -27,7 +27,6 @@ interface Tenant {
 interface Answered {
   status: number;
   headers: NodeJS.Dict<string | string[]>;
-  // biome-ignore lint/suspicious/noExplicitAny: bodies are looked into freely by tests
   body: any;
 }
 

@@ -7,7 +7,7 @@ import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { instantOf, withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
-import { brokenConstraint } from '../../platform/db.ts';
+import { violatedConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import { refusals } from './gate.ts';
@@ -96,7 +96,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         return { ...present(row), status, secret: `${keyId}.${secret}` };
       };
       return auditedTransaction(context, make, { sealed: true }).catch((error: unknown) => {
-        if (brokenConstraint(error) !== 'api_keys_name') throw error;
+        if (violatedConstraint(error) !== 'api_keys_name') throw error;
         throw new ClientError('NameTaken', `there is an API key ${body.name} already`);
       });
     },

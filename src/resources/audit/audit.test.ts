@@ -251,10 +251,10 @@ describe('the log', () => {
     const client = await aClient();
     await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
     const later = { now: () => new Date(Date.now() + 10 * 86_400_000) };
-    await createAudit({ clock: later, keepDays: 0 }).forget(cloud.db);
-    await createAudit({ clock: later, keepDays: 11 }).forget(cloud.db);
+    await createAudit({ clock: later, keepDays: 0 }).deleteExpired(cloud.db);
+    await createAudit({ clock: later, keepDays: 11 }).deleteExpired(cloud.db);
     expect(await client.entries()).not.toEqual([]);
-    await createAudit({ clock: later, keepDays: 9 }).forget(cloud.db);
+    await createAudit({ clock: later, keepDays: 9 }).deleteExpired(cloud.db);
     expect(await client.entries()).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /** Clients: who owns projects, tokens and quotas. The operator makes them; the first start makes the operator's. */
-import { actOfCommand } from '../../audit/audit.ts';
+import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
 import { invalidInput, notFound } from '../../errors/catalogue.ts';
@@ -69,7 +69,7 @@ export function createClients(deps: ClientsDeps) {
     },
 
     async create(name: string): Promise<{ clientId: number; projectId: number }> {
-      return audit.transaction(db, actOfCommand('createClient'), async (tx, act) => {
+      return audit.transaction(db, commandAction('createClient'), async (tx, act) => {
         const made = await insertClient(tx, name, false);
         act.clientId = made.clientId;
         return made;
@@ -80,7 +80,7 @@ export function createClients(deps: ClientsDeps) {
 
     /** Every server applies it within a second. Returns whether there is such a client. */
     async setWeight(id: number, weight: number): Promise<boolean> {
-      return audit.transaction(db, actOfCommand('setWeight', id), async (tx) => {
+      return audit.transaction(db, commandAction('setWeight', id), async (tx) => {
         await deps.caches.changed(tx);
         return store.setWeight(tx, id, weight);
       });
@@ -94,7 +94,7 @@ export function createClients(deps: ClientsDeps) {
      * Makes the operator's client with project 1 when there is nothing yet. Safe to call always and everywhere.
      */
     async bootstrap(): Promise<{ operatorId: number }> {
-      return audit.transaction(db, actOfCommand('createOperator'), async (tx) => {
+      return audit.transaction(db, commandAction('createOperator'), async (tx) => {
         await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
         const operator = await store.operator(tx);
         if (operator) return { operatorId: operator.id };

@@ -94,7 +94,7 @@ async function world(id: string) {
       pools: found.pools.map(({ members }) => members.map(({ address, port }) => `${address}:${port}`).join(' ')),
     },
     drift: await drift(cloud.db, truth),
-    unconverged: (await reconciler(cloud.db, host).unconverged(cloud.db, [1])).some((row) => row.id === id),
+    unconverged: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
   };
 }
 

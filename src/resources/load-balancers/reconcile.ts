@@ -44,7 +44,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     recordFailure: (tx, id, generation) => recordFailure(tx, id, generation),
 
-    unconverged: store.unconverged,
+    findPending: store.unconverged,
 
     async findDrift(_db, regionIds) {
       await driver.recheckMembers();

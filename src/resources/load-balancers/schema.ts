@@ -4,8 +4,8 @@ import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, maxTagChanges, maxTagLength, Tag, UpdateTags } from '../../tags/tags.ts';
-import { NestedListener } from '../listeners/schema.ts';
-import { OperatingStatus, ProvisioningStatus, Stats } from '../lb-pools/schema.ts';
+import { NestedListener } from './listeners/schema.ts';
+import { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
 
 export const LoadBalancerPath = Type.Object({
   project_id: IntegerId,

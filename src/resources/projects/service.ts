@@ -5,7 +5,7 @@ import type { Uses } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { brokenConstraint } from '../../platform/db.ts';
+import { violatedConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import { globalRegion } from '../../quota/kinds.ts';
@@ -145,7 +145,7 @@ async function uniquelyNamed<T>(name: string | undefined, write: () => Promise<T
   try {
     return await write();
   } catch (error) {
-    if (brokenConstraint(error) !== 'projects_name') throw error;
+    if (violatedConstraint(error) !== 'projects_name') throw error;
     throw new ClientError('NameTaken', `another project of the client has the name ${JSON.stringify(name)}`);
   }
 }

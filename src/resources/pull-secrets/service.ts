@@ -3,14 +3,14 @@
  * registry that it is for (`verify`), and in the file that clients pull with (`dockerConfigJson`). Both are audited.
  */
 import { randomUUID } from 'node:crypto';
-import { actOfRequest } from '../../audit/audit.ts';
+import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { brokenConstraint } from '../../platform/db.ts';
+import { violatedConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
@@ -53,7 +53,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   /** For what lets the password out: the entry in the audit log is there before anybody has it. */
   const take = (context: RequestContext, scope: Scope, name: string) =>
-    deps.audit.transaction(db, actOfRequest(context), async (tx, act) => {
+    deps.audit.transaction(db, requestAction(context), async (tx, act) => {
       const secret = await store.withPassword(tx, scope, name);
       if (!secret) throw notFound('pull secret', name);
       act.changes = [{ table: 'pull_secrets', id: secret.id, before: null, after: null }];
@@ -90,7 +90,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
         return present(secret);
       };
       return idempotency.auditedTransaction(db, context, make).catch((error: unknown) => {
-        if (brokenConstraint(error) !== 'pull_secrets_name') throw error;
+        if (violatedConstraint(error) !== 'pull_secrets_name') throw error;
         throw new ClientError('NameTaken', `there is a pull secret ${body.name} already`);
       });
     },

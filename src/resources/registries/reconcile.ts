@@ -53,7 +53,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
     // No task waits, and the row says what is still to do: it is tried again.
     recordFailure: async () => undefined,
 
-    unconverged: store.unconverged,
+    findPending: store.unconverged,
 
     async findDrift(_db, regionIds) {
       await store.setHosts(db, regionIds, driver.address);

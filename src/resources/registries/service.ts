@@ -9,7 +9,7 @@ import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { hostAndPort } from '../../platform/network-address.ts';
-import { brokenConstraint } from '../../platform/db.ts';
+import { violatedConstraint } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import type { Quota } from '../../quota/quota.ts';
@@ -79,7 +79,7 @@ export function createRegistries(deps: RegistriesDeps) {
           return present((await store.view(tx, scope, id))!);
         });
       } catch (error) {
-        if (brokenConstraint(error) !== 'registries_name') throw error;
+        if (violatedConstraint(error) !== 'registries_name') throw error;
         throw new ClientError('NameTaken', `the project has a registry ${name} in this region already`, {
           errors: [{ path: 'name', message: 'is taken' }],
         });

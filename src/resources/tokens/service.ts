@@ -3,7 +3,7 @@
  * add nothing), and it is compared in constant time.
  */
 import { randomBytes } from 'node:crypto';
-import { actOfCommand } from '../../audit/audit.ts';
+import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { Actor, Role } from '../../authz/actor.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -73,12 +73,12 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Makes a token. The text is returned here and never again. */
     async create(token: NewToken): Promise<{ id: number; text: string }> {
-      return audit.transaction(db, actOfCommand('createToken', token.clientId), (tx) => insertToken(tx, token));
+      return audit.transaction(db, commandAction('createToken', token.clientId), (tx) => insertToken(tx, token));
     },
 
     /** The admin token of a first start; null when the client has one that was ever shown to somebody. */
     async createFirst(clientId: number): Promise<string | null> {
-      return audit.transaction(db, actOfCommand('createFirstToken', clientId), async (tx) => {
+      return audit.transaction(db, commandAction('createFirstToken', clientId), async (tx) => {
         await store.lockClient(tx, clientId);
         if (await store.hasAdmin(tx, clientId)) return null;
         const first = { clientId, name: 'first start', role: 'admin' as const, projectIds: null, expiresAt: null };
@@ -90,7 +90,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Returns whether there was such a token. Every server refuses it within a second. */
     async revoke(idOrKey: string): Promise<boolean> {
-      return audit.transaction(db, actOfCommand('revokeToken'), async (tx, act) => {
+      return audit.transaction(db, commandAction('revokeToken'), async (tx, act) => {
         await caches.changed(tx);
         const revoked = await store.revoke(tx, idOrKey, clock.now());
         act.clientId = revoked?.clientId ?? null;
@@ -103,7 +103,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       const { keyId, secret } = split(text);
       const fixed = await store.valid(db, fixedName);
       if (fixed.length === 1 && isSame(fixed[0]!, { keyId, clientId, secretHash: sha256(secret) })) return;
-      await audit.transaction(db, actOfCommand('fixToken', clientId), async (tx) => {
+      await audit.transaction(db, commandAction('fixToken', clientId), async (tx) => {
         await caches.changed(tx);
         await store.revokeNamed(tx, fixedName, clock.now());
         await store.replace(tx, {

@@ -73,7 +73,7 @@ async function world(kind: 'volumes' | 'snapshots', id: string) {
     host: host.contents[kind].get(id),
     drift: await drift(cloud.db, truth),
     counted: await countedRight(),
-    unconverged: (await reconciler.unconverged(cloud.db, [1])).some((row) => row.id === id),
+    unconverged: (await reconciler.findPending(cloud.db, [1])).some((row) => row.id === id),
   };
 }
 

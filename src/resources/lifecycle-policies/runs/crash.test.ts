@@ -44,7 +44,7 @@ function duty(db: Db, which: Duty): Reconciler {
       return { kind: 'done' };
     },
     recordFailure: async () => undefined,
-    unconverged: async () => [],
+    findPending: async () => [],
     findDrift: async () => [],
   };
 }

@@ -1,0 +1,90 @@
+/**
+ * `GET /`: what this server is and where to go from here, as a page for people and as JSON for programs.
+ *
+ * Invariant: the page loads nothing and runs nothing. Its policy admits its own style sheet, by hash, and no other source.
+ */
+import { createHash } from 'node:crypto';
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+
+export const Index = Type.Object(
+  {
+    name: Type.String({ description: 'The name of the software' }),
+    version: Type.String({ description: 'The version of the server' }),
+    links: Type.Object(
+      {
+        reference: Type.String({ description: 'The API reference, a web page' }),
+        openapi: Type.String({ description: 'The OpenAPI document' }),
+        health: Type.String({ description: 'Liveness' }),
+        readiness: Type.String({ description: 'Readiness' }),
+        drivers: Type.String({ description: 'The drivers of all workers and their status' }),
+      },
+      { description: 'Paths on this server' },
+    ),
+  },
+  { description: 'What this server is' },
+);
+
+export function describeServer(version: string): Static<typeof Index> {
+  return {
+    name: 'Cloudyard',
+    version,
+    links: {
+      reference: '/docs',
+      openapi: '/openapi.json',
+      health: '/healthz',
+      readiness: '/readyz',
+      drivers: '/healthz/drivers',
+    },
+  };
+}
+
+const titles: Record<keyof Static<typeof Index>['links'], string> = {
+  reference: 'API reference',
+  openapi: 'OpenAPI document',
+  health: 'Liveness',
+  readiness: 'Readiness',
+  drivers: 'Drivers',
+};
+
+const style =
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark}';
+
+export const indexHeaders = {
+  'content-security-policy': [
+    `default-src 'none'`,
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+export function indexPage({ name, version, links }: Static<typeof Index>): string {
+  const items = Object.entries(links).map(
+    ([key, path]) => `<li><a href="${escapeHtml(path)}">${escapeHtml(titles[key as keyof typeof links])}</a></li>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>${escapeHtml(name)}</title>
+<style>${style}</style>
+</head>
+<body>
+<h1>${escapeHtml(name)}</h1>
+<p>Version ${escapeHtml(version)}</p>
+<ul>
+${items.join('\n')}
+</ul>
+</body>
+</html>
+`;
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character]!);
+}

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { settingNames } from '../platform/settings.ts';
+import { closest } from './closest.ts';
+import { command, helpOf, parseCommandLine } from './command-line.ts';
+import type { Command } from './command-line.ts';
+import { commands } from './commands/list.ts';
+import { UsageError } from './usage-error.ts';
+
+const faultOf = (args: string[], of: Command[] = commands) => {
+  try {
+    parseCommandLine(of, args);
+    return null;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { message: error.message, usage: error.usage };
+  }
+};
+
+const createToken =
+  'usage: cloudyard token create [--client N] [--role reader|member|admin] [--project N]... [--expires WHEN] [--name TEXT]';
+const all = 'usage: cloudyard start|serve|worker|migrate|token|client|quota|secrets|doctor';
+
+describe('a wrong command line', () => {
+  it.each<[string[], string, string]>([
+    [['strat'], 'strat is not a command; did you mean start?', all],
+    [['xyzzy'], 'xyzzy is not a command', all],
+    [['token'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
+    [['token', '--all'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
+    [['token', 'lst'], 'token lst is not a command; did you mean list?', 'usage: cloudyard token create|list|revoke'],
+    [['secrets'], 'secrets needs a command', 'usage: cloudyard secrets rotate-key [--prepare] [--use ID]'],
+    [['token', 'create', '--rol', 'a'], "unknown option '--rol'", createToken],
+    [['token', 'create', 'x'], "unexpected argument 'x'", createToken],
+    [['token', 'revoke'], 'ID is required', 'usage: cloudyard token revoke ID'],
+    [['token', 'revoke', '1', '2'], "unexpected argument '2'", 'usage: cloudyard token revoke ID'],
+    [['client', 'weight', '1'], 'WEIGHT is required', 'usage: cloudyard client weight ID WEIGHT'],
+    [['worker'], '--region is required', 'usage: cloudyard worker --region N [--region N]...'],
+    [['worker', '--region'], "option '--region <value>' argument missing", expect.stringContaining('worker') as never],
+  ])('%j gets one line of error and the usage of that command', (args, message, usage) => {
+    expect(faultOf(args)).toEqual({ message, usage });
+  });
+
+  it('that the command itself refuses gets the usage of that command', async () => {
+    const refuse = async () => {
+      throw new UsageError('N must be even');
+    };
+    const given = [command({ name: 'count', operands: 'N', summary: 'Count', run: refuse })];
+    const running = parseCommandLine(given, ['count', '3']).run({} as never);
+    await expect(running).rejects.toMatchObject({ message: 'N must be even', usage: 'usage: cloudyard count N' });
+  });
+
+  it('does not hide another error of a command', async () => {
+    const fail = async () => {
+      throw new Error('database down');
+    };
+    const running = parseCommandLine([command({ name: 'count', summary: 'Count', run: fail })], ['count']).run(
+      {} as never,
+    );
+    await expect(running).rejects.not.toBeInstanceOf(UsageError);
+  });
+});
+
+describe('a command line', () => {
+  it('hands its options and operands to the command', async () => {
+    const seen: unknown[] = [];
+    const add = command({
+      name: 'set add',
+      operands: 'NUMBER...',
+      summary: 'Add numbers',
+      options: {
+        to: { type: 'string', default: 'first', description: 'a set' },
+        tag: { type: 'string', multiple: true, description: 'a tag' },
+        force: { type: 'boolean', default: false, description: 'replace' },
+      },
+      run: async (_settings, values, operands) => void seen.push({ ...values }, operands),
+    });
+    await parseCommandLine([add], ['set', 'add', '1', '--tag', 'a', '2', '--tag=b', '--force']).run({} as never);
+    expect(seen).toEqual([{ to: 'first', tag: ['a', 'b'], force: true }, ['1', '2']]);
+  });
+});
+
+describe('help', () => {
+  it('lists every command with its summary', () => {
+    const text = helpOf(commands, []);
+    expect(commands.filter(({ name, summary }) => !text.includes(name) || !text.includes(summary))).toEqual([]);
+  });
+
+  it('of a group lists the commands of that group alone', () => {
+    const text = helpOf(commands, ['token', '--help']);
+    expect(text).toContain('token revoke ID');
+    expect(text).not.toContain('quota');
+  });
+
+  it.each(commands.map((each) => [each.name, each] as const))('of %s describes its options', (name, { options }) => {
+    const text = helpOf(commands, name.split(' '));
+    expect(text).toContain(`usage: cloudyard ${name}`);
+    for (const [option, { description }] of Object.entries(options)) {
+      expect(text).toContain(`--${option}`);
+      expect(text).toContain(description);
+    }
+  });
+
+  it('of an unknown command is a usage error', () => {
+    expect(() => helpOf(commands, ['nothing'])).toThrow(UsageError);
+  });
+});
+
+describe('the closest names', () => {
+  it.each([
+    ['sfs_cuont', ['sfs_count', 'sfs_size', 'cpu_count'], ['sfs_count']],
+    ['sfs_count_limit', ['sfs_count', 'sfs_size'], ['sfs_count']],
+    [
+      'snapshots',
+      ['volume_snapshots_count', 'volume_snapshots_size', 'ram'],
+      ['volume_snapshots_count', 'volume_snapshots_size'],
+    ],
+    ['CLOUDYARD_PROT', settingNames, ['CLOUDYARD_PORT']],
+    ['shares', ['sfs_count', 'ram'], []],
+    ['', ['ram'], []],
+  ])('to %s', (name, known, found) => {
+    expect(closest(name, known).slice(0, found.length || 1)).toEqual(found);
+  });
+});

@@ -1,0 +1,164 @@
+/**
+ * The grammar of the `cloudyard` command: which commands exist, how their arguments are parsed, and what help and usage
+ * say about them. The commands themselves are in commands/.
+ */
+import { parseArgs } from 'node:util';
+import type { ParseArgsConfig } from 'node:util';
+import type { Settings } from '../platform/settings.ts';
+import { closest } from './closest.ts';
+import { UsageError } from './usage-error.ts';
+
+export interface Option {
+  type: 'string' | 'boolean';
+  multiple?: boolean;
+  default?: string | boolean;
+  /** What the usage shows for the value: `N`, `NAME`. */
+  value?: string;
+  required?: boolean;
+  description: string;
+}
+
+type Options = Record<string, Option>;
+type Values<O extends Options> = ReturnType<typeof parseArgs<{ options: O }>>['values'];
+
+interface Specification<O extends Options> {
+  /** One word, or a group and a word: `token create`. */
+  name: string;
+  summary: string;
+  /** Positional arguments as the usage shows them: `ID WEIGHT`, or `KIND=LIMIT...` for one or more. Absent: none. */
+  operands?: string;
+  options?: O;
+  run(settings: Settings, values: Values<O>, operands: string[]): Promise<void>;
+}
+
+export interface Command extends Omit<Specification<Options>, 'run' | 'options'> {
+  options: Options;
+  run(settings: Settings, values: object, operands: string[]): Promise<void>;
+}
+
+/** A command whose `run` gets the values in the types that its options declare. */
+export function command<const O extends Options = Record<never, Option>>(given: Specification<O>): Command {
+  return { options: {}, ...given } as unknown as Command;
+}
+
+export interface Invocation {
+  command: Command;
+  run(settings: Settings): Promise<void>;
+}
+
+/** @throws UsageError that carries the usage of the command, or of the group, that the arguments name */
+export function parseCommandLine(commands: Command[], args: string[]): Invocation {
+  const { matches, words } = selectCommands(commands, args);
+  const [found] = matches;
+  const isWhole = matches.length === 1 && found!.name === args.slice(0, words).join(' ');
+  if (!isWhole) throw new UsageError(`${args[0]} needs a command`, { usage: usageOf(matches) });
+  const { values, operands } = withUsage(found!, () => parseArguments(found!, args.slice(words)));
+  return { command: found!, run: (settings) => withUsage(found!, () => found!.run(settings, values, operands)) };
+}
+
+/** What `help`, or `--help` after some words of a command, prints. */
+export function helpOf(commands: Command[], args: string[]): string {
+  const words = args.filter((arg) => !arg.startsWith('-'));
+  if (words.length === 0) return `${usageOf(commands)}\n\n${summaries(commands)}`;
+  const { matches } = selectCommands(commands, words);
+  const [first] = matches;
+  if (matches.length > 1) return `${usageOf(matches)}\n\n${summaries(matches)}`;
+  const options = Object.entries(first!.options).map(([name, option]) => [optionOf(name, option), describe(option)]);
+  const table = options.length > 0 ? `\n\n${columns(options)}` : '';
+  return `${usageOf(matches)}\n\n${first!.summary}.${table}`;
+}
+
+/** The commands that the first words name: one, or those of a group. `words` is how many words that took. */
+function selectCommands(commands: Command[], args: string[]): { matches: Command[]; words: number } {
+  const [first = '', second = ''] = args;
+  const group = commands.filter(({ name }) => name.split(' ')[0] === first);
+  if (group.length === 0) {
+    throw new UsageError(`${first} is not a command${suggestion(first, firstWords(commands))}`, {
+      usage: usageOf(commands),
+    });
+  }
+  if (group[0]!.name === first) return { matches: group, words: 1 };
+  if (second === '' || second.startsWith('-')) return { matches: group, words: 1 };
+  const exact = group.filter(({ name }) => name === `${first} ${second}`);
+  if (exact.length > 0) return { matches: exact, words: 2 };
+  const names = group.map(({ name }) => name.split(' ')[1]!);
+  throw new UsageError(`${first} ${second} is not a command${suggestion(second, names)}`, { usage: usageOf(group) });
+}
+
+function parseArguments(command: Command, args: string[]): { values: object; operands: string[] } {
+  const { options, operands } = command;
+  const config = { args, options: options as ParseArgsConfig['options'], allowPositionals: operands !== undefined };
+  const { values, positionals } = parseArgs(config);
+  const missing = Object.keys(options).find((name) => options[name]!.required && !(name in values));
+  if (missing) throw new UsageError(`--${missing} is required`);
+  const wanted = operands?.split(' ') ?? [];
+  const absent = wanted[positionals.length];
+  if (absent) throw new UsageError(`${absent} is required`);
+  const extra = positionals[wanted.length];
+  if (extra !== undefined && !operands?.endsWith('...')) throw new UsageError(`unexpected argument '${extra}'`);
+  return { values, operands: positionals };
+}
+
+/** Adds the usage of the command to usage errors of its parser and of the command itself. */
+function withUsage<T>(command: Command, work: () => T): T {
+  const rethrow = (error: unknown): never => {
+    if (error instanceof UsageError) throw new UsageError(error.message, { usage: usageOf([command]), cause: error });
+    const { code, message } = error as { code?: string; message: string };
+    if (!code?.startsWith('ERR_PARSE_ARGS')) throw error;
+    // Node's message goes on with advice on `--`, which no command needs.
+    const [fault = ''] = message.split('. ');
+    const text = `${fault.charAt(0).toLowerCase()}${fault.slice(1)}`;
+    throw new UsageError(text, { usage: usageOf([command]), cause: error });
+  };
+  try {
+    const result = work();
+    return (result instanceof Promise ? result.catch(rethrow) : result) as T;
+  } catch (error) {
+    return rethrow(error);
+  }
+}
+
+/** One line: the whole usage of one command, or the words that may follow. */
+function usageOf(commands: Command[]): string {
+  const [first] = commands;
+  if (commands.length === 1) return `usage: cloudyard ${[first!.name, ...argumentsOf(first!)].join(' ')}`;
+  const words = firstWords(commands);
+  if (words.length > 1) return `usage: cloudyard ${words.join('|')}`;
+  return `usage: cloudyard ${words[0]} ${commands.map(({ name }) => name.split(' ')[1]).join('|')}`;
+}
+
+function argumentsOf({ operands, options }: Command): string[] {
+  const parts = Object.entries(options).map(([name, option]) => {
+    const text = optionOf(name, option);
+    const once = option.required ? text : `[${text}]`;
+    if (!option.multiple) return once;
+    return option.required ? `${once} [${text}]...` : `${once}...`;
+  });
+  return operands ? [operands, ...parts] : parts;
+}
+
+function optionOf(name: string, { type, value = 'VALUE' }: Option): string {
+  return type === 'boolean' ? `--${name}` : `--${name} ${value}`;
+}
+
+function describe({ description, default: fallback }: Option): string {
+  return typeof fallback === 'string' && fallback !== '' ? `${description} (default ${fallback})` : description;
+}
+
+function summaries(commands: Command[]): string {
+  return columns(commands.map(({ name, operands, summary }) => [operands ? `${name} ${operands}` : name, summary]));
+}
+
+function columns(rows: string[][]): string {
+  const width = Math.max(...rows.map(([left]) => left!.length));
+  return rows.map(([left, right]) => `  ${left!.padEnd(width)}  ${right}`).join('\n');
+}
+
+function firstWords(commands: Command[]): string[] {
+  return [...new Set(commands.map(({ name }) => name.split(' ')[0]!))];
+}
+
+function suggestion(word: string, known: string[]): string {
+  const [found] = closest(word, known);
+  return found === undefined ? '' : `; did you mean ${found}?`;
+}

@@ -1,0 +1,55 @@
+import { violatedConstraint } from '../../platform/db.ts';
+import { command } from '../command-line.ts';
+import type { Command } from '../command-line.ts';
+import { program } from '../program.ts';
+import { UsageError } from '../usage-error.ts';
+import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
+
+const create = command({
+  name: 'client create',
+  operands: 'NAME...',
+  summary: 'Create a client with a first project, and a network in each region',
+  async run(settings, _, words) {
+    const name = words.join(' ').trim();
+    if (name === '') throw new UsageError('the name must not be empty');
+    await withServices(settings, async ({ clients }) => {
+      const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {
+        throw violatedConstraint(error) ? new Error(`a client named ${JSON.stringify(name)} already exists`) : error;
+      });
+      print(`created client ${clientId} with project ${projectId}`);
+      print(`to create a token for it: ${program} token create --client ${clientId}`);
+    });
+  },
+});
+
+const list = command({
+  name: 'client list',
+  summary: 'List clients: id, name, "operator" for the operator, and the weight unless it is 1',
+  run: (settings) =>
+    withServices(settings, async ({ clients }) => {
+      printTable(
+        (await clients.list()).map(({ id, name, operator, weight }) => [
+          ...[id, name],
+          ...(operator ? ['operator'] : []),
+          ...(weight === 1 ? [] : [`weight ${weight}`]),
+        ]),
+      );
+    }),
+});
+
+const weight = command({
+  name: 'client weight',
+  operands: 'ID WEIGHT',
+  summary: 'Set how much of the servers and workers a client may use relative to others, 1 (default) to 100',
+  async run(settings, _, [id = '', weight = '']) {
+    const clientId = wholeNumber('ID', id);
+    if (!/^([1-9]\d?|100)$/.test(weight)) throw new UsageError('WEIGHT must be a whole number from 1 to 100');
+    await withServices(settings, async (services) => {
+      await requireClient(services, clientId);
+      await services.clients.setWeight(clientId, Number(weight));
+      print(`client ${clientId} has weight ${weight}; every server applies it within a second`);
+    });
+  },
+});
+
+export const clientCommands: Command[] = [create, list, weight];

@@ -1,0 +1,52 @@
+/** All commands, in the order of the help. */
+import { command } from '../command-line.ts';
+import type { Command } from '../command-line.ts';
+import { doctor } from '../doctor.ts';
+import { run } from '../run.ts';
+import { clientCommands } from './clients.ts';
+import { quotaCommands } from './quotas.ts';
+import { secretCommands } from './secrets.ts';
+import { tokenCommands } from './tokens.ts';
+import { print, wholeNumber, withServices } from './with-services.ts';
+
+export const commands: Command[] = [
+  command({
+    name: 'start',
+    summary: 'Run the API server and workers for all regions in one process (npm start)',
+    run: (settings) => run(settings, { serve: true, work: 'all' }),
+  }),
+  command({
+    name: 'serve',
+    summary: 'Run the API server alone',
+    run: (settings) => run(settings, { serve: true, work: [] }),
+  }),
+  command({
+    name: 'worker',
+    summary: 'Run the worker of a region',
+    options: {
+      region: {
+        type: 'string',
+        multiple: true,
+        required: true,
+        value: 'N',
+        description: 'a region; repeat it for more',
+      },
+    },
+    run: async (settings, { region = [] }) =>
+      run(settings, { serve: false, work: region.map((text) => wholeNumber('--region', text)) }),
+  }),
+  command({
+    name: 'migrate',
+    summary: "Bring the database to this version's schema",
+    run: (settings) => withServices(settings, async () => print('The database is up to date.')),
+  }),
+  ...tokenCommands,
+  ...clientCommands,
+  ...quotaCommands,
+  ...secretCommands,
+  command({
+    name: 'doctor',
+    summary: 'List the programs that drivers need, what is missing, and the command that installs it',
+    run: () => doctor(),
+  }),
+];

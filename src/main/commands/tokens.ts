@@ -1,0 +1,90 @@
+import { roles } from '../../authz/actor.ts';
+import type { Role } from '../../authz/actor.ts';
+import { systemClock, withZone } from '../../platform/clock.ts';
+import { command } from '../command-line.ts';
+import type { Command } from '../command-line.ts';
+import { program } from '../program.ts';
+import { UsageError } from '../usage-error.ts';
+import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
+
+const create = command({
+  name: 'token create',
+  summary: 'Create a token and print it; it cannot be printed again',
+  options: {
+    client: { type: 'string', default: '1', value: 'N', description: 'the client' },
+    role: { type: 'string', default: 'member', value: roles.join('|'), description: 'what it may do' },
+    project: {
+      type: 'string',
+      multiple: true,
+      value: 'N',
+      description: 'a project that it may use; repeat it for more, or omit it for all projects of the client',
+    },
+    expires: { type: 'string', value: 'WHEN', description: '30d, 12h, 10m, 5s or a date; it never expires if omitted' },
+    name: { type: 'string', default: '', value: 'TEXT', description: 'a name for the list of tokens' },
+  },
+  async run(settings, { client, role, project, expires, name }) {
+    const token = {
+      clientId: wholeNumber('--client', client),
+      role: roleOf(role),
+      projectIds: project?.map((text) => wholeNumber('--project', text)) ?? null,
+      expiresAt: expires === undefined ? null : expiryOf(expires, systemClock.now()),
+      name,
+    };
+    await withServices(settings, async (services) => {
+      await requireClient(services, token.clientId);
+      for (const id of token.projectIds ?? []) {
+        if ((await services.projects.clientOf(id)) === token.clientId) continue;
+        throw new Error(`project ${id} of client ${token.clientId} not found`);
+      }
+      print((await services.tokens.create(token)).text);
+    });
+  },
+});
+
+const list = command({
+  name: 'token list',
+  summary: 'List tokens without their secrets',
+  run: (settings) =>
+    withServices(settings, async ({ tokens }) => {
+      const rows = (await tokens.list()).map((token) => [
+        ...[token.id, token.keyId, token.clientId, token.role, token.projectIds?.join(',') ?? 'all'],
+        ...[withZone(token.expiresAt) ?? 'never', withZone(token.revokedAt) ?? 'no', token.name],
+      ]);
+      printTable([['id', 'key', 'client', 'role', 'projects', 'expires', 'revoked', 'name'], ...rows]);
+    }),
+});
+
+const revoke = command({
+  name: 'token revoke',
+  operands: 'ID',
+  summary: 'Revoke a token, by its id, by the part before the $, or by the whole token',
+  async run(settings, _, [token = '']) {
+    const idOrKey = token.split('$')[0]!;
+    await withServices(settings, async ({ tokens }) => {
+      if (!(await tokens.revoke(idOrKey))) {
+        throw new Error(`token ${idOrKey} not found; list tokens with: ${program} token list`);
+      }
+      print(`token ${idOrKey} revoked; every server refuses it within a second`);
+    });
+  },
+});
+
+export const tokenCommands: Command[] = [create, list, revoke];
+
+function roleOf(text: string): Role {
+  const role = text === 'read-only' ? 'reader' : text;
+  if ((roles as readonly string[]).includes(role)) return role as Role;
+  throw new UsageError(`--role must be one of ${roles.join(', ')}, not ${JSON.stringify(text)}`);
+}
+
+const unitsMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 };
+
+/** A duration such as `30d`, `12h`, `10m` or `5s`, or a date. */
+function expiryOf(text: string, now: Date): Date {
+  const duration = /^(\d{1,6})([dhms])$/.exec(text);
+  const date = duration
+    ? new Date(now.getTime() + Number(duration[1]) * unitsMs[duration[2] as keyof typeof unitsMs])
+    : new Date(text);
+  if (!Number.isNaN(date.getTime())) return date;
+  throw new UsageError(`--expires must be a duration such as 30d, or a date, not ${JSON.stringify(text)}`);
+}

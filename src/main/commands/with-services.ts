@@ -1,0 +1,58 @@
+/** What the commands that read or change the database share. */
+import { mkdirSync } from 'node:fs';
+import { systemClock } from '../../platform/clock.ts';
+import { openKeyFile } from '../../platform/encryption.ts';
+import { createLogger } from '../../platform/log.ts';
+import type { Settings } from '../../platform/settings.ts';
+import { migrate, openDatabase } from '../database.ts';
+import { program } from '../program.ts';
+import { configurationFiles, createServices, readConfiguration } from '../services.ts';
+import type { Services } from '../services.ts';
+import { UsageError } from '../usage-error.ts';
+
+const poolSize = 2;
+
+export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
+  mkdirSync(settings.dataDir, { recursive: true });
+  const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
+  const configuration = readConfiguration(configurationFiles(settings), log);
+  const database = await openDatabase(settings, log);
+  let services: Services | undefined;
+  try {
+    await migrate(database.connection);
+    services = await createServices({
+      db: database.connect('cloudyard command', poolSize),
+      clock: systemClock,
+      log,
+      configuration,
+      keyring: openKeyFile(settings.keyFile),
+    });
+    await services.clients.bootstrap();
+    await work(services);
+  } finally {
+    services?.caches.stop();
+    await database.close();
+  }
+}
+
+export async function requireClient({ clients }: Services, clientId: number): Promise<void> {
+  if (await clients.exists(clientId)) return;
+  throw new Error(`client ${clientId} not found; list clients with: ${program} client list`);
+}
+
+export function wholeNumber(name: string, text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${name} must be a whole number, not ${JSON.stringify(text)}`);
+  return Number(text);
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Columns for people; in a pipe, tabs for programs. */
+export function printTable(rows: unknown[][]): void {
+  const cells = rows.map((row) => row.map(String));
+  const widthOf = (column: number) => Math.max(...cells.map((row) => row[column]?.length ?? 0));
+  const aligned = (row: string[]) => row.map((cell, column) => cell.padEnd(widthOf(column))).join('  ');
+  for (const row of cells) print(process.stdout.isTTY ? aligned(row).trimEnd() : row.join('\t'));
+}

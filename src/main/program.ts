@@ -1,0 +1,14 @@
+/** How to call this program again, for remedies that a person pastes into a shell. */
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { root } from './root.ts';
+
+export const program = programOf(process.env);
+
+function programOf(env: Record<string, string | undefined>): string {
+  if (env['npm_lifecycle_event'] === 'start' || env['npm_lifecycle_event'] === 'cloudyard') {
+    return 'npm run -s cloudyard --';
+  }
+  const isOnPath = (env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'cloudyard')));
+  return isOnPath ? 'cloudyard' : join(root, 'bin', 'cloudyard.mjs');
+}
