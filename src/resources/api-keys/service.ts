@@ -153,9 +153,6 @@ export function createApiKeys(deps: ApiKeysDeps) {
     stop: () => gate.stop(),
     gateState: () => gate.state(),
 
-    /** What of API keys stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /** Removes what is left of keys that were deleted more than a day ago. */
     forget: () => store.forget(db, new Date(clock.now().getTime() - dayMs)),
   };

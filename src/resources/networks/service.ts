@@ -163,9 +163,6 @@ export function createNetworks(deps: NetworksDeps) {
       });
     },
 
-    /** What of networks stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /**
      * Where a new resource goes: the network and subnet that its creator named, or else the project's default ones in
      * the region. Both stay until the commit. @throws ClientError 400 naming the field at fault

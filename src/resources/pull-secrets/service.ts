@@ -144,9 +144,6 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       return dockerConfigJson(registryOf(registry), login, password);
     },
 
-    /** What of pull secrets stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /** See `reencryptAll`. */
     reencrypt: (): Promise<number> =>
       reencryptAll(keyring, contextOf, {

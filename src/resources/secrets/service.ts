@@ -144,9 +144,6 @@ export function createSecrets(deps: SecretsDeps) {
       });
     },
 
-    /** What of secrets stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /**
      * Holds the secrets that a body names: none of them is deleted before this transaction ends, by when its row must
      * say that it uses them. @throws ClientError 400 naming every field whose secret is unknown, of another kind, or

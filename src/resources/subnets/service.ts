@@ -116,9 +116,6 @@ export function createSubnets(deps: SubnetsDeps) {
         return { tasks: [taskId] };
       });
     },
-
-    /** What of subnets stands in a project. */
-    usesOfProject: store.usesOfProject,
   };
 }
 
