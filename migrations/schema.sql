@@ -142,46 +142,6 @@ CREATE TABLE "file_shares" (
 	"deleted_at" timestamp (6) with time zone
 );
 
-CREATE TABLE "lb_members" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"pool_id" uuid NOT NULL,
-	"position" integer NOT NULL,
-	"address" text NOT NULL,
-	"protocol_port" integer NOT NULL,
-	"weight" integer NOT NULL,
-	"backup" boolean NOT NULL,
-	"admin_state_up" boolean NOT NULL,
-	"monitor_address" text,
-	"monitor_port" integer,
-	"subnet_id" uuid,
-	"instance_id" uuid,
-	"operating_status" text NOT NULL
-);
-
-CREATE TABLE "lb_pools" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"load_balancer_id" uuid NOT NULL,
-	"project_id" integer NOT NULL,
-	"region_id" integer NOT NULL,
-	"name" text NOT NULL,
-	"protocol" text NOT NULL,
-	"lb_algorithm" text NOT NULL,
-	"admin_state_up" boolean NOT NULL,
-	"ca_secret_id" uuid,
-	"crl_secret_id" uuid,
-	"secret_id" uuid,
-	"health_monitor" jsonb,
-	"session_persistence" jsonb,
-	"timeout_client_data" integer,
-	"timeout_member_connect" integer,
-	"timeout_member_data" integer,
-	"provisioning_status" text NOT NULL,
-	"operating_status" text NOT NULL,
-	"creator_task_id" uuid NOT NULL,
-	"created_at" timestamp (6) with time zone NOT NULL,
-	"deleted_at" timestamp (6) with time zone
-);
-
 CREATE TABLE "lifecycle_policy_run_volumes" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"run_id" uuid NOT NULL,
@@ -255,6 +215,46 @@ CREATE TABLE "lb_listeners" (
 	"timeout_member_data" integer,
 	"default_pool_id" uuid,
 	"admin_state_up" boolean NOT NULL,
+	"provisioning_status" text NOT NULL,
+	"operating_status" text NOT NULL,
+	"creator_task_id" uuid NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "lb_members" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"pool_id" uuid NOT NULL,
+	"position" integer NOT NULL,
+	"address" text NOT NULL,
+	"protocol_port" integer NOT NULL,
+	"weight" integer NOT NULL,
+	"backup" boolean NOT NULL,
+	"admin_state_up" boolean NOT NULL,
+	"monitor_address" text,
+	"monitor_port" integer,
+	"subnet_id" uuid,
+	"instance_id" uuid,
+	"operating_status" text NOT NULL
+);
+
+CREATE TABLE "lb_pools" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"load_balancer_id" uuid NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"protocol" text NOT NULL,
+	"lb_algorithm" text NOT NULL,
+	"admin_state_up" boolean NOT NULL,
+	"ca_secret_id" uuid,
+	"crl_secret_id" uuid,
+	"secret_id" uuid,
+	"health_monitor" jsonb,
+	"session_persistence" jsonb,
+	"timeout_client_data" integer,
+	"timeout_member_connect" integer,
+	"timeout_member_data" integer,
 	"provisioning_status" text NOT NULL,
 	"operating_status" text NOT NULL,
 	"creator_task_id" uuid NOT NULL,
@@ -615,8 +615,6 @@ ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREI
 ALTER TABLE "file_share_access_rules" ADD CONSTRAINT "file_share_access_rules_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
-ALTER TABLE "lb_members" ADD CONSTRAINT "lb_members_pool_id_lb_pools_id_fk" FOREIGN KEY ("pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;
-ALTER TABLE "lb_pools" ADD CONSTRAINT "lb_pools_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_run_volumes" ADD CONSTRAINT "lifecycle_policy_run_volumes_run_id_lifecycle_policy_runs_id_fk" FOREIGN KEY ("run_id") REFERENCES "public"."lifecycle_policy_runs"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_runs" ADD CONSTRAINT "lifecycle_policy_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_schedules" ADD CONSTRAINT "lifecycle_policy_schedules_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
@@ -624,6 +622,8 @@ ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_
 ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_default_pool_id_lb_pools_id_fk" FOREIGN KEY ("default_pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE set null ON UPDATE no action;
+ALTER TABLE "lb_members" ADD CONSTRAINT "lb_members_pool_id_lb_pools_id_fk" FOREIGN KEY ("pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_pools" ADD CONSTRAINT "lb_pools_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_network_id_networks_id_fk" FOREIGN KEY ("vip_network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_subnet_id_subnets_id_fk" FOREIGN KEY ("vip_subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "lb_listener_counters" ADD CONSTRAINT "lb_listener_counters_listener_id_lb_listeners_id_fk" FOREIGN KEY ("listener_id") REFERENCES "public"."lb_listeners"("id") ON DELETE cascade ON UPDATE no action;
@@ -657,9 +657,6 @@ CREATE INDEX "file_shares_client" ON "file_shares" USING btree ("client_id","reg
 CREATE INDEX "file_shares_network" ON "file_shares" USING btree ("network_id");
 CREATE INDEX "file_shares_subnet" ON "file_shares" USING btree ("subnet_id");
 CREATE INDEX "file_shares_unconverged" ON "file_shares" USING btree ("region_id") WHERE "file_shares"."observed_generation" < "file_shares"."generation";
-CREATE UNIQUE INDEX "lb_members_endpoint" ON "lb_members" USING btree ("pool_id","address","protocol_port");
-CREATE INDEX "lb_pools_project" ON "lb_pools" USING btree ("project_id","region_id","created_at","id");
-CREATE INDEX "lb_pools_load_balancer" ON "lb_pools" USING btree ("load_balancer_id");
 CREATE UNIQUE INDEX "lifecycle_policy_run_volumes_run" ON "lifecycle_policy_run_volumes" USING btree ("run_id","volume_id");
 CREATE INDEX "lifecycle_policy_run_volumes_snapshot" ON "lifecycle_policy_run_volumes" USING btree ("snapshot_id");
 CREATE INDEX "lifecycle_policy_run_volumes_unsettled" ON "lifecycle_policy_run_volumes" USING btree ("region_id","state") WHERE "lifecycle_policy_run_volumes"."state" in ('pending', 'running');
@@ -675,6 +672,9 @@ CREATE INDEX "lifecycle_policy_volumes_volume" ON "lifecycle_policy_volumes" USI
 CREATE INDEX "lb_listeners_project" ON "lb_listeners" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "lb_listeners_pool" ON "lb_listeners" USING btree ("default_pool_id");
 CREATE UNIQUE INDEX "lb_listeners_port" ON "lb_listeners" USING btree ("load_balancer_id","protocol_port",("protocol" = 'UDP'));
+CREATE UNIQUE INDEX "lb_members_endpoint" ON "lb_members" USING btree ("pool_id","address","protocol_port");
+CREATE INDEX "lb_pools_project" ON "lb_pools" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "lb_pools_load_balancer" ON "lb_pools" USING btree ("load_balancer_id");
 CREATE INDEX "load_balancers_project" ON "load_balancers" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "load_balancers_network" ON "load_balancers" USING btree ("vip_network_id");
 CREATE INDEX "load_balancers_subnet" ON "load_balancers" USING btree ("vip_subnet_id");

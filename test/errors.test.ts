@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { catalogue, ClientError } from '../src/errors/catalogue.ts';
 import type { ErrorCode } from '../src/errors/catalogue.ts';
-import { openApiDocument } from '../src/main/openapi-document.ts';
+import { declaredApi } from '../src/main/openapi-document.ts';
 
 const codes = Object.keys(catalogue) as ErrorCode[];
 const statuses = Object.fromEntries(codes.map((code) => [code, catalogue[code].status]));
@@ -33,18 +33,22 @@ describe('the error catalogue', () => {
   });
 
   it('is what OpenAPI says of the errors of every operation', async () => {
-    const document = (await openApiDocument()) as {
-      paths: Record<string, Record<string, { responses: Record<string, { content?: unknown }> }>>;
-      components: { schemas: { Error: { properties: { exception_class: { enum: string[] } }; description: string } } };
+    const document = (await declaredApi()).document as {
+      paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
+      components: {
+        responses: { Error: { content: unknown } };
+        schemas: { Error: { properties: { exception_class: { enum: string[] } }; description: string } };
+      };
     };
     const schema = document.components.schemas.Error;
     expect(schema.properties.exception_class.enum).toEqual(codes);
     for (const code of codes) expect(schema.description).toContain(`${catalogue[code].status} \`${code}\``);
+    expect(document.components.responses.Error.content).toEqual({
+      'application/json': { schema: { $ref: '#/components/schemas/Error' } },
+    });
     for (const operations of Object.values(document.paths)) {
       for (const { responses } of Object.values(operations)) {
-        expect(responses['default']!.content).toEqual({
-          'application/json': { schema: { $ref: '#/components/schemas/Error' } },
-        });
+        expect(responses['default']).toEqual({ $ref: '#/components/responses/Error' });
       }
     }
   });

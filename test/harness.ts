@@ -6,8 +6,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
-import { policy } from '../src/authz/policy.ts';
-import type { Operation } from '../src/authz/policy.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
 import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
@@ -238,16 +236,9 @@ const simulatedDeliveries: DeliveryDrivers = {
 function readsOf(app: App): (method: string, path: string) => boolean {
   let reads: { method: string; path: RegExp }[] | undefined;
   const find = () =>
-    Object.entries(
-      (app.swagger() as unknown as { paths: Record<string, Record<string, { operationId: string }>> }).paths,
-    ).flatMap(([path, operations]) =>
-      Object.entries(operations)
-        .filter(([, { operationId }]) => policy[operationId as Operation].role === 'reader')
-        .map(([method]) => ({
-          method: method.toUpperCase(),
-          path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/?]+')}(/|$|\\?)`),
-        })),
-    );
+    app.declaredOperations
+      .filter(({ access }) => access.role === 'reader')
+      .map(({ method, path }) => ({ method, path: new RegExp(`^${path.replace(/:\w+/g, '[^/?]+')}(/|$|\\?)`) }));
   return (method, path) => {
     reads ??= find();
     return reads.some((read) => read.method === method && read.path.test(path));

@@ -52,14 +52,22 @@ export function whileWaiting<T>(
 export interface RequestFacts {
   operation: string;
   origin: { address: string; method: string; path: string; forwarded_for?: string; user_agent?: string };
-  /** Known once the path was checked. */
-  scope?: Scope;
+  /** Absent until the path is resolved. */
+  scope?: ClientScope & Partial<Scope>;
 }
 
-/** Where a request acts. Fields that the path does not name are 0 or empty; a route that needs them has them. */
-export interface Scope {
+/** Where a request acts when its path names neither a project nor a region. */
+export interface ClientScope {
   clientId: number;
+}
+
+/** Where a request acts when its path names a project. */
+export interface ProjectScope extends ClientScope {
   projectId: number;
+}
+
+/** Where a request acts when its path names a project and a region. */
+export interface Scope extends ProjectScope {
   regionId: number;
   regionName: string;
 }

@@ -1,43 +1,73 @@
 /**
- * Lets a request in: the token (401), its role (403), then the project, region or client of the path (404 when it is
- * not there or not visible to the token's client; 403 when the token is limited to other projects).
+ * Authenticates and authorizes every request: the token (401), its role (403), then the project, region or client of the
+ * path (404 when it does not exist or belongs to another client; 403 when the token is limited to other projects).
+ *
+ * Invariant: a route without a declared access does not exist: the app does not start with one.
  */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, RouteOptions } from 'fastify';
+import { policy as legacyPolicy } from '../authz/policy.ts';
 import { atLeast } from '../authz/actor.ts';
 import type { Actor, RequestFacts } from '../authz/actor.ts';
-import { policy } from '../authz/policy.ts';
-import type { Operation, Rule } from '../authz/policy.ts';
+import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';
 
 export interface AuthorizationDeps {
-  /** Who the token belongs to; null when it is unknown, expired or revoked. */
+  /** The owner of the token; null for an unknown, expired or revoked token. */
   authenticate(token: string): Promise<Actor | null>;
   /** Whether the token was valid before, from memory. */
   recognizes(token: string): boolean;
-  /** The client of a live project; null when there is none. */
+  /** The client of an existing project; null otherwise. */
   clientOfProject(projectId: number): Promise<number | null>;
   regionName(regionId: number): string | null;
 }
 
+/** A line of policy.txt. */
+export interface DeclaredOperation {
+  operationId: string;
+  method: string;
+  path: string;
+  access: Access;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every registered route, the hidden ones and the automatic HEAD routes excluded. */
+    declaredOperations: DeclaredOperation[];
+  }
+}
+
 export function authorization(app: App, deps: AuthorizationDeps): void {
-  // With callbacks, because what is public is asked most: see telemetry.ts.
+  app.decorate('declaredOperations', []);
+  app.addHook('onRoute', (route) => declare(app.declaredOperations, route));
+
+  // Callbacks, because public operations are the most frequent: see telemetry.ts.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) return done(noRoute(request));
-    const rule = ruleOf(request);
-    if (!rule || rule.reach === 'public') return countPublic(app.anonymousLimit, request, done);
-    letIn(deps, request, rule).then(() => done(), done);
+    const access = accessOf(request);
+    if (access.reach === 'public') return countPublic(app.anonymousLimit, request, done);
+    authenticate(deps, request, access).then(() => done(), done);
   });
 
   app.addHook('preHandler', (request, _reply, done) => {
-    const rule = ruleOf(request);
-    if (!rule || rule.reach === 'public') return done();
-    letTo(deps, request, rule).then(() => done(), done);
+    const access = accessOf(request);
+    if (access.reach === 'public') return done();
+    resolveScope(deps, request, access).then(() => done(), done);
   });
 }
 
-/** Public operations that cost something are limited for each address. */
+/** @throws Error for a route without access */
+function declare(declared: DeclaredOperation[], route: RouteOptions): void {
+  const operationId = route.schema?.operationId;
+  const access = route.config?.access ?? legacyPolicy[operationId as keyof typeof legacyPolicy];
+  const method = String(route.method);
+  if (!access) throw new Error(`${method} ${route.url} declares no access`);
+  if (method === 'HEAD' || route.schema?.hide || operationId === undefined) return;
+  declared.push({ operationId, method, path: route.url, access });
+}
+
+/** Limits public operations that cost something, by address. */
 function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (error?: Error) => void): void {
   if (!request.routeOptions.config.isCounted) return done();
   if (limit.isReached('public', request.ip)) return done(limit.refusal());
@@ -46,7 +76,7 @@ function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (erro
 }
 
 /** @throws ClientError 401, 403, 429 */
-async function letIn(deps: AuthorizationDeps, request: FastifyRequest, rule: Rule): Promise<void> {
+async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, access: Access): Promise<void> {
   const limit = request.server.anonymousLimit;
   const token = tokenOf(request);
   if (limit.isReached('failed', request.ip) && !(token && deps.recognizes(token))) throw limit.refusal();
@@ -60,59 +90,64 @@ async function letIn(deps: AuthorizationDeps, request: FastifyRequest, rule: Rul
     );
   }
   request.by = { actor, requestId: request.id, request: factsOf(request) };
-  if (!atLeast(actor, rule.role)) {
-    throw new ClientError('Forbidden', `this needs the role ${rule.role}; the token's role is ${actor.role}`);
+  if (!atLeast(actor, access.role)) {
+    throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);
   }
-  if (rule.reach === 'operator' && !actor.operator) {
-    throw new ClientError('Forbidden', 'this is for the operator of this Cloudyard');
+  if (access.reach === 'operator' && !actor.operator) {
+    throw new ClientError('Forbidden', 'only the operator of this Cloudyard may call this operation');
   }
-  if (actor.projectIds && concernsAllProjects(rule)) {
-    throw new ClientError('Forbidden', 'this acts on all projects of the client; the token is limited to some of them');
+  if (actor.projectIds && concernsAllProjects(access)) {
+    throw new ClientError(
+      'Forbidden',
+      'this operation affects all projects of the client; the token is limited to some of them',
+    );
   }
 }
 
-/** What every project of a client shares: its webhooks with their secrets, its addresses, its threshold. */
-function concernsAllProjects({ reach, role }: Rule): boolean {
+/** Webhooks, addresses and thresholds are shared by all projects of a client. */
+function concernsAllProjects({ reach, role }: Access): boolean {
   return reach === 'operator' || (reach === 'client' && role !== 'reader');
 }
 
-/** To what the path names. @throws ClientError 403, 404 */
-async function letTo(deps: AuthorizationDeps, request: FastifyRequest, rule: Rule): Promise<void> {
+/** Resolves the client, project and region of the path. @throws ClientError 403, 404 */
+async function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, access: Access): Promise<void> {
   const { actor } = request.by;
   const path = request.params as { project_id?: number; region_id?: number; client_id?: number };
-  if (rule.reach === 'client') requireClient(actor, path.client_id!);
-  request.scope = {
+  if (access.reach === 'client') requireClient(actor, path.client_id!);
+  const scope = {
     clientId: path.client_id ?? actor.clientId,
-    projectId: rule.reach === 'project' ? await requireProject(deps, actor, path.project_id!) : 0,
-    regionId: path.region_id ?? 0,
-    regionName: path.region_id === undefined ? '' : requireRegion(deps, path.region_id),
+    ...(access.reach === 'project' && { projectId: await requireProject(deps, actor, path.project_id!) }),
+    ...(path.region_id !== undefined && {
+      regionId: path.region_id,
+      regionName: requireRegion(deps, path.region_id),
+    }),
   };
-  request.by.request!.scope = request.scope;
+  request.scope = scope as typeof request.scope;
+  request.by.request!.scope = scope;
 }
 
-/** Here, before the body is read, as a path without a route needs none. */
+/** Before the body is read: a path without a route needs none. */
 function noRoute({ method, url }: FastifyRequest): ClientError {
-  return new ClientError('NotFound', `there is no ${method} ${url.split('?')[0]}`);
+  return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}`);
 }
 
-/** Undefined for the pages of the reference. */
-function ruleOf(request: FastifyRequest): Rule | undefined {
-  const operation = request.routeOptions.schema?.operationId;
-  return operation === undefined ? undefined : policy[operation as Operation];
+function accessOf(request: FastifyRequest): Access {
+  const { config, schema } = request.routeOptions;
+  return config.access ?? legacyPolicy[schema!.operationId as keyof typeof legacyPolicy];
 }
 
-const maxClaim = 200;
+const maxHeaderLength = 200;
 
-/** For the audit log. What clients say of themselves is cut. */
+/** For the audit log. Headers that the client controls are truncated. */
 function factsOf(request: FastifyRequest): RequestFacts {
   const { headers } = request;
-  const claim = (name: string) => {
+  const header = (name: string) => {
     const value = headers[name];
     return typeof value === 'string' ? value : undefined;
   };
-  const userAgent = claim('user-agent')?.slice(0, maxClaim);
-  // Each proxy appends: what our own says stands at the end, what a client made up at the beginning.
-  const forwardedFor = claim('x-forwarded-for')?.slice(-maxClaim);
+  const userAgent = header('user-agent')?.slice(0, maxHeaderLength);
+  // Each proxy appends its own address: the end is trustworthy, the beginning is from the client.
+  const forwardedFor = header('x-forwarded-for')?.slice(-maxHeaderLength);
   return {
     operation: request.routeOptions.schema!.operationId!,
     origin: {
@@ -125,7 +160,7 @@ function factsOf(request: FastifyRequest): RequestFacts {
   };
 }
 
-/** The scheme is `apikey`, in any case: real clients send `APIKey`. */
+/** The scheme is `apikey` in any case: real clients send `APIKey`. */
 function tokenOf(request: FastifyRequest): string | null {
   return /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null;
 }
@@ -144,7 +179,7 @@ async function requireProject(deps: AuthorizationDeps, actor: Actor, projectId: 
   const clientId = await deps.clientOfProject(projectId);
   if (clientId !== actor.clientId) throw notFound('project', projectId);
   if (actor.projectIds && !actor.projectIds.includes(projectId)) {
-    throw new ClientError('Forbidden', `the token is not for project ${projectId}`);
+    throw new ClientError('Forbidden', `the token has no access to project ${projectId}`);
   }
   return projectId;
 }

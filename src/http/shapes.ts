@@ -1,37 +1,93 @@
-/** Pieces that the schemas of many resources share. */
+/**
+ * Shapes that the schemas of many resources share. A shape with a `title` becomes a component of the OpenAPI document, and
+ * a type of that name in generated clients.
+ */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 
-/** `null` beside a type. */
+/** The same shape with a description, and with an example for the API reference. */
+export const Described = <T extends TSchema>(schema: T, description: string, example?: unknown): T => ({
+  ...schema,
+  description,
+  ...(example !== undefined && { examples: [example] }),
+});
+
+/** The type or `null`. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** An integer that PostgreSQL's `integer` holds. */
+/** An integer of PostgreSQL's type `integer`. */
 export const IntegerId = Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647 });
 
+export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 export const Uuid = Type.String({ format: 'uuid' });
 
-/** The pattern of names in the contract: 3 to 63 characters, no space at the ends. */
-export const Name = Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$', maxLength: 63 });
+/** 3 to 63 characters, no space at the ends. */
+export const Name = Type.String({
+  pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$',
+  maxLength: 63,
+  description:
+    '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
+});
 
 /** Text that is compared with something, such as a part of a name, or that is accepted and ignored. */
 export const ShortText = Type.String({ maxLength: 255 });
 
 export const ProjectRegion = Type.Object({ project_id: IntegerId, region_id: IntegerId });
 
-export const TaskIds = Type.Object({ tasks: Type.Array(Type.String()) });
+export const TaskIds = Type.Object(
+  { tasks: Type.Array(Type.String(), { description: 'IDs of the tasks; each operation starts one' }) },
+  { title: 'TaskIds', examples: [{ tasks: [exampleUuid] }] },
+);
 
-export const Paging = (fallback: number) => ({
-  limit: Type.Optional(Type.Integer({ exclusiveMinimum: 0, maximum: 1000, default: fallback })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 })),
+export const Paging = (defaultLimit: number) => ({
+  limit: Type.Optional(
+    Type.Integer({
+      exclusiveMinimum: 0,
+      maximum: 1000,
+      default: defaultLimit,
+      description: 'Maximum number of results',
+    }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      default: 0,
+      description: 'Number of results to skip',
+    }),
+  ),
 });
 
-/** GiB. The bound keeps sums of sizes far below what a counter holds. */
+/** GiB. The bound keeps sums of sizes far below the largest integer of a quota counter. */
 export const maxSizeGib = 1_000_000_000;
-export const SizeGib = Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'GiB' });
+export const SizeGib = Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' });
 
-export const IpNetwork = Type.String({ format: 'ip-network', description: 'an address or a CIDR' });
-export const IpAddress = Type.String({ format: 'ip-address' });
+export const IpNetwork = Type.String({ format: 'ip-network', description: 'IP address or network in CIDR notation' });
+export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 or IPv6 address' });
 
-/** A list as the interface shows it; `count` is of all that match, not of this page. */
-export const Collection = <T extends TSchema>(item: T) =>
-  Type.Object({ count: Type.Integer({ minimum: 0 }), results: Type.Array(item) });
+export const Timestamp = Type.String({ description: 'ISO 8601, UTC' });
+
+/** Fields of the answers of every resource that belongs to a project and a region. */
+export const PlaceFields = {
+  project_id: Type.Integer({ description: 'ID of the project' }),
+  region: Type.String({ description: 'Name of the region' }),
+  region_id: Type.Integer({ description: 'ID of the region' }),
+};
+
+/** Fields of the answers of every resource that tasks create and change. */
+export const TaskFields = {
+  creator_task_id: Described(Uuid, 'ID of the task that created the resource'),
+  task_id: Described(Nullable(Uuid), 'ID of the task that is changing the resource; null when there is none'),
+};
+
+/** A page of a list. The title is that of the item with `Collection` appended. */
+export const Collection = <T extends TSchema>(item: T) => {
+  const { title } = item as { title?: string };
+  return Type.Object(
+    {
+      count: Type.Integer({ minimum: 0, description: 'Number of all matches, on this page or not' }),
+      results: Type.Array(item, { description: 'The matches on this page' }),
+    },
+    title === undefined ? {} : { title: `${title}Collection` },
+  );
+};

@@ -2,6 +2,7 @@
 import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { everyone } from '../authz/access.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { App, Routes } from './app.ts';
@@ -102,7 +103,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
   };
 }
 
-const counted = { config: { isCounted: true } };
+const counted = { config: { isCounted: true, access: everyone } };
 
 /** Requests that arrive while the response is being computed share it: these routes are public. */
 function shared<T>(compute: () => Promise<T>): () => Promise<T> {

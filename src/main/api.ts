@@ -1,6 +1,7 @@
 /** The HTTP app over the services. */
-import { createApp } from '../http/app.ts';
-import type { App, AppOptions } from '../http/app.ts';
+import { createApp } from '../http/create-app.ts';
+import type { App } from '../http/app.ts';
+import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
 import type { DriverOfWorker } from '../http/system.ts';

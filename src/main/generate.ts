@@ -1,36 +1,38 @@
 /**
- * Writes what is derived and committed: openapi.json and migrations/schema.sql. `--check` writes nothing and fails when
- * something is not up to date, or when the tables have a change that no migration brings.
+ * Writes the derived files that are committed: openapi.json, policy.txt and migrations/schema.sql. `--check` writes
+ * nothing and fails when a file is stale, or when the tables have a change that no migration contains.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { runChildSync } from '../platform/child-process.ts';
-import { openApiDocument } from './openapi-document.ts';
+import { declaredApi, policyText } from './openapi-document.ts';
 import { root } from './root.ts';
 
 const check = process.argv.includes('--check');
 
 async function generated(): Promise<Record<string, string>> {
+  const { document, operations } = await declaredApi();
   return {
-    'openapi.json': `${JSON.stringify(await openApiDocument(), null, 2)}\n`,
+    'openapi.json': `${JSON.stringify(document, null, 2)}\n`,
+    'policy.txt': policyText(operations),
     'migrations/schema.sql': schemaSql(),
   };
 }
 
-/** The whole schema as the tables have it, for reading; the migrations are what runs. */
+/** The whole schema, for reading; the server runs the migrations. */
 function schemaSql(): string {
   const head = '-- Generated from src/**/table.ts (npm run generate). The migrations beside it are what runs.\n\n';
   return head + drizzleKit('export').trimEnd() + '\n';
 }
 
-/** Tries on a copy: what drizzle-kit writes would be run by the next start. */
+/** Runs on a copy, because the next start would run the migration that drizzle-kit writes. */
 function hasUnwrittenMigration(): boolean {
   const copy = mkdtempSync(join(tmpdir(), 'cloudyard-migrations-'));
   try {
     cpSync(join(root, 'migrations'), copy, { recursive: true });
-    const where = ['--dialect', 'postgresql', '--schema', './src/**/table.ts', '--out', relative(root, copy)];
-    return !/No schema changes/.test(drizzleKit('generate', ...where));
+    const options = ['--dialect', 'postgresql', '--schema', './src/**/table.ts', '--out', relative(root, copy)];
+    return !/No schema changes/.test(drizzleKit('generate', ...options));
   } finally {
     rmSync(copy, { recursive: true });
   }

@@ -14,7 +14,7 @@ import { startWorker } from '../tasks/worker.ts';
 import type { Job } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
 import { createDeliveryDrivers } from './drivers.ts';
-import type { Closing } from './run.ts';
+import type { ShutdownSteps } from './shutdown.ts';
 import type { Services } from './services.ts';
 
 /** Messages that a process sends at once. */
@@ -26,7 +26,7 @@ export async function startNotifier(deps: {
   database: Database;
   services: Services;
   log: Logger;
-  closing: Closing;
+  closing: ShutdownSteps;
 }): Promise<Record<string, DriverStatus>> {
   const { settings, database, services, log, closing } = deps;
   const { clock, tasks, metrics } = services;

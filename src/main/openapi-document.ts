@@ -1,23 +1,55 @@
+/** What the operations declare, collected without a database: no handler runs. */
+import { createApp } from '../http/create-app.ts';
+import type { AppOptions } from '../http/create-app.ts';
+import type { DeclaredOperation } from '../http/authorization.ts';
+import { systemRoutes } from '../http/system.ts';
 import { silentLogger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { createApp } from '../http/app.ts';
-import type { AppOptions } from '../http/app.ts';
-import { systemRoutes } from '../http/system.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { ResourceServices } from '../resources/list.ts';
 
-/** The OpenAPI document of the routes, made without a database: no handler runs. */
-export async function openApiDocument(): Promise<unknown> {
+export interface DeclaredApi {
+  /** OpenAPI 3.1. */
+  document: unknown;
+  operations: DeclaredOperation[];
+}
+
+/** The API of all resources, those of development mode included. */
+export async function declaredApi(): Promise<DeclaredApi> {
   const unused = new Proxy({}, { get: () => undefined });
   const routes = [systemRoutes(unused as never), ...resourceRoutes(services(unused))];
   const app = await createApp({ log: silentLogger, metrics: createMetrics(), routes } as unknown as AppOptions);
   await app.ready();
-  const document = app.swagger();
+  const declared = { document: app.swagger(), operations: app.declaredOperations };
   await app.close();
-  return document;
+  return declared;
 }
 
-/** Routes take their service apart only when they are called. They include those of development mode. */
+/** The text of policy.txt: one line an operation, in the order of the paths. */
+export function policyText(operations: DeclaredOperation[]): string {
+  const rows = operations
+    .map(({ operationId, method, path, access }) => [path, method, operationId, access.reach, access.role])
+    .sort((one, other) => (one.join(' ') < other.join(' ') ? -1 : 1))
+    .map(([path, method, operationId, reach, role]) => [
+      operationId!,
+      method!,
+      path!.replaceAll(/:(\w+)/g, '{$1}'),
+      reach!,
+      reach === 'public' ? '-' : role!,
+    ]);
+  const heading = ['# operation', 'method', 'path', 'reach', 'role'];
+  const table = [heading, ...rows];
+  const widths = heading.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  const lines = table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+/** Handlers use their service only when they are called. */
 function services(unused: object): ResourceServices {
   return new Proxy({}, { get: () => unused }) as ResourceServices;
 }

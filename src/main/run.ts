@@ -20,6 +20,7 @@ import { listen } from './listen.ts';
 import { configurationFiles, createServices, readConfiguration } from './services.ts';
 import type { Services } from './services.ts';
 import { startNotifier } from './notifier.ts';
+import type { Ending, ShutdownSteps } from './shutdown.ts';
 import { printStart } from './start-table.ts';
 import { version } from './version.ts';
 import { startWork } from './work.ts';
@@ -31,16 +32,11 @@ export interface Roles {
   work: number[] | 'all';
 }
 
-/** How a command ends: with all that it started, or leaving to the next one what serves users. */
-export type Ending = 'stop' | 'handOver';
-/** What is to be done at the end, last opened first. */
-export type Closing = ((ending: Ending) => Promise<unknown>)[];
-
 /** Runs until a signal asks it to stop. @throws what keeps it from starting */
 export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
-  const closing: Closing = [];
+  const closing: ShutdownSteps = [];
   const close = async (ending: Ending) => {
     for (const step of closing.splice(0).reverse()) {
       await step(ending).catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
@@ -57,7 +53,7 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   await close(signal === 'SIGTERM' && !roles.serve ? 'handOver' : 'stop');
 }
 
-async function open(settings: Settings, roles: Roles, log: Logger, closing: Closing): Promise<void> {
+async function open(settings: Settings, roles: Roles, log: Logger, closing: ShutdownSteps): Promise<void> {
   const configuration = readConfiguration(configurationFiles(settings), log);
   const known = configuration.regions.map((region) => region.id);
   const regionIds = roles.work === 'all' ? known : roles.work;
@@ -136,7 +132,7 @@ async function openApi(given: {
   serves: boolean;
   isStart: boolean;
   log: Logger;
-  closing: Closing;
+  closing: ShutdownSteps;
   holdUntil: Promise<void>;
 }): Promise<{ api: App | null; url: string | null }> {
   const { services, settings, controlPlane, serves, isStart, log, closing, holdUntil } = given;

@@ -33,14 +33,14 @@ import {
   usageOfRows as usageOfFileShares,
   usesOfProject as fileSharesOfProject,
 } from '../resources/file-shares/store.ts';
-import { createLbPools } from '../resources/lb-pools/service.ts';
+import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
 import {
   usageOfRows as usageOfLifecyclePolicies,
   usesOfProject as lifecyclePoliciesOfProject,
 } from '../resources/lifecycle-policies/store.ts';
-import { createListeners } from '../resources/listeners/service.ts';
+import { createListeners } from '../resources/load-balancers/listeners/service.ts';
 import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
 import {
   usageOfRows as usageOfLoadBalancers,

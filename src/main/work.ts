@@ -22,7 +22,7 @@ import { allDrivers, startDrivers } from './drivers.ts';
 import type { Drivers } from './drivers.ts';
 import { egressFor } from './egress.ts';
 import type { Egress } from './egress.ts';
-import type { Closing } from './run.ts';
+import type { ShutdownSteps } from './shutdown.ts';
 import type { Services } from './services.ts';
 import { dataDirectoryLock, LockTaken, regionLock, takeLocks, waitForLocks } from './work-locks.ts';
 
@@ -33,7 +33,7 @@ export interface WorkDeps {
   controlPlane: ControlPlane;
   regionIds: number[];
   log: Logger;
-  closing: Closing;
+  closing: ShutdownSteps;
   /** Whether this process holds the data directory already. */
   ownsDataDir: boolean;
   /** Settled when the API server of this process listens and has said where. */

@@ -1,5 +1,6 @@
 /** Every resource that clients can reach: one line each. */
 import type { Routes } from '../http/app.ts';
+import { routesOf } from '../http/operations.ts';
 import { apiKeyRoutes, authorizeRoutes } from './api-keys/routes.ts';
 import type { ApiKeys } from './api-keys/service.ts';
 import { auditRoutes } from './audit/routes.ts';
@@ -8,16 +9,16 @@ import { clientRoutes } from './clients/routes.ts';
 import type { Clients } from './clients/service.ts';
 import { developmentRoutes } from './development/routes.ts';
 import type { Development } from './development/service.ts';
-import { fileShareRoutes } from './file-shares/routes.ts';
+import { fileShareOperations } from './file-shares/routes.ts';
 import type { FileShares } from './file-shares/service.ts';
-import { lbPoolMemberRoutes } from './lb-pools/member-routes.ts';
-import { lbPoolRoutes } from './lb-pools/routes.ts';
-import type { LbPools } from './lb-pools/service.ts';
+import { lbPoolMemberRoutes } from './load-balancers/members/routes.ts';
+import { lbPoolRoutes } from './load-balancers/pools/routes.ts';
+import type { LbPools } from './load-balancers/pools/service.ts';
 import { lifecyclePolicyRoutes } from './lifecycle-policies/routes.ts';
 import type { LifecyclePolicyRuns } from './lifecycle-policies/runs/service.ts';
 import type { LifecyclePolicies } from './lifecycle-policies/service.ts';
-import { listenerRoutes } from './listeners/routes.ts';
-import type { Listeners } from './listeners/service.ts';
+import { listenerRoutes } from './load-balancers/listeners/routes.ts';
+import type { Listeners } from './load-balancers/listeners/service.ts';
 import { loadBalancerRoutes } from './load-balancers/routes.ts';
 import type { LoadBalancers } from './load-balancers/service.ts';
 import { networkRoutes } from './networks/routes.ts';
@@ -87,7 +88,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   networkRoutes(services.networks),
   subnetRoutes(services.subnets),
   secretRoutes(services.secrets),
-  fileShareRoutes(services.fileShares),
+  routesOf(fileShareOperations(services.fileShares)),
   loadBalancerRoutes(services.loadBalancers),
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),

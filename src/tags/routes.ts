@@ -1,17 +1,16 @@
-/**
- * The HTTP operations of a resource's tags under their older name, metadata: what changes answers nothing. Whatever has
- * tags may have them.
- */
+/** The older operations on the tags of a resource, under the name metadata. Changes are answered without a body. */
 import { Type } from 'typebox';
-import type { TObject } from 'typebox';
+import type { TSchema } from 'typebox';
+import { projectMember, projectReader } from '../authz/access.ts';
 import type { RequestContext, Scope } from '../authz/actor.ts';
 import { notFound } from '../errors/catalogue.ts';
-import type { Routes } from '../http/app.ts';
+import { operationsOf } from '../http/operations.ts';
+import type { Operation, OperationTag } from '../http/operations.ts';
 import { ShortText } from '../http/shapes.ts';
 import { CreateTags, deleting, merging, presentTags, replacingBy, Tag, TagCollection } from './tags.ts';
 import type { TagChange, Tags } from './tags.ts';
 
-/** What the service of a resource does for them. */
+/** What the service of a resource with tags implements. */
 export interface Tagged {
   /** @throws ClientError 404 */
   tagsOf(scope: Scope, id: string): Promise<Tags>;
@@ -19,92 +18,80 @@ export interface Tagged {
   changeTags(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<unknown>;
 }
 
-export interface MetadataOf {
-  /** The path of one, such as `/cloud/v1/volumes/:project_id/:region_id/:volume_id`. */
-  one: string;
-  path: TObject;
-  /** The parameter of the path that says which one. */
-  id: string;
+export interface MetadataOptions {
+  /** The tag of the resource's operations. */
+  tag: OperationTag;
+  /** The path parameter with the ID of the resource, and its shape. */
+  parameter: Record<string, TSchema>;
   /** As in `createVolumeMetadata`. */
   name: string;
-  /** As in `a volume`. */
-  words: string;
-  tag: string;
-  /** Whether another route replaces them. */
-  replacedElsewhere?: boolean;
+  /** As in "a volume". */
+  noun: string;
+  /** False when the resource has an operation of its own that replaces the tags. */
+  withReplace?: boolean;
 }
 
-const MetadataKey = Type.Object({ key: ShortText });
-const nothing = { 204: Type.Null({ description: 'Done' }) };
+const MetadataKey = Type.Object({ key: Type.String({ ...ShortText, description: 'Key of the tag' }) });
 
-export function metadataRoutes(tagged: Tagged, { one, path, id, name, words, tag, ...of }: MetadataOf): Routes {
-  return (app) => {
-    const about = (operationId: string, summary: string) => ({
-      operationId,
-      summary: `${summary} of ${words}`,
-      tags: [tag],
-      deprecated: true,
-      params: path,
+/** `one` is the path of one resource, such as `/cloud/v1/volumes/:project_id/:region_id/:volume_id`. */
+export function metadataOperations(
+  tagged: Tagged,
+  one: `${string}/:project_id/:region_id/${string}`,
+  { tag, parameter, name, noun, withReplace = true }: MetadataOptions,
+): Operation[] {
+  const operation = operationsOf(tag, parameter);
+  const [idName] = Object.keys(parameter) as [string];
+  const idOf = (request: { params: unknown }) => (request.params as Record<string, string>)[idName]!;
+  const path = `${one}/metadata` as '/:project_id/:region_id';
+  const itemPath = `${one}/metadata_item` as '/:project_id/:region_id';
+  const description = 'Use the `tags` of the resource instead.';
+  const shared = { description, deprecated: true };
+
+  const write = (method: 'POST' | 'PUT', verb: string, summary: string, change: (tags: CreateTags) => TagChange) =>
+    operation(method, path, {
+      ...shared,
+      id: `${verb}${name}Metadata`,
+      summary,
+      access: projectMember,
+      body: CreateTags,
+      handle: (request) => tagged.changeTags(request.by, request.scope, idOf(request), change(request.body)),
     });
-    const idOf = ({ params }: { params: unknown }) => (params as Record<string, string>)[id]!;
-    const write = (
-      method: 'POST' | 'PUT',
-      operationId: string,
-      summary: string,
-      by: (given: CreateTags) => TagChange,
-    ) =>
-      app.route({
-        method,
-        url: `${one}/metadata`,
-        schema: { ...about(operationId, summary), body: CreateTags, response: nothing },
-        handler: async (request, reply) => {
-          await tagged.changeTags(request.by, request.scope, idOf(request), by(request.body));
-          return reply.code(204).send(null);
-        },
-      });
 
-    write('POST', `create${name}Metadata`, 'Add or change tags', merging);
-    if (!of.replacedElsewhere) write('PUT', `replace${name}Metadata`, 'Replace the user-managed tags', replacingBy);
-
-    app.get(
-      `${one}/metadata`,
-      { schema: { ...about(`list${name}Metadata`, 'List the tags'), response: { 200: TagCollection } } },
-      async (request) => {
+  return [
+    write('POST', 'create', `Add or change tags of a ${noun}`, merging),
+    ...(withReplace ? [write('PUT', 'replace', `Replace the tags of a ${noun}`, replacingBy)] : []),
+    operation('GET', path, {
+      ...shared,
+      id: `list${name}Metadata`,
+      summary: `List the tags of a ${noun}`,
+      access: projectReader,
+      answer: TagCollection,
+      handle: async (request) => {
         const results = presentTags(await tagged.tagsOf(request.scope, idOf(request)));
         return { count: results.length, results };
       },
-    );
-
-    app.get(
-      `${one}/metadata_item`,
-      {
-        schema: {
-          ...about(`get${name}MetadataItem`, 'Get one tag'),
-          querystring: MetadataKey,
-          response: { 200: Tag },
-        },
-      },
-      async (request) => {
+    }),
+    operation('GET', itemPath, {
+      ...shared,
+      id: `get${name}MetadataItem`,
+      summary: `Get a tag of a ${noun}`,
+      access: projectReader,
+      query: MetadataKey,
+      answer: Tag,
+      handle: async (request) => {
         const tags = presentTags(await tagged.tagsOf(request.scope, idOf(request)));
         const found = tags.find(({ key }) => key === request.query.key);
         if (!found) throw notFound('tag', request.query.key);
         return found;
       },
-    );
-
-    app.delete(
-      `${one}/metadata_item`,
-      {
-        schema: {
-          ...about(`delete${name}MetadataItem`, 'Delete one tag'),
-          querystring: MetadataKey,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        await tagged.changeTags(request.by, request.scope, idOf(request), deleting(request.query.key));
-        return reply.code(204).send(null);
-      },
-    );
-  };
+    }),
+    operation('DELETE', itemPath, {
+      ...shared,
+      id: `delete${name}MetadataItem`,
+      summary: `Delete a tag of a ${noun}`,
+      access: projectMember,
+      query: MetadataKey,
+      handle: (request) => tagged.changeTags(request.by, request.scope, idOf(request), deleting(request.query.key)),
+    }),
+  ];
 }

@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { invalidInput, notFound } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
+import { Collection } from '../http/shapes.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
@@ -28,7 +29,9 @@ const TagKey = Type.String({ minLength: 1, maxLength: maxTagLength });
 export const CreateTags = Type.Record(Type.String(), TagValue, {
   propertyNames: TagKey,
   maxProperties: maxTags,
-  description: 'Key to value; keys are 1 to 255 characters, values up to 255.',
+  title: 'CreateTags',
+  description: 'Tags as a map from key to value: keys of 1 to 255 characters, values of up to 255, at most 64 tags',
+  examples: [{ team: 'web' }],
 });
 export type CreateTags = Static<typeof CreateTags>;
 
@@ -41,24 +44,25 @@ export const UpdateTags = Type.Union(
     Type.Null(),
   ],
   {
+    title: 'UpdateTags',
     description:
-      'JSON Merge Patch (RFC 7386): a value adds or updates, null removes, absent keeps; null instead of the map ' +
-      'removes all user-managed tags. Read-only tags are always kept.',
+      'JSON Merge Patch (RFC 7386): a value adds or changes a tag, null removes it, and omitted tags are unchanged. Null ' +
+      'instead of the map removes all user-managed tags. Read-only tags are always kept.',
   },
 );
 export type UpdateTags = Static<typeof UpdateTags>;
 
-export const Tag = Type.Object({
-  key: Type.String(),
-  read_only: Type.Boolean(),
-  value: Type.String(),
-});
+export const Tag = Type.Object(
+  {
+    key: Type.String({ description: 'Key of the tag' }),
+    read_only: Type.Boolean({ description: 'Whether the system manages the tag' }),
+    value: Type.String({ description: 'Value of the tag' }),
+  },
+  { title: 'Tag' },
+);
 export type Tag = Static<typeof Tag>;
 
-export const TagCollection = Type.Object({
-  count: Type.Integer({ minimum: 0 }),
-  results: Type.Array(Tag),
-});
+export const TagCollection = Collection(Tag);
 
 /** Sorted by key, so that a client that reads twice sees no difference. */
 export function presentTags(tags: Tags): Tag[] {

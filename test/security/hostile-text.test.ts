@@ -15,7 +15,7 @@ import {
   paths,
   pools,
   v2,
-} from '../../src/resources/lb-pools/test-balancers.ts';
+} from '../../src/resources/load-balancers/test-balancers.ts';
 
 const cloud = useCloudyard({ loadBalancerDriver: createTestLoadBalancerHost() });
 const { aBalancer, aListener, aPool, getListener, getPool } = builders(cloud);

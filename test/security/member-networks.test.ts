@@ -3,7 +3,7 @@
  * API takes a member, and is answered with 400 at the field.
  */
 import { describe, expect, it } from 'vitest';
-import { builders, paths, pools, v2 } from '../../src/resources/lb-pools/test-balancers.ts';
+import { builders, paths, pools, v2 } from '../../src/resources/load-balancers/test-balancers.ts';
 import type { Configuration } from '../../src/main/services.ts';
 import { useCloudyard } from '../harness.ts';
 import type { Cloudyard } from '../harness.ts';

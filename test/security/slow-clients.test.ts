@@ -11,8 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { policy } from '../../src/authz/policy.ts';
-import type { Operation } from '../../src/authz/policy.ts';
 import type { App } from '../../src/http/app.ts';
 import { createApi } from '../../src/main/api.ts';
 import type { ApiOptions } from '../../src/main/api.ts';
@@ -73,18 +71,15 @@ interface Target {
 
 /** Every operation that needs no token, what the document does not have, and one that needs a token. */
 function targets(): Target[] {
-  const { paths } = app.swagger() as unknown as { paths: Record<string, Record<string, { operationId: Operation }>> };
   const form = 'Content-Type: application/x-www-form-urlencoded\r\n';
   const json = 'Content-Type: application/json\r\n';
-  const found = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations)
-      .filter(([, { operationId }]) => policy[operationId].reach === 'public')
-      .map(([method, { operationId }]) => ({
-        method: method.toUpperCase(),
-        path: path.replace(/\{(\w+)\}/g, '1'),
-        headers: operationId === 'createRegistryToken' ? form : json,
-      })),
-  );
+  const found = app.declaredOperations
+    .filter(({ access }) => access.reach === 'public')
+    .map(({ method, path, operationId }) => ({
+      method,
+      path: path.replace(/:\w+/g, '1'),
+      headers: operationId === 'createRegistryToken' ? form : json,
+    }));
   return [
     ...found,
     { method: 'PUT', path: '/cloudyard/v1/authorize/1/1/default/web/any/path', headers: '' },

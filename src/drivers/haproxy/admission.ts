@@ -7,6 +7,7 @@
 import type { MemberRule } from '../../platform/member-networks.ts';
 import { canonicalAddress } from '../../platform/network-address.ts';
 import { DriverError } from '../driver.ts';
+import { placementViolations } from '../load-balancer-rules.ts';
 import type { DesiredMember } from '../load-balancer.ts';
 import type { Spec } from './specs.ts';
 
@@ -23,7 +24,7 @@ export function admit(spec: Spec, rule: MemberRule, vips: ReadonlySet<string>): 
   for (const { members } of spec.pools) {
     for (const member of members) {
       const why = refusalOf(member, rule, vips);
-      if (why !== null) refused.set(member.id, `member ${member.address} port ${member.port}: ${why}`);
+      if (why !== undefined) refused.set(member.id, `member ${member.address} port ${member.port}: ${why}`);
     }
   }
   if (refused.size === 0) return { served: spec, refused };
@@ -31,18 +32,12 @@ export function admit(spec: Spec, rule: MemberRule, vips: ReadonlySet<string>): 
   return { served: { ...spec, pools }, refused };
 }
 
-function refusalOf(member: DesiredMember, rule: MemberRule, vips: ReadonlySet<string>): string | null {
-  const { address, port, monitorAddress, monitorPort } = member;
-  const endpoints = [{ address, port }];
-  if (monitorAddress !== null || monitorPort !== null) {
-    endpoints.push({ address: monitorAddress ?? address, port: monitorPort ?? port });
-  }
-  for (const { address, port } of endpoints) {
-    if (vips.has(canonicalAddress(address))) return `${address} is a load balancer; a load balancer cannot be a member`;
-    const refusal = rule(address, port);
-    if (refusal) return refusal.message;
-  }
-  return null;
+function refusalOf(member: DesiredMember, rule: MemberRule, vips: ReadonlySet<string>): string | undefined {
+  const withVips: MemberRule = (address, port) =>
+    vips.has(canonicalAddress(address))
+      ? { field: 'address', message: `${address} is a load balancer; a load balancer cannot be a member` }
+      : rule(address, port);
+  return placementViolations(member, withVips)[0]?.message;
 }
 
 const NAMED = 5;

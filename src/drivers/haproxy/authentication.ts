@@ -2,15 +2,15 @@
  * HTTP basic authentication of a listener, so that the password hashes of one tenant do not stall the others: crypt(3)
  * runs in the thread that carries everybody's traffic.
  *
- * - A hash may cost some milliseconds (`hashFault`), and a password is short: the cost grows with its length, too.
+ * - A hash may cost some milliseconds (`load-balancer-rules.ts`), and a password is short: the cost grows with its length, too.
  * - Verified credentials are remembered by digest, so an ordinary client costs one check an hour. The digest covers the
  *   listener and its users, so a change of a password forgets them; the peer takes them over a reload.
  * - All other checks are counted for the source, the tenant and the process (the counters of limits.ts), and refused with 429
  *   where `the tenant's own + all > CHECKS_A_SECOND`: others always have checks left. Names that are not in the list cost nothing.
  */
 import { createHash } from 'node:crypto';
+import type { Mode } from '../load-balancer-rules.ts';
 import type { DesiredListener } from '../load-balancer.ts';
-import type { Mode } from './protocols.ts';
 import * as quote from './quote.ts';
 
 const VERIFIED = 'cloudyard_verified';
@@ -18,20 +18,6 @@ const REMEMBERED = 10_000;
 const CHECKS_A_SECOND = 20;
 const CHECKS_OF_A_SOURCE_IN_TEN_SECONDS = 50;
 const LONGEST_PASSWORD = 128;
-
-/** About 3 ms each for a short password, 5 ms for the longest. 5,000 is what sha-crypt has unless a hash says otherwise. */
-const MOST_ROUNDS = 5_000;
-const BCRYPT_COSTS = { least: 4, most: 6 };
-
-/** Why a hash is not taken: methods of crypt(3) without a bound on their cost, and costs that are too high. */
-export function hashFault(hash: string): string | null {
-  if (!/^\$(1|5|6|2[abxy])\$/.test(hash)) return 'must be one of crypt(3): $1$, $5$, $6$ or $2b$';
-  const rounds = /^\$[56]\$rounds=(\d+)/.exec(hash)?.[1];
-  const cost = /^\$2[abxy]\$(\d+)\$/.exec(hash)?.[1];
-  if (Number(rounds ?? 0) > MOST_ROUNDS) return `must have at most ${MOST_ROUNDS} rounds`;
-  if (cost === undefined || (Number(cost) >= BCRYPT_COSTS.least && Number(cost) <= BCRYPT_COSTS.most)) return null;
-  return `must have a cost of ${BCRYPT_COSTS.least} to ${BCRYPT_COSTS.most}`;
-}
 
 /** A section of the global file. */
 export const verifiedTable = `backend ${VERIFIED}

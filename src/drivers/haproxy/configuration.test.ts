@@ -6,11 +6,10 @@ import { findHaproxy, type HostFacts } from './detect.ts';
 import { exposition } from './exporter.ts';
 import { layoutOf } from './layout.ts';
 import { parseFrontends } from './reading.ts';
-import { refusals } from './refusals.ts';
 import { linesOf } from './runtime.ts';
 import { difference, type ObservedServer, type RenderedPool } from './servers.ts';
 import { takeApart } from './specs.ts';
-import { balancer, listener, member, monitor, pool, withListener, withPool } from './test-host.ts';
+import { balancer, member, monitor, withListener, withPool } from './test-host.ts';
 
 const layout = layoutOf('/data');
 const render = (desired: DesiredLoadBalancer) => renderBalancer(takeApart(desired).spec, layout, 8_000);
@@ -109,66 +108,6 @@ describe('the difference between what HAProxy has and what is desired', () => {
   it('never cuts off a member that only changed its role', () => {
     const found = difference(rendered, [has(), has({ name: 'backup_1', maint: true })]);
     expect(found).toMatchObject({ commands: [], gone: [{ name: 'backup_1', kept: true }] });
-  });
-});
-
-describe('what is refused', () => {
-  const sane = balancer({ members: [member(1)] });
-  it('is nothing of what works', () => expect(refusals(sane)).toEqual([]));
-
-  const cookie = { type: 'HTTP_COOKIE', cookieName: null, timeoutSeconds: null, granularity: null } as const;
-  const user = { name: 'u', encryptedPassword: '$5$abc$def' };
-  it.each<[string, DesiredLoadBalancer, RegExp]>([
-    ['HTTP behind HTTPS', balancer({}, { protocol: 'HTTPS' }), /HTTPS cannot use a pool with protocol HTTP/],
-    ['an unknown pool', withListener(sane, { defaultPoolId: sane.id }), /there is no pool/],
-    ['port 0', withListener(sane, { port: 0 }), /1 to 65535/],
-    ['one port twice', { ...sane, listeners: [...sane.listeners, listener()] }, /two listeners have TCP port 80/],
-    ['no certificate', withListener(sane, { protocol: 'TERMINATED_HTTPS' }), /needs a certificate/],
-    ['a certificate for nothing', withListener(sane, { certificate }), /takes no certificates/],
-    ['headers in bytes', withListener(sane, { protocol: 'TCP', insertXForwarded: true }), /cannot insert/],
-    ['users in bytes', withListener(sane, { protocol: 'TCP', users: [user] }), /cannot ask for a user/],
-    ['a user twice', withListener(sane, { users: [user, user] }), /listed twice/],
-    [
-      'a costly hash',
-      withListener(sane, { users: [{ ...user, encryptedPassword: '$6$rounds=999999$a$b' }] }),
-      /password hash must have at most 5000 rounds/,
-    ],
-    ['no network', withListener(sane, { allowedNetworks: ['1.2.3.4/33'] }), /not a network/],
-    ['a member twice', withPool(sane, { members: [member(1), member(1)] }), /is a member twice/],
-    ['weight 257', withPool(sane, { members: [member(1, { weight: 257 })] }), /0 to 256/],
-    ['no address', withPool(sane, { members: [member(1, { address: 'x' })] }), /no valid address/],
-    ['cookies in bytes', balancer({ protocol: 'TCP', persistence: cookie }, { protocol: 'TCP' }), /needs requests/],
-    ['a named HTTP cookie', withPool(sane, { persistence: { ...cookie, cookieName: 'x' } }), /names its cookie itself/],
-    ['a nameless APP cookie', withPool(sane, { persistence: { ...cookie, type: 'APP_COOKIE' } }), /needs the name/],
-    ['a bad mask', withPool(sane, { persistence: { ...sourceIp, granularity: '255.0.255.0' } }), /not a netmask/],
-    ['TLS secrets of HTTP', withPool(sane, { caBundle: 'x' }), /takes no TLS secrets/],
-    ['TLS secrets in bytes', balancer({ protocol: 'HTTPS', caBundle: 'x' }, { protocol: 'HTTPS' }), /passed through/],
-    ['a CRL alone', withPool(sane, { protocol: 'HTTPS', revocationList: 'x' }), /needs a CA bundle/],
-    ['UDP-CONNECT to HTTP', withPool(sane, { monitor: monitor({ type: 'UDP-CONNECT' }) }), /makes no sense/],
-    [
-      'HTTP to UDP',
-      balancer({ protocol: 'UDP', monitor: monitor({ type: 'HTTP' }) }, { protocol: 'UDP' }),
-      /makes no sense/,
-    ],
-    ['a path for TCP', withPool(sane, { monitor: monitor({ urlPath: '/x' }) }), /sends no request/],
-    ['odd codes', withPool(sane, { monitor: monitor({ type: 'HTTP', expectedCodes: '2xx' }) }), /expected codes/],
-    [
-      'a pool for requests and for bytes',
-      {
-        ...sane,
-        listeners: [...sane.listeners, listener({ protocol: 'TCP', port: 81, defaultPoolId: sane.pools[0]!.id })],
-      },
-      /balances requests and one that balances bytes/,
-    ],
-    ['an id twice', { ...sane, pools: [...sane.pools, pool({ id: sane.id })] }, /used twice/],
-  ])('names %s', (_, desired, why) => expect(refusals(desired).join('; ')).toMatch(why));
-
-  it('names what the host lacks', () => {
-    const udp = balancer({ protocol: 'UDP' }, { protocol: 'UDP' });
-    expect(refusals(udp)).toEqual([]);
-    expect(refusals(udp, { udp: false, ping: true }).join()).toMatch(/cannot balance UDP/);
-    const ping = withPool(sane, { monitor: monitor({ type: 'PING' }) });
-    expect(refusals(ping, { udp: true, ping: false }).join()).toMatch(/cannot ping/);
   });
 });
 

@@ -8,15 +8,16 @@
  */
 import { createHash } from 'node:crypto';
 import { ACCOUNTS } from '../confined.ts';
+import { listenerMode, type Mode, poolModes } from '../load-balancer-rules.ts';
 import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
 import { authenticationRules, rememberChecked, rememberingRules, userList, verifiedTable } from './authentication.ts';
 import type { Layout } from './layout.ts';
 import { connectionRules, limitTables, listenerConnections } from './limits.ts';
 import { monitorLines, monitorOptions, stretchOf } from './monitor-lines.ts';
-import { listenerMode, type Mode, poolModes } from './protocols.ts';
 import * as quote from './quote.ts';
 import { type RenderedPool, type Server, serverLine } from './servers.ts';
 import { type Files, nameFile, type Spec } from './specs.ts';
+import { protocolsInFrontOf } from './validation.ts';
 
 export interface Rendered {
   id: string;
@@ -121,7 +122,9 @@ export function structureOf(settings: GlobalSettings, layout: Layout, rendered: 
 export function renderBalancer(spec: Spec, layout: Layout, maxConnections: number): Rendered {
   const files: Files = new Map();
   const listeners = spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol !== 'UDP') : [];
-  const modes = new Map(spec.pools.map((pool) => [pool.id, poolModes(pool, spec.listeners)[0] ?? 'tcp']));
+  const modes = new Map(
+    spec.pools.map((pool) => [pool.id, poolModes(pool.protocol, protocolsInFrontOf(pool, spec.listeners))[0] ?? 'tcp']),
+  );
   const enabled = spec.enabled ? spec.pools.filter((pool) => pool.enabled && modes.get(pool.id) !== 'udp') : [];
   const fronts = listeners.map((listener) => {
     const pool = enabled.find(({ id }) => id === listener.defaultPoolId) ?? null;
@@ -175,7 +178,7 @@ function renderListener(
   { layout, files, maxConnections }: Surroundings,
 ) {
   const { protocol, connectionLimit, allowedNetworks } = listener;
-  const mode = listenerMode(listener);
+  const mode = listenerMode(protocol);
   const name = listenerName(listener.id);
   const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
   // A reload must not close a kept connection just when its client sends the next request.

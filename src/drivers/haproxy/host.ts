@@ -20,8 +20,8 @@ import { refuseUnbindable } from './endpoints.ts';
 import { idsIn, type Layout, makeFolders } from './layout.ts';
 import type { Probes } from './probes.ts';
 import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE, saveServersState } from './process.ts';
-import { refusals } from './refusals.ts';
 import { dropUnused, loadSpecs, type Spec, writeFiles } from './specs.ts';
+import { type Capabilities, requireValid } from './validation.ts';
 
 export interface Host {
   layout: Layout;
@@ -50,7 +50,7 @@ export interface Host {
 
 const CHECKED_AT_A_TIME = 2;
 
-export function abilitiesOf({ finding }: Host): { udp: boolean; ping: boolean } {
+export function capabilitiesOf({ finding }: Host): Capabilities {
   return { udp: finding.nginx !== null, ping: finding.ping !== null };
 }
 
@@ -73,9 +73,8 @@ export async function bringBack(host: Host): Promise<void> {
 
 function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
   try {
-    const why = refusals(spec);
     host.specs.set(spec.id, spec);
-    if (why.length > 0) throw new Error(why.join('; '));
+    requireValid(spec);
     const admission = admitOne(spec);
     setAdmission(host, spec.id, admission);
     host.rendered.set(spec.id, renderBalancer(admission.served, host.layout, host.settings.maxConnections));

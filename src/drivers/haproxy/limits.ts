@@ -16,8 +16,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
+import { listenerMode } from '../load-balancer-rules.ts';
 import type { DesiredListener } from '../load-balancer.ts';
-import { listenerMode } from './protocols.ts';
 import * as quote from './quote.ts';
 
 /** Connections, streams and password checks of each tenant, and of all. */
@@ -77,7 +77,7 @@ export function connectionRules(listener: DesiredListener, tenant: string, maxCo
   if (listener.protocol === 'TERMINATED_HTTPS') {
     return [...lines, ...source('session', ' if !{ ssl_fc_alpn h2 }'), ...streamRules(name, maxConnections)];
   }
-  if (listenerMode(listener) === 'http') lines.push('option disable-h2-upgrade');
+  if (listenerMode(listener.protocol) === 'http') lines.push('option disable-h2-upgrade');
   return [...lines, ...source('connection')];
 }
 

@@ -4,8 +4,9 @@
  *
  * TLS-HELLO is a whole handshake: HAProxy's own `ssl-hello-chk` says SSLv3, which today's servers refuse.
  */
+import type { Mode } from '../load-balancer-rules.ts';
+import { isHostName, isStatusCodes } from '../load-balancer-text.ts';
 import type { DesiredMonitor, DesiredPool } from '../load-balancer.ts';
-import type { Mode } from './protocols.ts';
 import * as quote from './quote.ts';
 import type { Spec } from './specs.ts';
 
@@ -28,7 +29,7 @@ export function monitorLines(spec: Spec, pool: DesiredPool): string[] {
   if (monitor.type !== 'HTTP' && monitor.type !== 'HTTPS') return lines;
   const method = quote.token('HTTP method', monitor.httpMethod ?? 'GET');
   const codes = monitor.expectedCodes ?? '200';
-  if (!quote.isStatusCodes(codes)) throw quote.unfit('expected codes', codes);
+  if (!isStatusCodes(codes)) throw quote.invalid('expected codes', codes);
   return [
     ...lines,
     'option httpchk',
@@ -39,7 +40,7 @@ export function monitorLines(spec: Spec, pool: DesiredPool): string[] {
 
 /** HTTP/1.1 needs a name of the host; without one given it is the load balancer's address. */
 function version({ address }: Spec, { httpVersion, domainName }: DesiredMonitor): string {
-  if (domainName !== null && !quote.isHostName(domainName)) throw quote.unfit('domain name', domainName);
+  if (domainName !== null && !isHostName(domainName)) throw quote.invalid('domain name', domainName);
   const chosen = httpVersion ?? (domainName === null ? '1.0' : '1.1');
   const host = domainName ?? (chosen === '1.1' ? quote.address(address) : null);
   return `ver HTTP/${chosen === '1.1' ? '1.1' : '1.0'}${host === null ? '' : ` hdr Host ${quote.literalFormat('domain name', host)}`}`;

@@ -6,18 +6,17 @@
  */
 import { rm } from 'node:fs/promises';
 import { refuseAborted } from '../command.ts';
-import { DriverError } from '../driver.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { limited } from '../turns.ts';
 import type { Admission } from './admission.ts';
 import { changesOf, memberChanges } from './changes.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
-import { abilitiesOf, admitterFor, type Host, replaceFile } from './host.ts';
+import { capabilitiesOf, admitterFor, type Host, replaceFile } from './host.ts';
 import { checkConfiguration } from './process.ts';
 import { id as checkedId } from './quote.ts';
-import { refusals } from './refusals.ts';
 import { type Files, type Spec, takeApart, writeFiles } from './specs.ts';
+import { requireValid } from './validation.ts';
 
 export interface Change {
   id: string;
@@ -84,8 +83,7 @@ function render(host: Host, plan: Plan, admitOne: (spec: Spec) => Admission): vo
   refuseAborted(change.signal);
   checkedId(change.id);
   if (change.desired) {
-    const why = refusals(change.desired, abilitiesOf(host));
-    if (why.length > 0) throw refused(why);
+    requireValid(change.desired, capabilitiesOf(host));
     const { spec, files } = takeApart(change.desired);
     const admission = admitOne(spec);
     const rendered = renderBalancer(admission.served, host.layout, host.settings.maxConnections);
@@ -97,11 +95,6 @@ function render(host: Host, plan: Plan, admitOne: (spec: Spec) => Admission): vo
 
 function isUdp({ protocol }: { protocol: string }): boolean {
   return protocol === 'UDP';
-}
-
-function refused(why: string[]): DriverError {
-  const text = why.join('; ');
-  return new DriverError(`cannot be done: ${text}`, { customerMessage: `${text}.`, retryable: false });
 }
 
 /** Whoever comes first gets a port; who fails keeps what it has. */

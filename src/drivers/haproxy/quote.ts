@@ -1,25 +1,23 @@
 /**
- * The only way for a string into HAProxy's configuration, its runtime socket or nginx's configuration.
+ * The only way for text into the configuration of HAProxy and nginx and into HAProxy's runtime socket.
  *
- * Everything that has a grammar (ids, addresses, numbers, cookie names, status codes) is checked against it and throws;
- * what is free text (a user's name, its hash, a path) is refused control characters and put in the quotes of the
- * reader: within HAProxy's strong quotes nothing is interpreted, so only the quote itself has to be said another way.
- * The runtime socket knows no quotes at all: there a word of any other character than these few is refused.
+ * Invariant: text with a grammar (ids, addresses, numbers, cookie names, status codes) is checked against it; free text
+ * (a user name, a hash, a path) has no control characters and is quoted. HAProxy interprets nothing within strong
+ * quotes, so only the quote itself is escaped. The runtime socket has no quotes, so its words have few characters.
  *
- * How it fails: a terminal DriverError that names the field; the API refuses the same things earlier, with 400.
+ * Failure modes: a terminal DriverError that names the field. `load-balancer-rules.ts` refuses the same text earlier.
  */
 import { isIP } from 'node:net';
 import { DriverError } from '../driver.ts';
+import { isFreeText, isNetmask, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** HAProxy reads lines of up to 2,048 bytes. */
-const LONGEST_TEXT = 512;
 /** HAProxy's timers are 31 bits of milliseconds. */
-const LONGEST_MS = 2_147_483_647;
+const MAX_MS = 2_147_483_647;
 
-export function unfit(field: string, value: unknown): DriverError {
-  return new DriverError(`${field} cannot be put into a configuration: ${JSON.stringify(value)?.slice(0, 200)}`, {
-    customerMessage: `The load balancer does not take this ${field}.`,
+export function invalid(field: string, value: unknown): DriverError {
+  return new DriverError(`invalid ${field} for a proxy configuration: ${JSON.stringify(value)?.slice(0, 200)}`, {
+    customerMessage: `The load balancer does not support this ${field}.`,
     retryable: false,
   });
 }
@@ -29,17 +27,13 @@ export function isId(text: string): boolean {
 }
 
 export function id(text: string): string {
-  if (typeof text !== 'string' || !isId(text)) throw unfit('id', text);
+  if (typeof text !== 'string' || !isId(text)) throw invalid('id', text);
   return text;
 }
 
-export function isPlainAddress(text: unknown): text is string {
-  return typeof text === 'string' && isIP(text) !== 0 && !text.includes('%');
-}
-
-/** An address as HAProxy and nginx want it before a colon and a port. */
+/** An address as HAProxy and nginx write it before a colon and a port. */
 export function address(text: string): string {
-  if (!isPlainAddress(text)) throw unfit('address', text);
+  if (!isPlainAddress(text)) throw invalid('address', text);
   return isIP(text) === 6 ? `[${text}]` : text;
 }
 
@@ -47,102 +41,61 @@ export function endpoint(host: string, port: number): string {
   return `${address(host)}:${whole('port', port, 1, 65_535)}`;
 }
 
-export function isNetwork(text: unknown): text is string {
-  if (typeof text !== 'string') return false;
-  const [host = '', prefix, ...rest] = text.split('/');
-  if (rest.length > 0 || !isPlainAddress(host)) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (isIP(host) === 6 ? 128 : 32));
-}
-
 export function network(text: string): string {
-  if (!isNetwork(text)) throw unfit('allowed network', text);
+  if (!isNetwork(text)) throw invalid('allowed network', text);
   return text;
 }
 
-export function whole(field: string, value: number, least: number, most: number): number {
-  if (!Number.isSafeInteger(value) || value < least || value > most) throw unfit(field, value);
+export function whole(field: string, value: number, min: number, max: number): number {
+  if (!Number.isSafeInteger(value) || value < min || value > max) throw invalid(field, value);
   return value;
 }
 
-/** 0 stands for no timeout at all: HAProxy's longest is 24 days. */
+/** 0 means no timeout; the longest that HAProxy supports is 24 days. */
 export function milliseconds(field: string, value: number): string {
-  const ms = Math.min(whole(field, value, 0, Number.MAX_SAFE_INTEGER), LONGEST_MS);
-  return `${ms === 0 ? LONGEST_MS : ms}ms`;
+  const ms = Math.min(whole(field, value, 0, Number.MAX_SAFE_INTEGER), MAX_MS);
+  return `${ms === 0 ? MAX_MS : ms}ms`;
 }
 
-export function isFreeText(text: unknown): text is string {
-  if (typeof text !== 'string' || Buffer.byteLength(text) > LONGEST_TEXT) return false;
-  // oxlint-disable-next-line no-control-regex
-  return !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text) && text.isWellFormed();
-}
-
-/** One word of HAProxy's configuration, whatever it holds; it has no empty ones. */
+/** One word of HAProxy's configuration. Words cannot be empty. */
 export function word(field: string, text: string): string {
-  if (!isFreeText(text) || text === '') throw unfit(field, text);
+  if (!isFreeText(text) || text === '') throw invalid(field, text);
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** As `word`, where HAProxy would expand a log format. */
+/** Like `word`, where HAProxy would expand a log format. */
 export function literalFormat(field: string, text: string): string {
   return word(field, text.replaceAll('%', '%%'));
 }
 
-/** A name in a place with a grammar of its own, such as between parentheses. */
-export function isToken(text: unknown): text is string {
-  return typeof text === 'string' && /^[\w.-]{1,128}$/.test(text);
-}
-
 export function token(field: string, text: string): string {
-  if (!isToken(text)) throw unfit(field, text);
+  if (!isToken(text)) throw invalid(field, text);
   return text;
 }
 
-/** For IPv4 a mask such as 255.255.255.0, for IPv6 the length of a prefix. */
-export function isNetmask(text: string, vip: string): boolean {
-  if (isIP(vip) === 6) return /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 128;
-  if (isIP(text) !== 4) return false;
-  const bits = text
-    .split('.')
-    .map((part) => Number(part).toString(2).padStart(8, '0'))
-    .join('');
-  return /^1+0*$/.test(bits);
-}
-
-/** For an address of the same kind as `vip`. */
+/** For a load balancer with the address `vip`. */
 export function netmask(text: string, vip: string): string {
-  if (!isNetmask(text, vip)) throw unfit('netmask', text);
+  if (!isNetmask(text, vip)) throw invalid('netmask', text);
   return text;
 }
 
-export function isHostName(text: unknown): text is string {
-  return typeof text === 'string' && /^[A-Za-z0-9._-]{1,253}$/.test(text);
-}
-
-export function isStatusCodes(text: unknown): text is string {
-  return typeof text === 'string' && /^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?){0,19}$/.test(text);
-}
-
-export function isRequestPath(text: unknown): text is string {
-  return isFreeText(text) && text.startsWith('/');
-}
-
-/** A request line holds no spaces and no letters beyond ASCII: they travel percent-encoded. */
+/** A request line has no spaces and only ASCII, so other characters are percent-encoded. */
 export function requestPath(text: string): string {
-  if (!isRequestPath(text)) throw unfit('url path', text);
+  if (!isRequestPath(text)) throw invalid('url path', text);
   const encoded = text.replaceAll(/[^\u0021-\u007e]+/gu, (part) => encodeURIComponent(part));
   return word('url path', encoded);
 }
 
-/** A path of ours. HAProxy's and nginx's words could hold more, the runtime socket could not. */
+/** A path below the data directory. The words of HAProxy and nginx could contain more, the runtime socket could not. */
 export function path(text: string): string {
-  if (!/^[\w./@+:,-]+$/.test(text)) throw unfit('data directory', text);
+  if (!/^[\w./@+:,-]+$/.test(text)) throw invalid('data directory', text);
   return text;
 }
 
-/** One command for the runtime socket. Its words are separated by spaces, and `;` would begin another one. */
+/** One command for the runtime socket. Spaces separate its words, and `;` would start another command. */
 export function command(...words: (string | number)[]): string {
   for (const each of words) {
-    if (!/^[\w./@+:,[\]-]+$/.test(String(each))) throw unfit('runtime command', each);
+    if (!/^[\w./@+:,[\]-]+$/.test(String(each))) throw invalid('runtime command', each);
   }
   return words.join(' ');
 }

@@ -7,7 +7,7 @@ import { DriverError } from '../driver.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
-import { refusals } from '../haproxy/refusals.ts';
+import { requireValid } from '../haproxy/validation.ts';
 import type {
   DesiredLoadBalancer,
   DesiredPool,
@@ -54,8 +54,7 @@ export function createSimulatedLoadBalancerDriver({
     stop: async () => undefined,
     async apply(desired, signal) {
       refuseAborted(signal);
-      const why = refusals(desired).join('; ');
-      if (why !== '') throw new DriverError(`cannot be done: ${why}`, { customerMessage: `${why}.`, retryable: false });
+      requireValid(desired);
       refuseTaken(desired, balancers.values());
       const before = balancers.get(desired.id);
       balancers.set(desired.id, structuredClone(desired));

@@ -1,4 +1,4 @@
-/** Requests and responses of API keys: the contract's container-platform.md. */
+/** Requests and responses of API keys (docs/interface.md, "API keys"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';

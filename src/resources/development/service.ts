@@ -22,7 +22,7 @@ export interface DevelopmentDeps {
   clock: MovableClock;
   idempotency: Idempotency;
   policies: Pick<LifecyclePolicies, 'setBack' | 'setAllTimes'>;
-  snapshots: Pick<Snapshots, 'setBack'>;
+  snapshots: Pick<Snapshots, 'moveToPast'>;
   runs: Pick<LifecyclePolicyRuns, 'nextEvent' | 'countOpen'>;
 }
 
@@ -70,7 +70,7 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
     const now = new Date(Date.now() + offsetMs);
     await clock.setOffset(offsetMs, async (tx) => {
       await policies.setBack(tx, now);
-      await snapshots.setBack(tx, now);
+      await snapshots.moveToPast(tx, now);
     });
     // What was to come is further away now than it should be; but set anew it would be due for who has not followed yet.
     await sleep(followedMs);

@@ -1,25 +1,124 @@
-/** Access rules of file shares: who may mount, and in which order they are shown. */
+/** Access rules of file shares: which networks may mount a share. A change locks the share and makes no task. */
 import { randomUUID } from 'node:crypto';
+import type { RequestContext, Scope } from '../../authz/actor.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
-import type { AccessRule, CreateAccessRule } from './schema.ts';
-import type { AccessRuleRow } from './store.ts';
+import type { Tx } from '../../platform/db.ts';
+import { requireFound } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
+import { isDenied } from './desired.ts';
+import type { AccessRule, AccessRuleCollection, CreateAccessRule, ListAccessRules } from './schema.ts';
+import * as store from './store.ts';
+import type { AccessRuleRow, FileShareRow } from './store.ts';
 
-export const maxAccessRules = 100;
+const maxAccessRules = 100;
 
-/** NFS-Ganesha's configuration has no three-digit prefixes; from /120 on the driver lists the addresses instead. */
-export function unservable(network: string, path: string): FieldError[] {
-  const prefix = Number(network.split('/')[1]);
-  if (prefix < 100 || prefix > 119) return [];
-  return [{ path, message: 'an IPv6 network of /100 to /119 cannot be given access; use /99, or /120 and longer' }];
+export interface AccessRulesDeps extends ServiceDeps {
+  /** @throws ClientError 404, 409 */
+  lockForChange(tx: Tx, scope: Scope, id: string): Promise<FileShareRow>;
+  /** @throws ClientError 404 */
+  requireShare(scope: Scope, id: string): Promise<unknown>;
 }
 
-/** Rules are listed in the order of their making, so no two of a share are of the same millisecond. */
-export function after(rules: AccessRuleRow[], now: Date): Date {
+export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: AccessRulesDeps) {
+  /** Raises the generation, so that the host follows the rules of the share. */
+  const requestReconcile = async (tx: Tx, context: RequestContext, share: FileShareRow): Promise<void> => {
+    await store.update(tx, share.id, { generation: share.generation + 1 });
+    await tasks.requestReconcile(tx, keyOf(share), context.actor);
+  };
+
+  return {
+    async createAccessRule(
+      context: RequestContext,
+      scope: Scope,
+      id: string,
+      body: CreateAccessRule,
+    ): Promise<AccessRule> {
+      return idempotency.auditedTransaction(db, context, async (tx) => {
+        const share = await deps.lockForChange(tx, scope, id);
+        requireOnHost(share);
+        const rules = await store.accessRules(tx, id);
+        const rule = newAccessRule(id, body, createdAfter(rules, clock.now()));
+        const errors = prefixErrors(rule.network, 'ip_address');
+        if (errors.length > 0) throw invalidInput(errors);
+        const sameNetwork = rules.filter((other) => other.network === rule.network);
+        if (sameNetwork.some((other) => !isDenied(other))) {
+          throw new ClientError(
+            'Conflict',
+            `file share ${id} already has an access rule for ${rule.network}; delete it first`,
+          );
+        }
+        if (rules.length - sameNetwork.length >= maxAccessRules) {
+          throw new ClientError('Conflict', `file share ${id} has ${maxAccessRules} access rules, the maximum`);
+        }
+        // A rule that is being deleted makes room at once: clients replace a rule by deleting and creating it.
+        await store.removeAccessRules(tx, sameNetwork);
+        await store.insertAccessRules(tx, [rule]);
+        await requestReconcile(tx, context, share);
+        return toAccessRule(rule);
+      });
+    },
+
+    async listAccessRules(scope: Scope, id: string, page: ListAccessRules): Promise<AccessRuleCollection> {
+      await deps.requireShare(scope, id);
+      const rules = await store.accessRules(db, id);
+      const { limit = maxAccessRules, offset = 0 } = page;
+      return { count: rules.length, results: rules.slice(offset, offset + limit).map(toAccessRule) };
+    },
+
+    async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
+        const share = await deps.lockForChange(tx, scope, id);
+        const rules = await store.accessRules(tx, id);
+        const rule = requireFound(rules.find((other) => other.id === ruleId) ?? null, 'access rule', ruleId);
+        if (isDenied(rule) && rule.state !== 'error') return;
+        await store.denyAccessRule(tx, ruleId, clock.now());
+        await requestReconcile(tx, context, share);
+      });
+    },
+  };
+}
+
+export function keyOf({ id, regionId }: Pick<FileShareRow, 'id' | 'regionId'>) {
+  return { resource: 'file_share', id, regionId };
+}
+
+/** @throws ClientError 409 when the share was never created on the host, or its deletion has begun */
+export function requireOnHost(share: FileShareRow): void {
+  if (share.observedSize !== null && !share.deletedAt) return;
+  throw new ClientError('Conflict', `file share ${share.id} is in status ${share.status}; it can only be deleted`);
+}
+
+/** The rules of a new share, in the order of the request. */
+export function newAccessRules(fileShareId: string, rules: CreateAccessRule[], now: Date): AccessRuleRow[] {
+  return rules.map((rule, i) => newAccessRule(fileShareId, rule, new Date(now.getTime() + i)));
+}
+
+/** The errors in the access rules of a create request. */
+export function accessErrors(rules: CreateAccessRule[]): FieldError[] {
+  const networks = rules.map((rule) => canonicalNetwork(rule.ip_address)!);
+  return networks.flatMap((network, i) => {
+    const path = `access.${i}.ip_address`;
+    const first = networks.indexOf(network);
+    const repeated = first < i ? [{ path, message: `is the same network as access.${first} (${network})` }] : [];
+    return [...prefixErrors(network, path), ...repeated];
+  });
+}
+
+/** NFS-Ganesha's configuration has no three-digit prefixes; from /120 on the driver lists the addresses instead. */
+function prefixErrors(network: string, path: string): FieldError[] {
+  const prefix = Number(network.split('/')[1]);
+  if (prefix < 100 || prefix > 119) return [];
+  return [{ path, message: 'IPv6 prefixes /100 to /119 are not supported; use /99 or shorter, or /120 or longer' }];
+}
+
+/** Rules are listed by their creation, so no two rules of a share have the same millisecond. */
+function createdAfter(rules: AccessRuleRow[], now: Date): Date {
   return new Date(Math.max(now.getTime(), ...rules.map((rule) => rule.createdAt.getTime() + 1)));
 }
 
-export function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: Date): AccessRuleRow {
+function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: Date): AccessRuleRow {
   return {
     id: randomUUID(),
     fileShareId,
@@ -32,6 +131,6 @@ export function newAccessRule(fileShareId: string, rule: CreateAccessRule, now: 
   };
 }
 
-export function presentAccessRule(rule: AccessRuleRow): AccessRule {
+function toAccessRule(rule: AccessRuleRow): AccessRule {
   return { id: rule.id, access_level: rule.accessLevel, access_to: rule.accessTo, state: rule.state };
 }

@@ -1,4 +1,4 @@
-/** Pure: what a host should have, given the rows. */
+/** Pure: the desired state of a share on its host, from its rows. */
 import type { DesiredFileShare } from '../../drivers/file-share.ts';
 import type { AccessRuleRow, FileShareRow } from './store.ts';
 
@@ -8,10 +8,11 @@ export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): D
     sizeGib: share.size,
     settledGib: share.observedReal ? share.observedSize : null,
     rootSquash: share.rootSquash,
-    access: rules.filter((rule) => !isLeaving(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
+    access: rules.filter((rule) => !isDenied(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
   };
 }
 
-export function isLeaving(rule: AccessRuleRow): boolean {
+/** A deleted rule never grants access again, not even when its removal fails. */
+export function isDenied(rule: AccessRuleRow): boolean {
   return rule.deletedAt !== null;
 }

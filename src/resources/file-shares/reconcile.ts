@@ -1,18 +1,15 @@
-/** Makes a share real: reads its rows, has the driver apply what they say, and records what was observed. */
+/** Reconciles a share: reads its rows, has the driver apply them to the host, and records what was observed. */
 import type { FileShareDriver, ObservedFileShare } from '../../drivers/file-share.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import type { Quota } from '../../quota/quota.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import type { Tasks } from '../../tasks/tasks.ts';
-import { desiredFileShare, isLeaving } from './desired.ts';
+import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import { desiredFileShare, isDenied } from './desired.ts';
 import * as store from './store.ts';
 import type { AccessRuleRow, FileShareRow } from './store.ts';
 
-export interface FileShareReconcilerDeps {
-  db: Db;
-  tasks: Tasks;
-  quota: Quota;
+export interface FileShareReconcilerDeps extends ReconcilerDeps {
   driver: FileShareDriver;
 }
 
@@ -22,12 +19,17 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
     resource: 'file_share',
 
     async reconcile(id, signal, attempting): Promise<Outcome> {
-      const share = await store.load(db, id);
+      const share = await store.findById(db, id);
       if (!share) return { kind: 'done' };
       attempting(share.generation);
       if (share.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, (tx) => recordRemoval(deps, tx, share));
+        await transaction(db, async (tx) =>
+          recordRemoval(deps, tx, await store.lockById(tx, id), store.remove, ({ size }) => ({
+            sfs_count: 1,
+            sfs_size: size,
+          })),
+        );
         return { kind: 'done' };
       }
       const rules = await announceRuleChanges(db, id);
@@ -38,27 +40,22 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     recordFailure: (tx, id, generation) => recordFailure(deps, tx, id, generation),
 
-    findPending: store.unconverged,
+    findPending: store.findPending,
 
-    async findDrift(_db, regionIds) {
-      // What only pretends forgets at every restart: there is nothing to compare with.
-      if (!driver.real) return [];
-      // The host first: a share has its row before it is on the host, so what has no row afterwards never will.
-      const onHost = new Set(await driver.list());
-      const known = await store.known(db, [...onHost]);
-      for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
-      return (await store.available(db, regionIds)).filter((share) => !onHost.has(share.id));
-    },
+    findDrift: (_db, regionIds) =>
+      findDrift(
+        driver,
+        (ids) => store.findKnown(db, ids),
+        () => store.findExpected(db, regionIds),
+      ),
   };
 }
 
-/** Shows rules in transition as such, and returns all rules of the share. */
+/** Shows rules whose change is under way as such, and returns all rules of the share. */
 async function announceRuleChanges(db: Db, id: string): Promise<AccessRuleRow[]> {
   const rules = await store.accessRules(db, id);
-  for (const rule of rules) {
-    if (rule.state === 'queued_to_apply') await store.setAccessRuleState(db, rule.id, ['queued_to_apply'], 'applying');
-    if (rule.state === 'queued_to_deny') await store.setAccessRuleState(db, rule.id, ['queued_to_deny'], 'denying');
-  }
+  const queued = rules.filter((rule) => rule.state === 'queued_to_apply' || rule.state === 'queued_to_deny');
+  await store.changeAccessRuleStates(db, queued, { queued_to_apply: 'applying', queued_to_deny: 'denying' });
   return rules;
 }
 
@@ -69,38 +66,32 @@ async function recordObserved(
   rules: AccessRuleRow[],
   observed: ObservedFileShare,
 ): Promise<void> {
-  const current = await store.lock(tx, share.id);
+  const current = await store.lockById(tx, share.id);
   if (!current) return;
-  for (const rule of rules) {
-    if (isLeaving(rule)) await store.removeAccessRule(tx, rule.id);
-    else if (rule.state !== 'active') await store.setAccessRuleState(tx, rule.id, ['applying', 'error'], 'active');
-  }
+  await store.removeAccessRules(tx, rules.filter(isDenied));
+  const applied = rules.filter((rule) => !isDenied(rule) && rule.state !== 'active');
+  await store.changeAccessRuleStates(tx, applied, { applying: 'active', error: 'active' });
   await store.update(tx, share.id, {
     connectionPoint: observed.connectionPoint,
     observedSize: observed.sizeGib,
     observedReal: current.observedReal || deps.driver.real,
     observedGeneration: share.generation,
-    // A change that came meanwhile has set its own status, and its own job ends it.
+    // A later change has set its own status, and its own job ends it.
     ...(current.generation === share.generation && { status: 'available' as const }),
   });
   await deps.tasks.finish(tx, share.id, share.generation);
 }
 
-async function recordRemoval(deps: FileShareReconcilerDeps, tx: Tx, share: FileShareRow): Promise<void> {
-  const current = await store.lock(tx, share.id);
-  if (!current) return;
-  await store.remove(tx, current);
-  await deps.tasks.finish(tx, share.id, current.generation);
-  await deps.quota.release(tx, current, { sfs_count: 1, sfs_size: current.size });
-}
-
-/** A failed extension gives back what it had reserved; a share that failed otherwise keeps its quota until deleted. */
+/** A failed extension releases its reservation; a share that failed otherwise keeps its quota until it is deleted. */
 async function recordFailure(deps: FileShareReconcilerDeps, tx: Tx, id: string, generation: number): Promise<void> {
-  const share = await store.lock(tx, id);
+  const share = await store.lockById(tx, id);
   if (!share || share.generation > generation) return;
-  for (const rule of await store.accessRules(tx, id)) {
-    await store.setAccessRuleState(tx, rule.id, ['applying', 'denying', 'queued_to_apply', 'queued_to_deny'], 'error');
-  }
+  await store.changeAccessRuleStates(tx, await store.accessRules(tx, id), {
+    applying: 'error',
+    denying: 'error',
+    queued_to_apply: 'error',
+    queued_to_deny: 'error',
+  });
   const changes: Partial<FileShareRow> = { observedGeneration: share.generation };
   if (share.status === 'creating' || share.status === 'ensuring') changes.status = 'error';
   if (share.status === 'deleting') changes.status = 'error_deleting';

@@ -1,18 +1,18 @@
-/** The HTTP operations of file shares: interface.md 4.3, 4.4 and the contract. */
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
-import { metadataRoutes } from '../../tags/routes.ts';
+/** The operations of file shares. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { TaskIds } from '../../http/shapes.ts';
+import { metadataOperations } from '../../tags/routes.ts';
 import {
   AccessRule,
   AccessRuleCollection,
-  AccessRulePath,
+  CheckFileShareLimits,
   CreateAccessRule,
   CreateFileShare,
   ExtendFileShare,
   FileShare,
   FileShareCollection,
-  FileSharePath,
   FileShareRequiredQuota,
   ListAccessRules,
   ListFileShares,
@@ -20,171 +20,112 @@ import {
 } from './schema.ts';
 import type { FileShares } from './service.ts';
 
-const tags = ['File shares'];
+const tag = {
+  name: 'File shares',
+  description:
+    'NFS shares. A share has a size in GiB and a `connection_point` (`host:/path`) that clients mount once `status` is ' +
+    '`available`. Access rules decide which networks may mount a standard share, and whether read-only.',
+};
+const file_share_id = IdOf('the file share');
+const operation = operationsOf(tag, { file_share_id, access_rule_id: IdOf('the access rule') });
 const all = '/cloud/v1/file_shares/:project_id/:region_id';
 const one = `${all}/:file_share_id`;
-const nothing = { 204: Type.Null({ description: 'Done' }) };
 
-export function fileShareRoutes(fileShares: FileShares): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string, deprecated = false) => ({
-      operationId,
-      summary,
-      tags,
-      ...(deprecated && { deprecated }),
-    });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createFileShare', 'Create a file share'),
-          params: ProjectRegion,
-          body: CreateFileShare,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => fileShares.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listFileShares', 'List file shares, oldest first'),
-          params: ProjectRegion,
-          querystring: ListFileShares,
-          response: { 200: FileShareCollection },
-        },
-      },
-      (request) => fileShares.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          ...summarize('getFileShare', 'Get a file share'),
-          params: FileSharePath,
-          response: { 200: FileShare },
-        },
-      },
-      (request) => fileShares.get(request.scope, request.params.file_share_id),
-    );
-
-    app.patch(
-      one.replace('/v1/', '/v3/'),
-      {
-        schema: {
-          ...summarize('updateFileShare', 'Update a file share: name, tags, settings'),
-          params: FileSharePath,
-          body: UpdateFileShare,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => fileShares.update(request.by, request.scope, request.params.file_share_id, request.body),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateFileShareV1', 'Update a file share, answering the share', true),
-          params: FileSharePath,
-          body: UpdateFileShare,
-          response: { 200: FileShare },
-        },
-      },
-      (request) => fileShares.updateV1(request.by, request.scope, request.params.file_share_id, request.body),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteFileShare', 'Delete a file share with its data'),
-          params: FileSharePath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => fileShares.delete(request.by, request.scope, request.params.file_share_id),
-    );
-
-    app.post(
-      `${one}/extend`,
-      {
-        schema: {
-          ...summarize('extendFileShare', 'Grow a file share'),
-          params: FileSharePath,
-          body: ExtendFileShare,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => fileShares.extend(request.by, request.scope, request.params.file_share_id, request.body.size),
-    );
-
-    app.post(
-      `${one}/access_rule`,
-      {
-        schema: {
-          ...summarize('createFileShareAccessRule', 'Let a network mount a file share'),
-          params: FileSharePath,
-          body: CreateAccessRule,
-          response: { 200: AccessRule },
-        },
-      },
-      (request) => fileShares.createAccessRule(request.by, request.scope, request.params.file_share_id, request.body),
-    );
-
-    app.get(
-      `${one}/access_rule`,
-      {
-        schema: {
-          ...summarize('listFileShareAccessRules', 'List the access rules of a file share, oldest first'),
-          params: FileSharePath,
-          querystring: ListAccessRules,
-          response: { 200: AccessRuleCollection },
-        },
-      },
-      (request) => fileShares.listAccessRules(request.scope, request.params.file_share_id, request.query),
-    );
-
-    app.delete(
-      `${one}/access_rule/:access_rule_id`,
-      {
-        schema: {
-          ...summarize('deleteFileShareAccessRule', 'Delete an access rule of a file share'),
-          params: AccessRulePath,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        const { file_share_id, access_rule_id } = request.params;
-        await fileShares.deleteAccessRule(request.by, request.scope, file_share_id, access_rule_id);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.post(
-      `${all}/check_limits`,
-      {
-        schema: {
-          ...summarize('checkFileShareLimits', 'Tell which quotas a new share of a size would exceed'),
-          params: ProjectRegion,
-          body: ExtendFileShare,
-          response: { 200: FileShareRequiredQuota },
-        },
-      },
-      (request) => fileShares.checkLimits(request.scope, request.body.size),
-    );
-
-    metadataRoutes(fileShares, {
-      one,
-      path: FileSharePath,
-      id: 'file_share_id',
-      name: 'FileShare',
-      words: 'a file share',
-      tag: 'File shares',
-    })(app);
-  };
-}
+export const fileShareOperations = (fileShares: FileShares) => [
+  operation('POST', all, {
+    id: 'createFileShare',
+    summary: 'Create a file share',
+    access: projectMember,
+    body: CreateFileShare,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => fileShares.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listFileShares',
+    summary: 'List file shares',
+    description: 'The oldest share comes first.',
+    access: projectReader,
+    query: ListFileShares,
+    answer: FileShareCollection,
+    handle: ({ scope, query }) => fileShares.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getFileShare',
+    summary: 'Get a file share',
+    access: projectReader,
+    answer: FileShare,
+    handle: ({ scope, params }) => fileShares.get(scope, params.file_share_id),
+  }),
+  operation('PATCH', '/cloud/v3/file_shares/:project_id/:region_id/:file_share_id', {
+    id: 'updateFileShare',
+    summary: 'Update a file share',
+    description: 'Changes the name, tags and settings that the body contains.',
+    access: projectMember,
+    body: UpdateFileShare,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => fileShares.update(by, scope, params.file_share_id, body),
+  }),
+  operation('PATCH', one, {
+    id: 'updateFileShareV1',
+    summary: 'Update a file share (v1)',
+    description: 'Returns the file share instead of a task. Use v3.',
+    deprecated: true,
+    access: projectMember,
+    body: UpdateFileShare,
+    answer: FileShare,
+    handle: ({ by, scope, params, body }) => fileShares.updateV1(by, scope, params.file_share_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteFileShare',
+    summary: 'Delete a file share',
+    description: 'Deletes the share with its data and access rules.',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => fileShares.delete(by, scope, params.file_share_id),
+  }),
+  operation('POST', `${one}/extend`, {
+    id: 'extendFileShare',
+    summary: 'Extend a file share',
+    description: 'Clients see the new size without mounting again. A share cannot shrink.',
+    access: projectMember,
+    body: ExtendFileShare,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => fileShares.extend(by, scope, params.file_share_id, body.size),
+  }),
+  operation('POST', `${one}/access_rule`, {
+    id: 'createFileShareAccessRule',
+    summary: 'Create an access rule of a file share',
+    description:
+      'An access rule allows the hosts of a network to mount the share. Only standard shares have access rules.',
+    access: projectMember,
+    body: CreateAccessRule,
+    answer: AccessRule,
+    handle: ({ by, scope, params, body }) => fileShares.createAccessRule(by, scope, params.file_share_id, body),
+  }),
+  operation('GET', `${one}/access_rule`, {
+    id: 'listFileShareAccessRules',
+    summary: 'List the access rules of a file share',
+    description: 'The oldest rule comes first.',
+    access: projectReader,
+    query: ListAccessRules,
+    answer: AccessRuleCollection,
+    handle: ({ scope, params, query }) => fileShares.listAccessRules(scope, params.file_share_id, query),
+  }),
+  operation('DELETE', `${one}/access_rule/:access_rule_id`, {
+    id: 'deleteFileShareAccessRule',
+    summary: 'Delete an access rule of a file share',
+    access: projectMember,
+    handle: ({ by, scope, params }) =>
+      fileShares.deleteAccessRule(by, scope, params.file_share_id, params.access_rule_id),
+  }),
+  operation('POST', `${all}/check_limits`, {
+    id: 'checkFileShareLimits',
+    summary: 'Check the quota for a new file share',
+    description: 'Lists the quotas that a new share of this size would exceed; the answer is empty when it fits.',
+    access: projectReader,
+    body: CheckFileShareLimits,
+    answer: FileShareRequiredQuota,
+    handle: ({ scope, body }) => fileShares.checkLimits(scope, body.size),
+  }),
+  ...metadataOperations(fileShares, one, { tag, parameter: { file_share_id }, name: 'FileShare', noun: 'file share' }),
+];

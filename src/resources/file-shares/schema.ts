@@ -1,27 +1,30 @@
-/** Requests and responses of file shares: interface.md 2.3, 4.3, 4.4, and the sibling operations of the contract. */
+/** Requests and responses of file shares. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import {
   Collection,
-  IntegerId,
+  Described,
+  exampleUuid,
   IpNetwork,
   Name,
   Nullable,
   Paging,
+  PlaceFields,
   ShortText,
   SizeGib,
+  TaskFields,
+  Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
-export const FileSharePath = Type.Object({ project_id: IntegerId, region_id: IntegerId, file_share_id: Uuid });
-export const AccessRulePath = Type.Object({ ...FileSharePath.properties, access_rule_id: Uuid });
-
-export const FileShareTypeName = Type.Enum(['standard', 'vast']);
+export const FileShareTypeName = Type.Enum(['standard', 'vast'], {
+  description: '`standard` or `vast`; both are NFS shares, and only standard shares have a network and access rules',
+});
 export type FileShareTypeName = Static<typeof FileShareTypeName>;
 
-/** The deprecated names of the types. */
+/** The deprecated `volume_type` of each type. */
 export const volumeTypes = { standard: 'default_share_type', vast: 'vast_share_type' } as const;
 
 export const fileShareStatuses = [
@@ -58,125 +61,169 @@ export type FileShareStatus = (typeof fileShareStatuses)[number];
 
 const NameLimit = Type.Enum(['LCD', 'NPL']);
 
+const shareSettings = {
+  allowed_characters: Described(NameLimit, 'Characters allowed in file names; vast shares only'),
+  path_length: Described(NameLimit, 'Limit of path lengths; vast shares only'),
+  root_squash: Type.Boolean({ description: 'Whether the root user of clients is mapped to an unprivileged user' }),
+};
+
 const ShareSettingsInput = Type.Object(
   {
-    allowed_characters: Type.Optional(NameLimit),
-    path_length: Type.Optional(NameLimit),
-    root_squash: Type.Optional(Type.Boolean()),
+    allowed_characters: Type.Optional(shareSettings.allowed_characters),
+    path_length: Type.Optional(shareSettings.path_length),
+    root_squash: Type.Optional(shareSettings.root_squash),
   },
-  { additionalProperties: false, description: 'allowed_characters and path_length are for vast shares only' },
+  { title: 'FileShareSettingsInput', additionalProperties: false, description: 'Settings of the share' },
 );
 export type ShareSettingsInput = Static<typeof ShareSettingsInput>;
 
+const AccessMode = Type.Enum(['ro', 'rw'], { description: '`ro`: read only; `rw`: read and write' });
+const accessRule = { access_mode: 'rw', ip_address: '10.0.0.0/24' };
+
 export const CreateAccessRule = Type.Object(
-  { access_mode: Type.Enum(['ro', 'rw']), ip_address: IpNetwork },
-  { additionalProperties: false },
+  { access_mode: AccessMode, ip_address: Described(IpNetwork, 'Address or network that may mount the share') },
+  { title: 'CreateFileShareAccessRule', additionalProperties: false, examples: [accessRule] },
 );
 export type CreateAccessRule = Static<typeof CreateAccessRule>;
 
 const FileShareNetwork = Type.Object(
-  { network_id: Uuid, subnet_id: Type.Optional(Uuid) },
-  { additionalProperties: false },
+  {
+    network_id: Described(Uuid, 'ID of the network'),
+    subnet_id: Type.Optional(Described(Uuid, 'ID of the subnet; by default the first one of the network')),
+  },
+  { title: 'FileShareNetwork', additionalProperties: false, description: 'Network of a standard share' },
 );
 
 const common = {
   name: Name,
-  protocol: Type.Literal('NFS'),
+  protocol: Type.Literal('NFS', { description: 'Always `NFS`' }),
   size: SizeGib,
   tags: Type.Optional(CreateTags),
-  /** The Terraform provider writes tags under this name. */
-  metadata: Type.Optional(CreateTags),
+  metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
   share_settings: Type.Optional(ShareSettingsInput),
 };
 
 const maxAccessRules = 100;
+const deprecatedType = { deprecated: true, description: 'Use `type_name`' };
 
 const CreateStandardFileShare = Type.Object(
   {
     ...common,
     network: FileShareNetwork,
-    access: Type.Optional(Type.Array(CreateAccessRule, { maxItems: maxAccessRules })),
-    type_name: Type.Optional(Type.Literal('standard')),
-    volume_type: Type.Optional(Type.Literal('default_share_type', { deprecated: true })),
+    access: Type.Optional(
+      Type.Array(CreateAccessRule, { maxItems: maxAccessRules, description: 'Initial access rules; none by default' }),
+    ),
+    type_name: Type.Optional(Type.Literal('standard', { description: 'Always `standard`' })),
+    volume_type: Type.Optional(Type.Literal(volumeTypes.standard, deprecatedType)),
   },
-  { additionalProperties: false },
+  { title: 'CreateStandardFileShare', additionalProperties: false },
 );
 
 const CreateVastFileShare = Type.Object(
   {
     ...common,
-    type_name: Type.Optional(Type.Literal('vast')),
-    volume_type: Type.Optional(Type.Literal('vast_share_type', { deprecated: true })),
+    type_name: Type.Optional(Type.Literal('vast', { description: 'Always `vast`' })),
+    volume_type: Type.Optional(Type.Literal(volumeTypes.vast, deprecatedType)),
   },
-  { additionalProperties: false },
+  { title: 'CreateVastFileShare', additionalProperties: false },
 );
 
 export const CreateFileShare = selectBranch(
-  Type.Union([CreateStandardFileShare, CreateVastFileShare]),
-  // An unknown type is checked as a standard one, whose schema then names the field.
+  Type.Union([CreateStandardFileShare, CreateVastFileShare], {
+    title: 'CreateFileShare',
+    examples: [
+      {
+        name: 'my-share',
+        protocol: 'NFS',
+        size: 1,
+        network: { network_id: exampleUuid },
+        access: [accessRule],
+        tags: { team: 'web' },
+      },
+    ],
+  }),
+  // A body with an unknown type is validated as a standard share, whose error names the field.
   (body) =>
-    body.type_name === 'vast' || (body.type_name === undefined && body.volume_type === 'vast_share_type') ? 1 : 0,
+    body.type_name === 'vast' || (body.type_name === undefined && body.volume_type === volumeTypes.vast) ? 1 : 0,
 );
 export type CreateFileShare = Static<typeof CreateFileShare>;
 
 export const UpdateFileShare = Type.Object(
   { name: Type.Optional(Name), share_settings: Type.Optional(ShareSettingsInput), tags: Type.Optional(UpdateTags) },
-  { additionalProperties: false },
+  {
+    title: 'UpdateFileShare',
+    additionalProperties: false,
+    examples: [{ name: 'renamed-share', tags: { team: null, stage: 'test' } }],
+  },
 );
 export type UpdateFileShare = Static<typeof UpdateFileShare>;
 
-export const ExtendFileShare = Type.Object({ size: SizeGib }, { additionalProperties: false });
+export const ExtendFileShare = Type.Object(
+  { size: Described(SizeGib, 'New size in GiB; larger than the current one') },
+  { title: 'ExtendFileShare', additionalProperties: false, examples: [{ size: 2 }] },
+);
+
+export const CheckFileShareLimits = Type.Object(
+  { size: Described(SizeGib, 'Size of the planned share in GiB') },
+  { title: 'CheckFileShareLimits', additionalProperties: false, examples: [{ size: 2 }] },
+);
 
 export const ListFileShares = Type.Object({
   ...Paging(1000),
-  name: Type.Optional(ShortText),
-  type_name: Type.Optional(FileShareTypeName),
+  name: Type.Optional(Described(ShortText, 'Only shares whose name contains this text')),
+  type_name: Type.Optional(Described(FileShareTypeName, 'Only shares of this type')),
 });
 export type ListFileShares = Static<typeof ListFileShares>;
 
 export const ListAccessRules = Type.Object(Paging(1000));
 export type ListAccessRules = Static<typeof ListAccessRules>;
 
-export const FileShare = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  connection_point: Nullable(Type.String()),
-  created_at: Type.String(),
-  creator_task_id: Uuid,
-  network: Type.Object({
-    network_id: Uuid,
-    network_name: Type.String(),
-    subnet_id: Uuid,
-    subnet_name: Type.String(),
-  }),
-  network_id: Uuid,
-  network_name: Type.String(),
-  subnet_id: Uuid,
-  subnet_name: Type.String(),
-  share_network_name: Nullable(Type.String()),
-  project_id: Type.Integer(),
-  region: Type.String(),
-  region_id: Type.Integer(),
-  protocol: Type.String(),
-  share_settings: Type.Object({
-    type_name: FileShareTypeName,
-    root_squash: Type.Optional(
-      Type.Boolean({
-        description: 'of standard shares only when on: the Terraform provider takes it for a change otherwise',
-      }),
+const networkFields = {
+  network_id: Described(Uuid, 'ID of the network'),
+  network_name: Type.String({ description: 'Name of the network' }),
+  subnet_id: Described(Uuid, 'ID of the subnet'),
+  subnet_name: Type.String({ description: 'Name of the subnet' }),
+};
+
+export const FileShare = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the share'),
+    name: Type.String({ description: 'Name of the share' }),
+    connection_point: Described(Nullable(Type.String()), 'What clients mount, `host:/path`; null until available'),
+    created_at: Described(Timestamp, 'When the share was requested'),
+    network: Type.Object(networkFields, { description: 'Network of the share' }),
+    ...networkFields,
+    share_network_name: Described(Nullable(Type.String()), 'Name of the share network'),
+    ...PlaceFields,
+    ...TaskFields,
+    protocol: Type.String({ description: 'Always `NFS`' }),
+    share_settings: Type.Object(
+      {
+        type_name: FileShareTypeName,
+        root_squash: Type.Optional(
+          Described(
+            shareSettings.root_squash,
+            // Where it is off it is omitted: the Terraform provider would take `false` for a change.
+            'Present in standard shares only when true: the root user of clients is mapped to an unprivileged user',
+          ),
+        ),
+        allowed_characters: Type.Optional(Nullable(shareSettings.allowed_characters)),
+        path_length: Type.Optional(Nullable(shareSettings.path_length)),
+        // The SDKs require it of vast shares.
+        trash_access: Type.Optional(Type.Boolean({ description: 'Present in vast shares; always false' })),
+      },
+      { title: 'FileShareSettings', description: 'Settings of the share' },
     ),
-    allowed_characters: Type.Optional(Nullable(NameLimit)),
-    path_length: Type.Optional(Nullable(NameLimit)),
-    /** The SDKs require it of vast shares. */
-    trash_access: Type.Optional(Type.Boolean({ description: 'of vast shares; always false' })),
-  }),
-  size: SizeGib,
-  status: Type.Enum([...fileShareStatuses]),
-  tags: Type.Array(Tag),
-  task_id: Nullable(Uuid),
-  type_name: FileShareTypeName,
-  volume_type: Type.Enum(Object.values(volumeTypes), { deprecated: true }),
-});
+    size: SizeGib,
+    status: Type.Enum([...fileShareStatuses], {
+      description: 'State of the share; `available` shares can be mounted, `error` shares failed and can be deleted',
+    }),
+    tags: Type.Array(Tag, { description: 'Tags, by key' }),
+    type_name: FileShareTypeName,
+    volume_type: Type.Enum(Object.values(volumeTypes), deprecatedType),
+  },
+  { title: 'FileShare' },
+);
 export type FileShare = Static<typeof FileShare>;
 export const FileShareCollection = Collection(FileShare);
 export type FileShareCollection = Static<typeof FileShareCollection>;
@@ -192,23 +239,30 @@ export const accessRuleStates = [
 ] as const;
 export type AccessRuleState = (typeof accessRuleStates)[number];
 
-export const AccessRule = Type.Object({
-  id: Uuid,
-  access_level: Type.Enum(['ro', 'rw']),
-  access_to: Type.String(),
-  state: Type.Enum([...accessRuleStates]),
-});
+export const AccessRule = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the rule'),
+    access_level: AccessMode,
+    access_to: Type.String({ description: 'Address or network that may mount the share' }),
+    state: Type.Enum([...accessRuleStates], { description: '`active` once the rule is in force' }),
+  },
+  { title: 'FileShareAccessRule' },
+);
 export type AccessRule = Static<typeof AccessRule>;
 export const AccessRuleCollection = Collection(AccessRule);
 export type AccessRuleCollection = Static<typeof AccessRuleCollection>;
 
-/** Only what would be exceeded; empty when all fits. */
-export const FileShareRequiredQuota = Type.Object({
-  sfs_count_limit: Type.Optional(Type.Integer()),
-  sfs_count_requested: Type.Optional(Type.Integer()),
-  sfs_count_usage: Type.Optional(Type.Integer()),
-  sfs_size_limit: Type.Optional(Type.Integer()),
-  sfs_size_requested: Type.Optional(Type.Integer()),
-  sfs_size_usage: Type.Optional(Type.Integer()),
-});
+const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
+
+export const FileShareRequiredQuota = Type.Object(
+  {
+    sfs_count_limit: quotaField('Limit of the number of shares'),
+    sfs_count_requested: quotaField('Number of shares requested'),
+    sfs_count_usage: quotaField('Number of shares in use'),
+    sfs_size_limit: quotaField('Limit of the size of all shares in GiB'),
+    sfs_size_requested: quotaField('Size requested in GiB'),
+    sfs_size_usage: quotaField('Size of all shares in GiB'),
+  },
+  { title: 'FileShareRequiredQuota', description: 'Only the quotas that would be exceeded' },
+);
 export type FileShareRequiredQuota = Static<typeof FileShareRequiredQuota>;

@@ -1,32 +1,31 @@
 /** The rules of file shares. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound, resourceLocked } from '../../errors/catalogue.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
-import { canonicalNetwork } from '../../platform/network-address.ts';
 import { withoutZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import type { Quota } from '../../quota/quota.ts';
-import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import type { Tx } from '../../platform/db.ts';
+import { newTags, presentTags } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
-import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { after, maxAccessRules, newAccessRule, presentAccessRule, unservable } from './access-rules.ts';
-import { isLeaving } from './desired.ts';
+import {
+  changedColumns,
+  isEmpty,
+  patchedTags,
+  requireFound,
+  requireUnlocked,
+  toRequiredQuota,
+} from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import { accessErrors, createAccessRules, keyOf, newAccessRules, requireOnHost } from './access-rules.ts';
 import { volumeTypes } from './schema.ts';
 import type {
-  AccessRule,
-  AccessRuleCollection,
-  CreateAccessRule,
   CreateFileShare,
   FileShare,
   FileShareCollection,
   FileShareRequiredQuota,
   FileShareTypeName,
-  ListAccessRules,
   ListFileShares,
   ShareSettingsInput,
   UpdateFileShare,
@@ -34,32 +33,24 @@ import type {
 import * as store from './store.ts';
 import type { FileShareRow, FileShareView } from './store.ts';
 
-export interface FileSharesDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface FileSharesDeps extends ServiceDeps {
   networks: Networks;
   regions: Regions;
 }
 
 export type FileShares = ReturnType<typeof createFileShares>;
-type TaskIds = { tasks: string[] };
 
 export function createFileShares(deps: FileSharesDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
-  /** The share, locked for this transaction and free of tasks. @throws ClientError 404, 409 */
+  /** The share, locked for this transaction and without an active task. @throws ClientError 404, 409 */
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<FileShareRow> => {
-    const share = await store.lock(tx, id, scope);
-    if (!share) throw notFound('file share', id);
-    const taskId = await tasks.lockedBy(tx, share.id);
-    if (taskId) throw resourceLocked('file share', id, taskId);
+    const share = requireFound(await store.lock(tx, scope, id), 'file share', id);
+    requireUnlocked(await tasks.lockedBy(tx, share.id), 'file share', id);
     return share;
   };
 
-  /** Writes a change that the host must follow, with the task that waits for it. */
+  /** Writes a change that the host must follow, and the task that waits for it. */
   const changeOnHost = async (
     tx: Tx,
     context: RequestContext,
@@ -73,93 +64,84 @@ export function createFileShares(deps: FileSharesDeps) {
     return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(share), projectId, generation })] };
   };
 
-  const view = async (scope: Scope, id: string): Promise<FileShareView> => {
-    const found = await store.view(db, scope, id);
-    if (!found) throw notFound('file share', id);
-    return found;
-  };
+  const view = async (scope: Scope, id: string): Promise<FileShareView> =>
+    requireFound(await store.view(db, scope, id), 'file share', id);
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateFileShare): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
-      const rows = rowChanges(share, body);
-      const settings = settingsChanges(share, body.share_settings ?? {});
-      if (isEmpty(rows) && isEmpty(settings)) return { tasks: [] };
-      if (!isEmpty(settings)) {
+      const { share_settings: settings = {}, tags, ...fields } = body;
+      const rowChanges = changedColumns(share, { ...fields, tags: patchedTags(share.tags, tags) });
+      const hostChanges = settingsChanges(share, settings);
+      if (!isEmpty(hostChanges)) {
         requireOnHost(share);
-        return changeOnHost(tx, context, share, 'update_sfs', { ...rows, ...settings, status: 'ensuring' });
+        return changeOnHost(tx, context, share, 'update_sfs', { ...rowChanges, ...hostChanges, status: 'ensuring' });
       }
-      await store.update(tx, id, rows);
+      if (isEmpty(rowChanges)) return { tasks: [] };
+      await store.update(tx, id, rowChanges);
       const { projectId, generation } = share;
-      const done = { type: 'update_sfs', key: keyOf(share), projectId, generation };
-      return { tasks: [await tasks.recordFinished(tx, context, done)] };
-    });
-
-  /** Tags of their own endpoints: changed at once, without a task. */
-  const changeTags = (context: RequestContext, scope: Scope, id: string, change: TagChange) =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const share = await lockForChange(tx, scope, id);
-      await store.update(tx, id, { tags: change(share.tags) });
+      const task = { type: 'update_sfs', key: keyOf(share), projectId, generation };
+      return { tasks: [await tasks.recordFinished(tx, context, task)] };
     });
 
   return {
+    ...createAccessRules({ ...deps, lockForChange, requireShare: view }),
+
     async create(context: RequestContext, scope: Scope, body: CreateFileShare): Promise<TaskIds> {
+      const { clientId, projectId, regionId } = scope;
       const typeName = typeOf(body);
+      const settings = body.share_settings ?? {};
       const access = 'access' in body ? (body.access ?? []) : [];
-      checkCreate(deps.regions, scope, typeName, body.share_settings ?? {}, access);
+      checkCreate(deps.regions, scope, typeName, settings, access);
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const network = await deps.networks.forNewResource(tx, scope, 'network' in body ? body.network : undefined);
         const id = randomUUID();
-        const taskId = await tasks.enqueue(tx, context, {
+        const creatorTaskId = await tasks.enqueue(tx, context, {
           type: 'create_sfs',
-          key: { resource: 'file_share', id, regionId: scope.regionId },
-          projectId: scope.projectId,
+          key: keyOf({ id, regionId }),
+          projectId,
           generation: 1,
           createdResources: { file_shares: [id] },
         });
-        const now = clock.now();
+        const createdAt = clock.now();
         await store.insert(tx, {
           id,
-          clientId: scope.clientId,
-          projectId: scope.projectId,
-          regionId: scope.regionId,
+          clientId,
+          projectId,
+          regionId,
           name: body.name,
           typeName,
           size: body.size,
           ...network,
-          // A vast share squashes root unless told otherwise, as the contract says; a standard one does not.
-          rootSquash: body.share_settings?.root_squash ?? typeName === 'vast',
-          allowedCharacters: body.share_settings?.allowed_characters ?? null,
-          pathLength: body.share_settings?.path_length ?? null,
+          rootSquash: settings.root_squash ?? squashesRootByDefault[typeName],
+          allowedCharacters: settings.allowed_characters ?? null,
+          pathLength: settings.path_length ?? null,
           tags,
-          creatorTaskId: taskId,
-          createdAt: now,
+          creatorTaskId,
+          createdAt,
         });
-        await store.insertAccessRules(
-          tx,
-          access.map((rule, i) => newAccessRule(id, rule, new Date(now.getTime() + i))),
-        );
+        await store.insertAccessRules(tx, newAccessRules(id, access, createdAt));
         await quota.reserve(tx, scope, { sfs_count: 1, sfs_size: body.size });
-        return { tasks: [taskId] };
+        return { tasks: [creatorTaskId] };
       });
     },
 
     async list(scope: Scope, filter: ListFileShares): Promise<FileShareCollection> {
       const { count, rows } = await store.list(db, scope, filter);
-      return { count, results: rows.map((row) => present(row, scope.regionName)) };
+      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string): Promise<FileShare> {
-      return present(await view(scope, id), scope.regionName);
+      return toResponse(await view(scope, id), scope.regionName);
     },
 
     update,
 
-    /** The deprecated form answers the share; a change of settings shows as its `task_id`. */
+    /** The deprecated form returns the share; a change on the host shows as its `task_id`. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateFileShare): Promise<FileShare> {
       await update(context, scope, id, body);
-      return present(await view(scope, id), scope.regionName);
+      return toResponse(await view(scope, id), scope.regionName);
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
@@ -174,86 +156,31 @@ export function createFileShares(deps: FileSharesDeps) {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
         if (size === share.size) return { tasks: [] };
-        if (size < share.size) {
-          const message = `must be more than the ${share.size} GiB that the share has; a share cannot shrink`;
-          throw invalidInput([{ path: 'size', message }]);
-        }
-        const answer = await changeOnHost(tx, context, share, 'extend_sfs', { size, status: 'extending' });
+        requireGrowth(share, size);
+        const response = await changeOnHost(tx, context, share, 'extend_sfs', { size, status: 'extending' });
         await quota.reserve(tx, scope, { sfs_size: size - share.size });
-        return answer;
-      });
-    },
-
-    async createAccessRule(
-      context: RequestContext,
-      scope: Scope,
-      id: string,
-      body: CreateAccessRule,
-    ): Promise<AccessRule> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await lockForChange(tx, scope, id);
-        requireOnHost(share);
-        const rules = await store.accessRules(tx, id);
-        const rule = newAccessRule(id, body, after(rules, clock.now()));
-        const errors = unservable(rule.network, 'ip_address');
-        if (errors.length > 0) throw invalidInput(errors);
-        const same = rules.find((other) => other.network === rule.network);
-        if (same && !isLeaving(same)) {
-          throw new ClientError('Conflict', `file share ${id} has an access rule for ${rule.network}; delete it first`);
-        }
-        // A rule that was deleted a moment ago makes room at once: who changes rules deletes and creates them.
-        if (same) await store.removeAccessRule(tx, same.id);
-        if (!same && rules.length >= maxAccessRules) {
-          throw new ClientError(
-            'Conflict',
-            `file share ${id} has ${maxAccessRules} access rules, and that is the most`,
-          );
-        }
-        await store.insertAccessRules(tx, [rule]);
-        await store.update(tx, id, { generation: share.generation + 1 });
-        await tasks.requestReconcile(tx, keyOf(share), context.actor);
-        return presentAccessRule(rule);
-      });
-    },
-
-    async listAccessRules(scope: Scope, id: string, page: ListAccessRules): Promise<AccessRuleCollection> {
-      await view(scope, id);
-      const rules = await store.accessRules(db, id);
-      const { limit = maxAccessRules, offset = 0 } = page;
-      return { count: rules.length, results: rules.slice(offset, offset + limit).map(presentAccessRule) };
-    },
-
-    async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await lockForChange(tx, scope, id);
-        const rule = (await store.accessRules(tx, id)).find((candidate) => candidate.id === ruleId);
-        if (!rule) throw notFound('access rule', ruleId);
-        if (isLeaving(rule) && rule.state !== 'error') return;
-        await store.denyAccessRule(tx, ruleId, clock.now());
-        await store.update(tx, id, { generation: share.generation + 1 });
-        await tasks.requestReconcile(tx, keyOf(share), context.actor);
+        return response;
       });
     },
 
     async checkLimits(scope: Scope, size: number): Promise<FileShareRequiredQuota> {
-      const exceeded = await quota.exceeded(db, scope, { sfs_count: 1, sfs_size: size });
-      return Object.fromEntries(
-        exceeded.flatMap(({ kind, limit, usage, requested }) => [
-          [`${kind}_limit`, limit],
-          [`${kind}_usage`, usage],
-          [`${kind}_requested`, requested],
-        ]),
-      );
+      return toRequiredQuota(await quota.exceeded(db, scope, { sfs_count: 1, sfs_size: size }));
     },
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
-    changeTags,
+
+    /** The operations on tags: written at once, without a task. */
+    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange) =>
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        const share = await lockForChange(tx, scope, id);
+        const changes = changedColumns(share, { tags: change(share.tags) });
+        if (!isEmpty(changes)) await store.update(tx, id, changes);
+      }),
   };
 }
 
-function keyOf(share: FileShareRow): ResourceKey {
-  return { resource: 'file_share', id: share.id, regionId: share.regionId };
-}
+/** The defaults that clients of the interface expect. */
+const squashesRootByDefault: Record<FileShareTypeName, boolean> = { standard: false, vast: true };
 
 function typeOf(body: CreateFileShare): FileShareTypeName {
   return body.type_name ?? (body.volume_type === 'vast_share_type' ? 'vast' : 'standard');
@@ -264,63 +191,43 @@ function checkCreate(
   scope: Scope,
   typeName: FileShareTypeName,
   settings: ShareSettingsInput,
-  access: CreateAccessRule[],
+  access: Parameters<typeof accessErrors>[0],
 ): void {
-  const errors = vastOnlySettings(typeName, settings);
+  const errors = settingsErrors(typeName, settings);
   const offered = regions.get(scope.regionId)!.fileShareTypes;
   if (!offered.includes(typeName)) {
     errors.push({ path: 'type_name', message: `the region offers ${offered.join(', ') || 'no file shares'}` });
   }
-  const seen = new Set<string>();
-  for (const [i, rule] of access.entries()) {
-    const network = canonicalNetwork(rule.ip_address)!;
-    errors.push(...unservable(network, `access.${i}.ip_address`));
-    if (seen.has(network)) errors.push({ path: `access.${i}.ip_address`, message: `${network} has a rule already` });
-    seen.add(network);
-  }
+  errors.push(...accessErrors(access));
   if (errors.length > 0) throw invalidInput(errors);
 }
 
-function vastOnlySettings(typeName: FileShareTypeName, settings: ShareSettingsInput): FieldError[] {
+function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInput): FieldError[] {
   if (typeName === 'vast') return [];
   return (['allowed_characters', 'path_length'] as const)
     .filter((name) => settings[name] !== undefined)
-    .map((name) => ({ path: `share_settings.${name}`, message: 'can be set on vast shares only' }));
-}
-
-/** What a deletion left half done, or a creation never finished, can only be deleted. */
-function requireOnHost(share: FileShareRow): void {
-  if (share.observedSize !== null && !share.deletedAt) return;
-  throw new ClientError('Conflict', `file share ${share.id} is in status ${share.status}; it can only be deleted`);
-}
-
-/** Changes that live in the row alone. */
-function rowChanges(share: FileShareRow, body: UpdateFileShare): Partial<FileShareRow> {
-  const tags = body.tags === undefined ? share.tags : mergeTags(share.tags, body.tags);
-  return {
-    ...(body.name !== undefined && body.name !== share.name && { name: body.name }),
-    ...(!sameTags(tags, share.tags) && { tags }),
-  };
+    .map((name) => ({ path: `share_settings.${name}`, message: 'is supported by vast shares only' }));
 }
 
 function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Partial<FileShareRow> {
-  const errors = vastOnlySettings(share.typeName, settings);
+  const errors = settingsErrors(share.typeName, settings);
   if (errors.length > 0) throw invalidInput(errors);
-  const { root_squash, allowed_characters, path_length } = settings;
-  return {
-    ...(root_squash !== undefined && root_squash !== share.rootSquash && { rootSquash: root_squash }),
-    ...(allowed_characters &&
-      allowed_characters !== share.allowedCharacters && { allowedCharacters: allowed_characters }),
-    ...(path_length && path_length !== share.pathLength && { pathLength: path_length }),
-  };
+  return changedColumns(share, {
+    rootSquash: settings.root_squash,
+    allowedCharacters: settings.allowed_characters,
+    pathLength: settings.path_length,
+  });
 }
 
-function isEmpty(changes: object): boolean {
-  return Object.keys(changes).length === 0;
+/** @throws ClientError 400 */
+function requireGrowth(share: FileShareRow, size: number): void {
+  if (size > share.size) return;
+  const message = `must be greater than the current size (${share.size} GiB); a share cannot shrink`;
+  throw invalidInput([{ path: 'size', message }]);
 }
 
-function present(share: FileShareView, regionName: string): FileShare {
-  const vast = share.typeName === 'vast';
+function toResponse(share: FileShareView, regionName: string): FileShare {
+  const isVast = share.typeName === 'vast';
   const network = {
     network_id: share.networkId,
     network_name: share.networkName,
@@ -335,17 +242,21 @@ function present(share: FileShareView, regionName: string): FileShare {
     creator_task_id: share.creatorTaskId,
     network,
     ...network,
-    share_network_name: vast ? null : share.networkName,
+    share_network_name: isVast ? null : share.networkName,
     project_id: share.projectId,
     region: regionName,
     region_id: share.regionId,
     protocol: 'NFS',
     share_settings: {
       type_name: share.typeName,
-      ...((vast || share.rootSquash) && { root_squash: share.rootSquash }),
-      ...(vast && { allowed_characters: share.allowedCharacters, path_length: share.pathLength, trash_access: false }),
+      ...((isVast || share.rootSquash) && { root_squash: share.rootSquash }),
+      ...(isVast && {
+        allowed_characters: share.allowedCharacters,
+        path_length: share.pathLength,
+        trash_access: false,
+      }),
     },
-    // While it grows, what the host has so far.
+    // While the share grows, the size that the host has.
     size: share.status === 'extending' ? share.observedSize! : share.size,
     status: share.status,
     tags: presentTags(share.tags),

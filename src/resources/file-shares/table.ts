@@ -6,7 +6,7 @@ import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
 import type { AccessRuleState, FileShareStatus, FileShareTypeName } from './schema.ts';
 
-/** One row a share, from its acceptance until its deletion was observed. */
+/** One row per share, from the create request until the host is observed to have deleted it. */
 export const fileShares = pgTable(
   'file_shares',
   {
@@ -16,11 +16,11 @@ export const fileShares = pgTable(
     regionId: integer('region_id').notNull(),
     name: text('name').notNull(),
     typeName: text('type_name').notNull().$type<FileShareTypeName>(),
-    /** GiB, what the customer pays for and the quota counts. */
+    /** GiB: what the client pays for and the quota counts. */
     size: bigint('size', { mode: 'number' }).notNull(),
-    /** GiB, what the host has given so far. */
+    /** GiB: what the host provides so far; null until the host has created the share. */
     observedSize: bigint('observed_size', { mode: 'number' }),
-    /** Whether a driver that does not pretend ever made it: then it has data somewhere, and is never made anew. */
+    /** Whether a real driver ever created it: then a host has its data, and it is never created again. */
     observedReal: boolean('observed_real').notNull().default(false),
     networkId: uuid('network_id')
       .notNull()
@@ -35,9 +35,9 @@ export const fileShares = pgTable(
     status: text('status').notNull().$type<FileShareStatus>(),
     connectionPoint: text('connection_point'),
     creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Grows with every change that the host must follow. */
+    /** Increases with every change that the host must follow. */
     generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The generation that the host was last seen to have, or to have failed at for good. */
+    /** The last generation that the host was observed to have, or that failed permanently. */
     observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
@@ -59,13 +59,13 @@ export const fileShareAccessRules = pgTable(
       .notNull()
       .references(() => fileShares.id, { onDelete: 'cascade' }),
     accessLevel: text('access_level').notNull().$type<'ro' | 'rw'>(),
-    /** Canonical: `1.2.3.4/32`, so that one network has one rule. */
+    /** Canonical (`1.2.3.4/32`), so that a network has one rule. */
     network: text('network').notNull(),
-    /** As the customer wrote it. */
+    /** As the client wrote it. */
     accessTo: text('access_to').notNull(),
     state: text('state').notNull().$type<AccessRuleState>(),
     createdAt: instant('created_at').notNull(),
-    /** Once it is to go, it never lets anybody in again, whatever fails on the way. */
+    /** Set once the client deletes the rule: the host then denies access even when the removal fails. */
     deletedAt: instant('deleted_at'),
   },
   (t) => [uniqueIndex('file_share_access_rules_network').on(t.fileShareId, t.network)],

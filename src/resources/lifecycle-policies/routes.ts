@@ -1,4 +1,4 @@
-/** The HTTP operations of lifecycle policies: interface.md 4.1, the contract, and foresight of our own. */
+/** The HTTP operations of lifecycle policies, with previews and estimates (docs/interface.md, "Lifecycle policies"). */
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion } from '../../http/shapes.ts';

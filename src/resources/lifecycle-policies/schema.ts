@@ -1,4 +1,4 @@
-/** Requests and responses of lifecycle policies: interface.md 2.1, 3.1, 4.1 and the contract. */
+/** Requests and responses of lifecycle policies (docs/interface.md, "Lifecycle policies"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';

@@ -1,7 +1,7 @@
 /** The roll-up of operating statuses, and what rows become on a host: pure, so without a database. */
 import { describe, expect, it } from 'vitest';
 import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
-import type { HealthMonitor } from '../lb-pools/schema.ts';
+import type { HealthMonitor } from './pools/schema.ts';
 import { desiredLoadBalancer, secretsOf, statusChanges } from './desired.ts';
 import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow, WholeLoadBalancer } from './store.ts';
 

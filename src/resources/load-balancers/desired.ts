@@ -8,7 +8,7 @@ import type {
   LoadBalancerReading,
   MemberHealth,
 } from '../../drivers/load-balancer.ts';
-import type { HealthMonitor, OperatingStatus } from '../lb-pools/schema.ts';
+import type { HealthMonitor, OperatingStatus } from './pools/schema.ts';
 import type { ListenerRow, MemberRow, PoolRow, StatusChanges, WholeLoadBalancer } from './store.ts';
 
 /** PEM texts by the ids of their secrets. */

@@ -1,4 +1,4 @@
-/** The HTTP operations of load balancers: contract/load-balancers.md. Those of tags are in metadata/. */
+/** The HTTP operations of load balancers (docs/interface.md, "Load balancers"). Those of tags are in metadata/. */
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';

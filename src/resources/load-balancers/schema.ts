@@ -1,11 +1,11 @@
-/** Requests and responses of load balancers: interface.md 4.10 and contract/load-balancers.md. */
+/** Requests and responses of load balancers (docs/interface.md, "Load balancers"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, maxTagChanges, maxTagLength, Tag, UpdateTags } from '../../tags/tags.ts';
-import { NestedListener } from '../listeners/schema.ts';
-import { OperatingStatus, ProvisioningStatus, Stats } from '../lb-pools/schema.ts';
+import { NestedListener } from './listeners/schema.ts';
+import { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
 
 export const LoadBalancerPath = Type.Object({
   project_id: IntegerId,

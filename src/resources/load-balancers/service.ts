@@ -15,7 +15,7 @@ import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
 import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
-import type { NestedListener } from '../listeners/schema.ts';
+import type { NestedListener } from './listeners/schema.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
 import { loggingOf, newLoadBalancer, notOffered } from './creation.ts';

@@ -12,9 +12,9 @@ import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import type { Placed } from '../../tasks/tasks.ts';
-import { lbListeners } from '../listeners/table.ts';
-import { lbMembers, lbPools } from '../lb-pools/table.ts';
-import type { OperatingStatus, ProvisioningStatus, Stats } from '../lb-pools/schema.ts';
+import { lbListeners } from './listeners/table.ts';
+import { lbMembers, lbPools } from './pools/table.ts';
+import type { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
 import type { ListLoadBalancers, Ordering } from './schema.ts';
 import { loadBalancers } from './table.ts';
 

@@ -4,7 +4,7 @@ import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
-import type { OperatingStatus, ProvisioningStatus } from '../lb-pools/schema.ts';
+import type { OperatingStatus, ProvisioningStatus } from './pools/schema.ts';
 import type { Logging, MemberConnectivity, VipFamily } from './schema.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** Requests and responses of networks: the contract's projects-regions-networks.md. */
+/** Requests and responses of networks (docs/interface.md, "Networks and subnets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';

@@ -1,4 +1,4 @@
-/** The price preview (interface.md 2.6 and 4.11), and the price book as an operator writes it. */
+/** The price preview (docs/interface.md, "Prices"), and the price book as an operator writes it. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, maxSizeGib, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';

@@ -1,4 +1,4 @@
-/** Requests and responses of projects: the contract's projects-regions-networks.md. */
+/** Requests and responses of projects (docs/interface.md, "Projects and regions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging } from '../../http/shapes.ts';

@@ -1,4 +1,4 @@
-/** Requests and responses of pull secrets: the contract's container-platform.md. */
+/** Requests and responses of pull secrets (docs/interface.md, "Pull secrets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';

@@ -1,4 +1,4 @@
-/** Quota figures: interface.md 2.2 and contract/quotas.md. Every kind gives a `_limit` and a `_usage`. */
+/** Quota figures: every kind has a `_limit` and a `_usage` (docs/interface.md, "Quotas"). */
 import { Type } from 'typebox';
 import type { Static, TInteger, TOptional } from 'typebox';
 import { IntegerId, Nullable } from '../../http/shapes.ts';

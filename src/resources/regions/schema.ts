@@ -1,4 +1,4 @@
-/** Regions as the contract shows them, and as the regions file writes them. */
+/** Regions as clients see them and as the regions file has them (docs/interface.md, "Projects and regions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';

@@ -1,4 +1,4 @@
-/** The HTTP operations of registries: interface.md 4.2 and the contract. */
+/** The HTTP operations of registries (docs/interface.md, "Registries"). */
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
 import { ProjectRegion } from '../../http/shapes.ts';

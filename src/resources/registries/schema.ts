@@ -1,4 +1,4 @@
-/** Requests and responses of registries: interface.md 4.2, and the contract. */
+/** Requests and responses of registries (docs/interface.md, "Registries"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, ProjectRegion } from '../../http/shapes.ts';
@@ -152,7 +152,7 @@ export type RegistryUserCollection = Static<typeof RegistryUserCollection>;
 export const RegistryUserWithSecret = Type.Object({ ...user, secret: Type.String({ description: 'shown only here' }) });
 export type RegistryUserWithSecret = Static<typeof RegistryUserWithSecret>;
 
-/** The contract has a single user here, but every secret is shown only once: so the first one, and all of them. */
+/** Clients read one user here, but every secret is shown only once: the first user, and `results` with all of them. */
 export const RegistryUsersWithSecrets = Type.Object({
   ...RegistryUserWithSecret.properties,
   ...Collection(RegistryUserWithSecret).properties,

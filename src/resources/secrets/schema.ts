@@ -1,4 +1,4 @@
-/** Requests and responses of secrets: the contract's secrets.md. */
+/** Requests and responses of secrets (docs/interface.md, "Secrets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging, Uuid } from '../../http/shapes.ts';

@@ -1,7 +1,8 @@
 /** The HTTP operations of snapshots. */
 import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
-import { metadataRoutes } from '../../tags/routes.ts';
+import { routesOf } from '../../http/operations.ts';
+import { ProjectRegion, TaskIds, Uuid } from '../../http/shapes.ts';
+import { metadataOperations } from '../../tags/routes.ts';
 import { replacingBy, UpdateTags } from '../../tags/tags.ts';
 import { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, SnapshotPath, UpdateSnapshot } from './schema.ts';
 import type { Snapshots } from './service.ts';
@@ -89,14 +90,14 @@ export function snapshotRoutes(snapshots: Snapshots): Routes {
       (request) => snapshots.delete(request.by, request.scope, request.params.snapshot_id),
     );
 
-    metadataRoutes(snapshots, {
-      one,
-      path: SnapshotPath,
-      id: 'snapshot_id',
-      name: 'Snapshot',
-      words: 'a snapshot',
-      tag: 'Snapshots',
-      replacedElsewhere: true,
-    })(app);
+    routesOf(
+      metadataOperations(snapshots, one, {
+        tag: { name: 'Snapshots', description: '' },
+        parameter: { snapshot_id: Uuid },
+        name: 'Snapshot',
+        noun: 'snapshot',
+        withReplace: false,
+      }),
+    )(app);
   };
 }

@@ -1,4 +1,4 @@
-/** Requests and responses of snapshots, as the contract has them. */
+/** Requests and responses of snapshots (docs/interface.md, "Volumes and snapshots"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, ShortText, SizeGib, Uuid } from '../../http/shapes.ts';

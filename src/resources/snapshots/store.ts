@@ -1,18 +1,18 @@
-/** SQL of snapshots. Writes touch this folder's table only; a snapshot's volume is read, and held, through its own store. */
-import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+/** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { rowCounts } from '../../platform/table.ts';
 import type { Placed } from '../../tasks/tasks.ts';
-import { load as loadVolume, lock as lockVolume, lockAll as lockVolumes } from '../volumes/store.ts';
-import type { VolumeRow, Where } from '../volumes/store.ts';
+import * as kit from '../store-kit.ts';
+import type { ProjectRegion } from '../store-kit.ts';
+import * as volumeStore from '../volumes/store.ts';
+import type { VolumeRow } from '../volumes/store.ts';
 import { volumes } from '../volumes/table.ts';
 import type { ListSnapshots, SnapshotStatus } from './schema.ts';
 import { snapshots } from './table.ts';
 
-export { loadVolume, lockVolume, lockVolumes };
-export type { VolumeRow, Where };
+export const { findById: findVolume, lock: lockVolume, lockAll: lockVolumes } = volumeStore;
+export type { VolumeRow };
 export type SnapshotRow = typeof snapshots.$inferSelect;
 
 /** A snapshot with the task that locks it; its status is `restoring` while its volume is reverted to it. */
@@ -20,138 +20,99 @@ export type SnapshotView = SnapshotRow & { taskId: string | null };
 
 const resource = 'snapshot';
 
-const shownStatus = sql<SnapshotStatus>`case when ${volumes.revertTo} = ${snapshots.id} then 'restoring'
-  else ${snapshots.status} end`;
+/** `lockById` takes the row's lock alone: enough to record what was observed. */
+export const { find, findById, lockById, update, remove: removeRow } = kit.singleRows(snapshots);
+export const { findPending, findKnown } = kit.reconciledRows(snapshots);
 
-/** Its own task, or else its volume's. */
-const lockingTask = sql<string | null>`(
-  select t.id from tasks t
-  where t.resource_id in (snapshots.id::text, snapshots.volume_id::text) and t.state in ('NEW', 'RUNNING')
-  order by t.resource_id = snapshots.id::text desc, t.created_on limit 1)`;
+const viewColumns = {
+  ...getTableColumns(snapshots),
+  status: sql<SnapshotStatus>`case when ${volumes.revertTo} = ${snapshots.id} then 'restoring'
+    else ${snapshots.status} end`,
+  /** Its own task, or else its volume's. */
+  taskId: sql<string | null>`coalesce(${kit.activeTask(snapshots.id)}, ${kit.activeTask(snapshots.volumeId)})`,
+};
+const views = (db: Db) => db.select(viewColumns).from(snapshots).innerJoin(volumes, eq(volumes.id, snapshots.volumeId));
 
-const views = (db: Db) =>
-  db
-    .select({ ...getTableColumns(snapshots), status: shownStatus, taskId: lockingTask })
-    .from(snapshots)
-    .innerJoin(volumes, eq(volumes.id, snapshots.volumeId));
-
-function standsIn(where: Where): SQL[] {
-  return [eq(snapshots.projectId, where.projectId), eq(snapshots.regionId, where.regionId)];
-}
-
-export async function view(db: Db, where: Where, id: string): Promise<SnapshotView | null> {
-  const [row] = await views(db).where(and(eq(snapshots.id, id), ...standsIn(where)));
-  return row ?? null;
-}
-
-export async function list(
-  db: Db,
-  where: Where,
-  filter: ListSnapshots,
-): Promise<{ count: number; rows: SnapshotView[] }> {
-  const filters: SQL[] = [];
-  if (filter.volume_id !== undefined) filters.push(eq(snapshots.volumeId, filter.volume_id));
-  if (filter.schedule_id !== undefined) filters.push(eq(snapshots.scheduleId, filter.schedule_id));
-  if (filter.lifecycle_policy_id !== undefined) {
-    filters.push(eq(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id));
-  }
-  const conditions = and(...standsIn(where), ...filters);
-  const page = views(db)
-    .where(conditions)
-    .orderBy(asc(snapshots.createdAt), asc(snapshots.id))
-    .limit(filter.limit ?? 1000)
-    .offset(filter.offset ?? 0);
-  const counted = filters.length > 0 ? db.$count(snapshots, conditions) : countAll(db, where);
-  const [rows, count] = await Promise.all([page, counted]);
-  return { count, rows };
-}
-
-async function countAll(db: Db, where: Where): Promise<number> {
-  const [row] = await db
-    .select({ count: rowCounts.count })
-    .from(rowCounts)
-    .where(
-      and(
-        eq(rowCounts.resource, resource),
-        eq(rowCounts.projectId, where.projectId),
-        eq(rowCounts.regionId, where.regionId),
-      ),
-    );
-  return row?.count ?? 0;
-}
-
-export type NewSnapshot = Omit<
-  SnapshotRow,
-  'status' | 'observedReal' | 'generation' | 'observedGeneration' | 'updatedAt' | 'deletedAt'
->;
-
-const insertSnapshots = prepared(
-  'snapshots_insert',
-  `with given as (
-     select * from jsonb_to_recordset($1::jsonb) as given (
-       id uuid, "clientId" int, "projectId" int, "regionId" int, "volumeId" uuid, name text, description text, size int8,
-       "lifecyclePolicyId" int, "scheduleId" uuid, "scheduledAt" timestamptz, tags jsonb, "creatorTaskId" uuid,
-       "createdAt" timestamptz)),
-   counted as (
-     insert into row_counts as c (resource, project_id, region_id, count)
-     select '${resource}', "projectId", "regionId", count(*) from given group by 2, 3 order by 2, 3
-     on conflict (resource, project_id, region_id) do update set count = c.count + excluded.count)
-   insert into snapshots (id, client_id, project_id, region_id, volume_id, name, description, size, lifecycle_policy_id,
-     schedule_id, scheduled_at, tags, creator_task_id, created_at, updated_at, status, generation, observed_generation)
-   select given.*, "createdAt", 'creating', 1, 0 from given`,
-);
-
-/** Counts the snapshots too, so this is the statement to run late: it locks the projects' counts until the commit. */
-export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
-  await insertSnapshots(tx, JSON.stringify(rows));
-}
-
-/** Takes the locks of the snapshot's volume and then of the snapshot: the order in which everybody takes them. */
-export async function lockWithVolume(
-  tx: Tx,
-  id: string,
-  where?: Where,
-): Promise<{ snapshot: SnapshotRow; volume: VolumeRow } | null> {
-  const [found] = await tx
-    .select({ volumeId: snapshots.volumeId })
-    .from(snapshots)
-    .where(and(eq(snapshots.id, id), ...(where ? standsIn(where) : [])));
-  const volume = found && (await lockVolume(tx, found.volumeId));
-  const snapshot = volume && (await lock(tx, id));
-  return snapshot ? { snapshot, volume } : null;
-}
-
-/** Takes the row's lock alone: enough for who records what was observed. */
-export async function lock(tx: Tx, id: string): Promise<SnapshotRow | null> {
-  const [row] = await tx.select().from(snapshots).where(eq(snapshots.id, id)).for('update');
-  return row ?? null;
-}
-
-export async function load(db: Db, id: string): Promise<SnapshotRow | null> {
-  const [row] = await db.select().from(snapshots).where(eq(snapshots.id, id));
+export async function view(db: Db, scope: ProjectRegion, id: string): Promise<SnapshotView | null> {
+  const [row] = await views(db).where(and(eq(snapshots.id, id), kit.inScope(snapshots, scope)));
   return row ?? null;
 }
 
 /** Oldest first. */
+export async function list(
+  db: Db,
+  scope: ProjectRegion,
+  filter: ListSnapshots,
+): Promise<{ count: number; rows: SnapshotView[] }> {
+  return kit.readPage<SnapshotView>(db, views(db), {
+    table: snapshots,
+    scope,
+    filters: [
+      kit.equals(snapshots.volumeId, filter.volume_id),
+      kit.equals(snapshots.scheduleId, filter.schedule_id),
+      kit.equals(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id),
+    ],
+    order: [asc(snapshots.createdAt), asc(snapshots.id)],
+    page: filter,
+    counted: resource,
+  });
+}
+
+const initial = { ...kit.newReconciledRow, status: 'creating', observedReal: false } as const;
+export type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
+
+const insertRows = kit.insertRows(snapshots, { counted: resource });
+
+/** Run it late: it locks the projects' counts of snapshots until the commit. */
+export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
+  await insertRows(
+    tx,
+    rows.map((row) => ({ ...row, ...initial, updatedAt: row.createdAt })),
+  );
+}
+
+export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
+  await removeRow(tx, snapshot.id);
+  await kit.countRows(tx, resource, snapshot, -1);
+}
+
+/**
+ * Takes the locks of the snapshot's volume and then of the snapshot: the order in which everybody takes them. Without a
+ * scope for callers that have checked the id.
+ */
+export async function lockWithVolume(
+  tx: Tx,
+  id: string,
+  scope: ProjectRegion | null,
+): Promise<{ snapshot: SnapshotRow; volume: VolumeRow } | null> {
+  const found = await (scope ? find(tx, scope, id) : findById(tx, id));
+  const volume = found && (await volumeStore.lockById(tx, found.volumeId));
+  const snapshot = volume && (await lockById(tx, id));
+  return snapshot ? { snapshot, volume } : null;
+}
+
+const selectRows = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
+const readOfVolume = prepared<SnapshotRow>(
+  'snapshots_of_volume',
+  `${selectRows} where volume_id = $1 order by created_at, id`,
+);
+const readOfSchedule = prepared<SnapshotRow>(
+  'snapshots_of_schedule',
+  `${selectRows} where schedule_id = $1 and volume_id = $2 and deleted_at is null order by scheduled_at desc, id desc`,
+);
+
+/** Oldest first. */
 export async function ofVolume(on: Db | Tx, volumeId: string): Promise<SnapshotRow[]> {
-  return on
-    .select()
-    .from(snapshots)
-    .where(eq(snapshots.volumeId, volumeId))
-    .orderBy(asc(snapshots.createdAt), asc(snapshots.id));
+  return readOfVolume(on, volumeId);
 }
 
-/** Those that a schedule made of a volume and that are to stay, newest first. */
+/** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
 export async function ofSchedule(on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> {
-  return on
-    .select()
-    .from(snapshots)
-    .where(and(eq(snapshots.scheduleId, scheduleId), eq(snapshots.volumeId, volumeId), isNull(snapshots.deletedAt)))
-    .orderBy(desc(snapshots.scheduledAt), desc(snapshots.id));
+  return readOfSchedule(on, scheduleId, volumeId);
 }
 
-/** What a run makes of a volume, by the name that the run gives it. */
-export type NameOfRun = Pick<SnapshotRow, 'volumeId'> & { scheduleId: string; scheduledAt: Date };
+/** What identifies the snapshot that a run makes of a volume. */
+export type RunKey = Pick<SnapshotRow, 'volumeId'> & { scheduleId: string; scheduledAt: Date };
 export interface Made {
   snapshotId: string;
   taskId: string;
@@ -166,8 +127,8 @@ const readRuns = prepared<{ [Field in keyof Made]: Made[Field] | null }>(
    order by run.n`,
 );
 
-/** What each of the runs has made, if it has. */
-export async function ofRuns(tx: Tx, runs: NameOfRun[]): Promise<(Made | null)[]> {
+/** The snapshot and task of each run that has made one. */
+export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(Made | null)[]> {
   const rows = await readRuns(
     tx,
     runs.map((run) => run.scheduleId),
@@ -185,18 +146,14 @@ const readCopyingTask = prepared<{ id: string }>(
    where v.source_snapshot_id = $1 and v.observed_size is null order by t.created_on limit 1`,
 );
 
-/** The task that makes a volume from the snapshot just now, or null. */
+/** The active task that creates a volume from the snapshot, or null. */
 export async function copyingTask(tx: Tx, id: string): Promise<string | null> {
   const [task] = await readCopyingTask(tx, id);
   return task?.id ?? null;
 }
 
-export async function update(tx: Tx, id: string, changes: Partial<SnapshotRow>): Promise<void> {
-  await tx.update(snapshots).set(changes).where(eq(snapshots.id, id));
-}
-
-const bringBack = prepared(
-  'snapshots_set_back',
+const moveRowsToPast = prepared(
+  'snapshots_move_to_past',
   `update snapshots s
    set created_at = least(s.created_at, $1::timestamptz - later.n * interval '1 microsecond'), updated_at = $1,
        schedule_id = case when s.scheduled_at > $1 then null else s.schedule_id end,
@@ -206,60 +163,38 @@ const bringBack = prepared(
    where s.id = later.id`,
 );
 
-/** What is later than now is now, in the order in which it was; what a schedule makes at a later instant is not its own. */
-export async function setBack(tx: Tx, now: Date): Promise<void> {
-  await bringBack(tx, now);
+/**
+ * For a clock that is set back: snapshots from the future get the time `now` and keep their order. A snapshot of a later
+ * run no longer belongs to its schedule, which will run at that time again.
+ */
+export async function moveToPast(tx: Tx, now: Date): Promise<void> {
+  await moveRowsToPast(tx, now);
 }
 
-/** Removes the row and counts it out. */
-export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
-  await tx.delete(snapshots).where(eq(snapshots.id, snapshot.id));
-  await tx
-    .update(rowCounts)
-    .set({ count: sql`${rowCounts.count} - 1` })
-    .where(
-      and(
-        eq(rowCounts.resource, resource),
-        eq(rowCounts.projectId, snapshot.projectId),
-        eq(rowCounts.regionId, snapshot.regionId),
-      ),
-    );
-}
-
-/** Snapshots whose desired state the host has not been seen to have. */
-export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
+/**
+ * Snapshots that the host created and that are not being deleted. A snapshot in status error is not on its host: if a
+ * real host has created it, its data was lost, and may come back.
+ */
+export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
+  const { id, regionId, clientId, status } = snapshots;
   return db
-    .select({ id: snapshots.id, regionId: snapshots.regionId, clientId: snapshots.clientId })
-    .from(snapshots)
-    .where(and(inArray(snapshots.regionId, regionIds), lt(snapshots.observedGeneration, snapshots.generation)))
-    .limit(1000);
-}
-
-/** Snapshots that were made and are to stay, by whether they are thought to be whole. */
-export async function settled(db: Db, regionIds: number[]): Promise<(Placed & { whole: boolean })[]> {
-  return db
-    .select({
-      id: snapshots.id,
-      regionId: snapshots.regionId,
-      clientId: snapshots.clientId,
-      whole: sql<boolean>`${snapshots.status} = 'available'`,
-    })
+    .select({ id, regionId, clientId, onHost: sql<boolean>`${status} = 'available'` })
     .from(snapshots)
     .where(
       and(
-        inArray(snapshots.regionId, regionIds),
+        inArray(regionId, regionIds),
         isNull(snapshots.deletedAt),
-        sql`(${snapshots.status} = 'available' or (${snapshots.status} = 'error' and ${snapshots.observedReal}))`,
+        sql`(${status} = 'available' or (${status} = 'error' and ${snapshots.observedReal}))`,
       ),
     );
 }
 
-/** Those of the given ids that have a row, in whatever state; and in whatever region, where none is given. */
-export async function known(on: Db | Tx, ids: string[], where?: Where): Promise<Set<string>> {
-  const rows = await on
+/** The snapshots of a project and region among the ids. */
+export async function findKnownIn(tx: Tx, scope: ProjectRegion, ids: string[]): Promise<Set<string>> {
+  const rows = await tx
     .select({ id: snapshots.id })
     .from(snapshots)
-    .where(and(inArray(snapshots.id, ids), ...(where ? standsIn(where) : [])));
+    .where(and(inArray(snapshots.id, ids), kit.inScope(snapshots, scope)));
   return new Set(rows.map((row) => row.id));
 }
 

@@ -5,7 +5,7 @@ import type { Tags } from '../../tags/tags.ts';
 import { volumes } from '../volumes/table.ts';
 import type { SnapshotStatus } from './schema.ts';
 
-/** One row a snapshot, from its acceptance until its deletion was observed. */
+/** One row per snapshot, from the create request until the host is observed to have deleted it. */
 export const snapshots = pgTable(
   'snapshots',
   {
@@ -18,20 +18,20 @@ export const snapshots = pgTable(
       .references(() => volumes.id),
     name: text('name').notNull(),
     description: text('description'),
-    /** GiB of the volume when the snapshot was asked for. */
+    /** GiB: the size of the volume when the snapshot was requested. */
     size: bigint('size', { mode: 'number' }).notNull(),
-    /** The run of a policy that asked for it; null: a person did. The policy may be gone. */
+    /** The policy whose run requested the snapshot; null when a client did. The policy may have been deleted since. */
     lifecyclePolicyId: integer('lifecycle_policy_id'),
     scheduleId: uuid('schedule_id'),
     scheduledAt: instant('scheduled_at'),
-    /** Whether a driver that does not pretend ever made it: then it is never made anew from what the volume holds by now. */
+    /** Whether a real driver ever created it: then it is never created again from the newer data of the volume. */
     observedReal: boolean('observed_real').notNull().default(false),
     tags: jsonb('tags').notNull().$type<Tags>(),
     status: text('status').notNull().$type<SnapshotStatus>(),
     creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Grows with every change that the host must follow. */
+    /** Increases with every change that the host must follow. */
     generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The generation that the host was last seen to have, or to have failed at for good. */
+    /** The last generation that the host was observed to have, or that failed permanently. */
     observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
@@ -42,7 +42,7 @@ export const snapshots = pgTable(
     index('snapshots_client').on(t.clientId, t.regionId),
     index('snapshots_volume').on(t.volumeId, t.createdAt, t.id),
     index('snapshots_policy').on(t.lifecyclePolicyId),
-    /** A run is named by its instant: the same run can make no second snapshot of a volume. */
+    /** Schedule and instant identify a run, which makes at most one snapshot of a volume. */
     uniqueIndex('snapshots_run').on(t.scheduleId, t.volumeId, t.scheduledAt),
     index('snapshots_error_deleting').on(t.regionId).where(sql`${t.status} = 'error_deleting'`),
     index('snapshots_unconverged').on(t.regionId).where(sql`${t.observedGeneration} < ${t.generation}`),

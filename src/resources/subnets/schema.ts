@@ -1,4 +1,4 @@
-/** Requests and responses of subnets: the contract's projects-regions-networks.md. */
+/** Requests and responses of subnets (docs/interface.md, "Networks and subnets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, IpAddress, IpNetwork, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';

@@ -49,7 +49,7 @@ export function taskRoutes(tasks: TaskViews): Routes {
         sendInGroups(reply, await tasks.listActive(request.by.actor, request.scope, request.query)),
     );
 
-    // interface.md 1 polls /v1/tasks; the contract and the SDKs poll /cloud/v1/tasks.
+    // Clients poll either path; the SDKs poll /cloud/v1/tasks.
     for (const [prefix, operationId] of [
       ['/cloud', 'getTask'],
       ['', 'getTaskShort'],

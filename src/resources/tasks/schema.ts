@@ -1,4 +1,4 @@
-/** Tasks as contract/tasks.md shows them. */
+/** Tasks as clients see them (docs/interface.md, "Tasks"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';

@@ -12,7 +12,7 @@ export interface ClientOfMessage {
 
 type NameOfRegion = (regionId: number) => string;
 
-/** Each figure stands under both of its keys, as `{limit, usage}` (interface.md 2.2). */
+/** Each figure is under both of its keys, as `{limit, usage}` (docs/interface.md, "Notification threshold"). */
 export function quotasMessage(crossings: Crossing[], nameOf: NameOfRegion): QuotasMessage {
   const message: QuotasMessage = { global_quotas: {}, regional_quotas: [] };
   for (const { regionId, kind, limit, usage } of crossings) {

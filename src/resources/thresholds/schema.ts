@@ -1,4 +1,4 @@
-/** The notification threshold: interface.md 2.2 and 4.12, contract/quotas.md. */
+/** Requests and responses of the notification threshold (docs/interface.md, "Notification threshold"). */
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
 import { IntegerId, Nullable, ShortText } from '../../http/shapes.ts';
@@ -7,7 +7,7 @@ import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
 
 export const ClientPath = Type.Object({ client_id: IntegerId });
 
-/** The contract's bound of a limit. JSON cannot tell it from its neighbours; what counters hold is far below. */
+/** The largest limit that clients accept. JSON cannot represent it exactly; counters hold far less. */
 const maxLimit = 9_223_372_036_854_776_000;
 
 const Figure = Type.Object(

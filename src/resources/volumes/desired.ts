@@ -1,4 +1,4 @@
-/** Pure: what a host should have, given the row. */
+/** Pure: the desired state of a volume on its host, from its row. */
 import type { DesiredVolume } from '../../drivers/volume.ts';
 import type { VolumeRow } from './store.ts';
 
@@ -7,7 +7,7 @@ export function desiredVolume(volume: VolumeRow): DesiredVolume {
     id: volume.id,
     sizeGib: volume.size,
     settledGib: volume.observedReal ? volume.observedSize : null,
-    // The snapshot is there only until the volume is: what a simulated host had becomes real, and empty.
+    // The snapshot is certain to exist only until the volume does. A volume that only a simulated host had is created empty.
     source: volume.observedSize === null ? volume.sourceSnapshotId : null,
     revertTo: volume.revertTo,
   };

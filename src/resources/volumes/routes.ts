@@ -1,8 +1,9 @@
 /** The HTTP operations of volumes. */
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
-import { metadataRoutes } from '../../tags/routes.ts';
+import { routesOf } from '../../http/operations.ts';
+import { ProjectRegion, TaskIds, Uuid } from '../../http/shapes.ts';
+import { metadataOperations } from '../../tags/routes.ts';
 import {
   CreateVolume,
   DeleteVolume,
@@ -110,13 +111,13 @@ export function volumeRoutes(volumes: Volumes): Routes {
       },
     );
 
-    metadataRoutes(volumes, {
-      one,
-      path: VolumePath,
-      id: 'volume_id',
-      name: 'Volume',
-      words: 'a volume',
-      tag: 'Volumes',
-    })(app);
+    routesOf(
+      metadataOperations(volumes, one, {
+        tag: { name: 'Volumes', description: '' },
+        parameter: { volume_id: Uuid },
+        name: 'Volume',
+        noun: 'volume',
+      }),
+    )(app);
   };
 }

@@ -1,4 +1,4 @@
-/** Requests and responses of volumes, as the contract has them. */
+/** Requests and responses of volumes (docs/interface.md, "Volumes and snapshots"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, IntegerId, Name, Nullable, Paging, ShortText, SizeGib, Uuid } from '../../http/shapes.ts';
@@ -114,7 +114,7 @@ export const ListVolumes = Type.Object({
 });
 export type ListVolumes = Static<typeof ListVolumes>;
 
-/** Nothing is ever attached; the shape is the contract's. */
+/** Nothing is ever attached; the shape is for clients that read it. */
 const VolumeAttachment = Type.Object({
   attached_at: Nullable(Type.String()),
   attachment_id: Type.String(),

@@ -1,18 +1,17 @@
 /** The rules of volumes. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, inUse, invalidInput, notFound, resourceLocked } from '../../errors/catalogue.ts';
+import { ClientError, inUse, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import type { Quota } from '../../quota/quota.ts';
+import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
+import { newTags, presentTags } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
-import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
 import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeCollection, VolumeTypeName } from './schema.ts';
@@ -22,34 +21,26 @@ import type { VolumeRow, VolumeView } from './store.ts';
 /** Puts a new volume under policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
 export type JoinPolicies = (tx: Tx, scope: Scope, volumeId: string, policyIds: number[]) => Promise<void>;
 
-export interface VolumesDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface VolumesDeps extends ServiceDeps {
   regions: Regions;
   snapshots: Snapshots;
-  /** Policies stand above volumes, so main wires it. */
+  /** Policies depend on volumes, so main wires it. */
   joinPolicies: JoinPolicies;
 }
 
 export type Volumes = ReturnType<typeof createVolumes>;
-type TaskIds = { tasks: string[] };
 
 export function createVolumes(deps: VolumesDeps) {
   const { db, clock, tasks, quota, idempotency, snapshots } = deps;
 
-  /** The volume, locked for this transaction, it and its snapshots free of tasks. @throws ClientError 404, 409 */
+  /** The volume, locked for this transaction; neither it nor a snapshot of it has an active task. @throws ClientError 404, 409 */
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<VolumeRow> => {
-    const volume = await store.lock(tx, id, scope);
-    if (!volume) throw notFound('volume', id);
-    const taskId = await store.lockingTask(tx, volume.id);
-    if (taskId) throw resourceLocked('volume', id, taskId);
+    const volume = requireFound(await store.lock(tx, scope, id), 'volume', id);
+    requireUnlocked(await store.findLockingTask(tx, volume.id), 'volume', id);
     return volume;
   };
 
-  /** Writes a change that the host must follow, with the task that waits for it. */
+  /** Writes a change that the host must follow, and the task that waits for it. */
   const changeOnHost = async (
     tx: Tx,
     context: RequestContext,
@@ -63,19 +54,29 @@ export function createVolumes(deps: VolumesDeps) {
     return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(volume), projectId, generation })] };
   };
 
-  const view = async (scope: Scope, id: string): Promise<VolumeView> => {
-    const found = await store.view(db, scope, id);
-    if (!found) throw notFound('volume', id);
-    return found;
-  };
+  const view = async (scope: Scope, id: string): Promise<VolumeView> =>
+    requireFound(await store.view(db, scope, id), 'volume', id);
 
-  /** Of what a volume is made: nothing, or a snapshot, which is held until the commit. */
-  const originOf = async (tx: Tx, scope: Scope, body: CreateVolume) => {
+  /** Writes the columns that `changes` makes different, without a task. */
+  const updateRow = (
+    context: RequestContext,
+    scope: Scope,
+    id: string,
+    changes: (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags'>>,
+  ): Promise<void> =>
+    idempotency.auditedTransaction(db, context, async (tx) => {
+      const volume = await lockForChange(tx, scope, id);
+      const changed = changedColumns(volume, changes(volume));
+      if (!isEmpty(changed)) await store.update(tx, volume.id, { ...changed, updatedAt: clock.now() });
+    });
+
+  /** The source of a new volume: none, or a snapshot, which is locked until the commit. */
+  const sourceOf = async (tx: Tx, scope: Scope, body: CreateVolume) => {
     if (body.source === 'new-volume') {
       return { sourceSnapshotId: null, size: body.size, typeName: body.type_name ?? 'standard' };
     }
     if (body.source === 'image') throw noImages();
-    const { snapshot, volume } = await snapshots.forCopy(tx, scope, body.snapshot_id);
+    const { snapshot, volume } = await snapshots.lockForCopy(tx, scope, body.snapshot_id);
     requireSizeOf(snapshot, body.size);
     return { sourceSnapshotId: snapshot.id, size: snapshot.size, typeName: body.type_name ?? volume.typeName };
   };
@@ -85,7 +86,7 @@ export function createVolumes(deps: VolumesDeps) {
       checkCreate(deps.regions.get(scope.regionId)!.volumeTypes, body);
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const origin = await originOf(tx, scope, body);
+        const source = await sourceOf(tx, scope, body);
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
           type: 'create_volume',
@@ -100,71 +101,62 @@ export function createVolumes(deps: VolumesDeps) {
           projectId: scope.projectId,
           regionId: scope.regionId,
           name: body.name,
-          ...origin,
+          ...source,
           tags,
           creatorTaskId: taskId,
           createdAt: clock.now(),
         });
         const policyIds = body.lifecycle_policy_ids ?? [];
         if (policyIds.length > 0) await deps.joinPolicies(tx, scope, id, policyIds);
-        await quota.reserve(tx, scope, { volume_count: 1, volume_size: origin.size });
+        await quota.reserve(tx, scope, { volume_count: 1, volume_size: source.size });
         return { tasks: [taskId] };
       });
     },
 
     async list(scope: Scope, filter: ListVolumes): Promise<VolumeCollection> {
       const tags = tagFilterOf(filter);
-      // No volume is bootable or attached, for there are no images and no instances.
+      // No volume is bootable or attached: images and instances are not supported.
       const none = filter.bootable || filter.has_attachments || filter.instance_id || filter.cluster_id;
       if (none) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
-      return { count, results: rows.map((row) => present(row, scope.regionName)) };
+      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string): Promise<Volume> {
-      return present(await view(scope, id), scope.regionName);
+      return toResponse(await view(scope, id), scope.regionName);
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateVolume): Promise<Volume> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const volume = await lockForChange(tx, scope, id);
-        const name = body.name ?? volume.name;
-        const tags = body.tags === undefined ? volume.tags : mergeTags(volume.tags, body.tags);
-        if (name === volume.name && sameTags(tags, volume.tags)) return;
-        await store.update(tx, volume.id, { name, tags, updatedAt: clock.now() });
-      });
-      return present(await view(scope, id), scope.regionName);
+      const { name, tags } = body;
+      await updateRow(context, scope, id, (volume) => ({ name, tags: patchedTags(volume.tags, tags) }));
+      return toResponse(await view(scope, id), scope.regionName);
     },
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        const volume = await lockForChange(tx, scope, id);
-        const tags = change(volume.tags);
-        if (!sameTags(tags, volume.tags)) await store.update(tx, volume.id, { tags, updatedAt: clock.now() });
-      }),
+      updateRow(context, scope, id, (volume) => ({ tags: change(volume.tags) })),
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
-        requireWhole(volume);
+        requireData(volume);
         if (size === volume.size) return { tasks: [] };
         if (size < volume.size) {
-          const message = `must be more than the ${volume.size} GiB that the volume has; a volume cannot shrink`;
+          const message = `must be greater than the current size (${volume.size} GiB); a volume cannot shrink`;
           throw invalidInput([{ path: 'size', message }]);
         }
-        const answer = await changeOnHost(tx, context, volume, 'extend_volume', { size, status: 'extending' });
+        const response = await changeOnHost(tx, context, volume, 'extend_volume', { size, status: 'extending' });
         await quota.reserve(tx, volume, { volume_size: size - volume.size });
-        return answer;
+        return response;
       });
     },
 
-    /** Puts the bytes of the newest good snapshot back. The answer names no task: the volume does, until it is done. */
+    /** Restores the newest available snapshot. The response has no task; the volume names it until the revert has ended. */
     async revert(context: RequestContext, scope: Scope, id: string): Promise<void> {
       await idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
-        // What has lost its data may still be brought back; what never had any has no snapshot either.
+        // A volume that lost its data can be restored; one that never had data has no snapshot.
         if (volume.deletedAt) throw onlyDeletable(volume);
         const newest = (await snapshots.ofVolume(tx, volume.id)).findLast(({ status }) => status === 'available');
         if (!newest) throw new ClientError('Conflict', `volume ${id} has no snapshot to revert to`);
@@ -172,20 +164,20 @@ export function createVolumes(deps: VolumesDeps) {
       });
     },
 
-    /** `withSnapshots` is the query's list of ids. A volume goes with all of its snapshots or not at all. */
+    /** `withSnapshots` is the query's list of ids. A volume is deleted with all of its snapshots or not at all. */
     async delete(context: RequestContext, scope: Scope, id: string, withSnapshots = ''): Promise<TaskIds> {
       const named = snapshotIdsIn(withSnapshots);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
         const all = await snapshots.ofVolume(tx, volume.id);
-        // Clients name the snapshot that a volume was made from, too.
+        // Clients also name the snapshot that a volume was created from.
         const known = await snapshots.known(tx, scope, named);
         const unknown = named.filter((name) => !known.has(name));
         if (unknown.length > 0) {
-          const message = (name: string) => `${JSON.stringify(name)} is no snapshot of the project`;
+          const message = (name: string) => `${JSON.stringify(name)} is not a snapshot of the project`;
           throw invalidInput(unknown.map((name) => ({ path: 'snapshots', message: message(name) })));
         }
-        // One whose deletion failed is to go anyhow.
+        // A snapshot whose deletion failed needs no naming.
         const ids = all.filter((one) => !one.deletedAt && !named.includes(one.id)).map((one) => one.id);
         if (ids.length > 0)
           throw inUse('volume', id, [{ kind: 'snapshot', count: ids.length, ids: ids.slice(0, 100) }]);
@@ -205,9 +197,9 @@ function checkCreate(offered: VolumeTypeName[], body: CreateVolume): void {
   const errors: FieldError[] = [];
   if (body.source === 'image') errors.push(...noImages().errors);
   if (body.instance_id_to_attach_to !== undefined) {
-    errors.push({ path: 'instance_id_to_attach_to', message: 'there are no instances here to attach a volume to' });
+    errors.push({ path: 'instance_id_to_attach_to', message: 'instances are not supported' });
   }
-  // From a snapshot, its volume's type unless told otherwise, whatever the region offers by now.
+  // A volume from a snapshot has the type of the snapshot's volume by default, even if the region no longer offers it.
   const typeName = body.type_name ?? (body.source === 'snapshot' ? null : 'standard');
   if (typeName !== null && !offered.includes(typeName)) {
     errors.push({ path: 'type_name', message: `the region offers ${offered.join(', ') || 'no volumes'}` });
@@ -216,22 +208,22 @@ function checkCreate(offered: VolumeTypeName[], body: CreateVolume): void {
 }
 
 function noImages(): ClientError {
-  return invalidInput([{ path: 'source', message: 'must be new-volume or snapshot; there are no images here' }]);
+  return invalidInput([{ path: 'source', message: 'must be new-volume or snapshot; images are not supported' }]);
 }
 
-/** The ids of a list with commas; none in an empty one, as the Terraform provider sends. */
+/** The ids in a comma-separated list, which may be empty: the Terraform provider sends that. */
 function snapshotIdsIn(text: string): string[] {
   const ids = text.split(',').map((id) => id.trim().toLowerCase());
   return [...new Set(ids.filter((id) => id !== ''))];
 }
 
-/** What a deletion left half done, a creation never finished, or the host lost, has nothing to change. */
-function requireWhole(volume: VolumeRow): void {
+/** @throws ClientError 409 when the volume was never created on the host, lost its data, or its deletion has begun */
+function requireData(volume: VolumeRow): void {
   if (volume.observedSize === null || volume.deletedAt) throw onlyDeletable(volume);
   if (volume.status === 'error') {
     throw new ClientError(
       'Conflict',
-      `volume ${volume.id} has lost its data; it can be reverted to a snapshot, or deleted`,
+      `volume ${volume.id} has lost its data; it can only be reverted to a snapshot or deleted`,
     );
   }
 }
@@ -240,7 +232,7 @@ function onlyDeletable({ id, status }: VolumeRow): ClientError {
   return new ClientError('Conflict', `volume ${id} is in status ${status}; it can only be deleted`);
 }
 
-function present(volume: VolumeView, regionName: string): Volume {
+function toResponse(volume: VolumeView, regionName: string): Volume {
   return {
     id: volume.id,
     name: volume.name,
@@ -255,7 +247,7 @@ function present(volume: VolumeView, regionName: string): Volume {
     project_id: volume.projectId,
     region: regionName,
     region_id: volume.regionId,
-    // While it grows, what the host has so far.
+    // While the volume grows, the size that the host has.
     size: volume.status === 'extending' ? volume.observedSize! : volume.size,
     snapshot_ids: volume.snapshotIds,
     status: volume.status,

@@ -4,7 +4,7 @@ import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import type { VolumeStatus, VolumeTypeName } from './schema.ts';
 
-/** One row a volume, from its acceptance until its deletion was observed. */
+/** One row per volume, from the create request until the host is observed to have deleted it. */
 export const volumes = pgTable(
   'volumes',
   {
@@ -14,22 +14,22 @@ export const volumes = pgTable(
     regionId: integer('region_id').notNull(),
     name: text('name').notNull(),
     typeName: text('type_name').notNull().$type<VolumeTypeName>(),
-    /** GiB, what the customer pays for and the quota counts. */
+    /** GiB: what the client pays for and the quota counts. */
     size: bigint('size', { mode: 'number' }).notNull(),
-    /** GiB, what the host has given so far; null: the host never had it. */
+    /** GiB: what the host provides so far; null until the host has created the volume. */
     observedSize: bigint('observed_size', { mode: 'number' }),
-    /** Whether a driver that does not pretend ever made it: then it has data somewhere, and is never made anew. */
+    /** Whether a real driver ever created it: then a host has its data, and it is never created again. */
     observedReal: boolean('observed_real').notNull().default(false),
-    /** The snapshot that it was made from. Kept from deletion until the host has the volume; afterwards only a memory. */
+    /** The snapshot that it was created from. The snapshot cannot be deleted until the host has the volume. */
     sourceSnapshotId: uuid('source_snapshot_id'),
-    /** The snapshot that the host is asked to revert it to; null again when that is done. */
+    /** The snapshot that the host is to restore; null when no revert is pending. */
     revertTo: uuid('revert_to'),
     tags: jsonb('tags').notNull().$type<Tags>(),
     status: text('status').notNull().$type<VolumeStatus>(),
     creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Grows with every change that the host must follow. */
+    /** Increases with every change that the host must follow. */
     generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The generation that the host was last seen to have, or to have failed at for good. */
+    /** The last generation that the host was observed to have, or that failed permanently. */
     observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),

@@ -1,4 +1,4 @@
-/** The HTTP operations of a load balancer's tags: interface.md 4.10 and the contract. */
+/** The HTTP operations of a load balancer's tags (docs/interface.md, "Load balancers"). */
 import { Type } from 'typebox';
 import type { Routes } from '../../../http/app.ts';
 import { TaskIds } from '../../../http/shapes.ts';

@@ -2,8 +2,8 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { lbMembers, lbPools } from '../../lb-pools/table.ts';
-import { lbListeners } from '../../listeners/table.ts';
+import { lbMembers, lbPools } from '../pools/table.ts';
+import { lbListeners } from '../listeners/table.ts';
 import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow, Where } from '../store.ts';
 import { loadBalancers } from '../table.ts';
 

@@ -1,7 +1,7 @@
 /** SQL of counters: what the proxy says of listeners, added up over its processes and by the minute. */
 import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
-import type { Stats } from '../../lb-pools/schema.ts';
+import type { Stats } from '../pools/schema.ts';
 
 /** What the proxy says of a listener, since its process began. */
 export interface Reading {

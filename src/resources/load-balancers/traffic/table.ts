@@ -1,6 +1,6 @@
 import { bigint, index, pgTable, primaryKey, uuid } from 'drizzle-orm/pg-core';
 import { instant } from '../../../platform/columns.ts';
-import { lbListeners } from '../../listeners/table.ts';
+import { lbListeners } from '../listeners/table.ts';
 import { loadBalancers } from '../table.ts';
 
 const counter = (name: string) => bigint(name, { mode: 'number' }).notNull();

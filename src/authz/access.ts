@@ -1,0 +1,33 @@
+/**
+ * Who may call an operation: which part of the path must belong to the caller's client (reach), and which role the token
+ * needs. Every operation declares one of these; policy.txt lists them all.
+ */
+import type { Role } from './actor.ts';
+
+/**
+ * - `public`: no token.
+ * - `token`: any token; the service limits the answer to the token's client.
+ * - `project`: the path names a project of the token's client that the token may see, and perhaps a region.
+ * - `client`: the path names the token's client, or the token is an operator's admin.
+ * - `operator`: an admin token of the client that runs this Cloudyard.
+ */
+export type Reach = 'public' | 'token' | 'project' | 'client' | 'operator';
+
+export interface Access {
+  readonly reach: Reach;
+  readonly role: Role;
+}
+
+const access = (reach: Reach, role: Role): Access => ({ reach, role });
+
+export const everyone = access('public', 'reader');
+export const tokenReader = access('token', 'reader');
+export const tokenMember = access('token', 'member');
+export const tokenAdmin = access('token', 'admin');
+export const projectReader = access('project', 'reader');
+export const projectMember = access('project', 'member');
+export const projectAdmin = access('project', 'admin');
+export const clientReader = access('client', 'reader');
+export const clientMember = access('client', 'member');
+export const clientAdmin = access('client', 'admin');
+export const operatorAdmin = access('operator', 'admin');

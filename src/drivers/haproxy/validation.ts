@@ -1,0 +1,74 @@
+/** Pure: why this host cannot serve a load balancer. Every setting either works or is reported here. */
+import type { FieldError } from '../../errors/catalogue.ts';
+import { DriverError } from '../driver.ts';
+import {
+  listenerMode,
+  listenerViolations,
+  memberListViolations,
+  poolViolations,
+  portViolations,
+  prefixed,
+} from '../load-balancer-rules.ts';
+import { isPlainAddress, isToken } from '../load-balancer-text.ts';
+import type { DesiredListener, DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
+import { isId } from './quote.ts';
+
+/** What depends on the programs of the host. */
+export interface Capabilities {
+  udp: boolean;
+  ping: boolean;
+}
+
+const everything: Capabilities = { udp: true, ping: true };
+
+/** @throws a terminal DriverError that names every violation */
+export function requireValid(desired: DesiredLoadBalancer, capabilities?: Capabilities): void {
+  const text = violationsOf(desired, capabilities).join('; ');
+  if (text === '') return;
+  throw new DriverError(`invalid load balancer: ${text}`, { customerMessage: `${text}.`, retryable: false });
+}
+
+export function violationsOf(desired: DesiredLoadBalancer, capabilities = everything): string[] {
+  const { address, tenant, listeners, pools } = desired;
+  const ids = [desired, ...listeners, ...pools, ...pools.flatMap(({ members }) => members)].map(({ id }) => id);
+  const found: string[] = [];
+  if (!isToken(tenant)) found.push('the tenant must be a name');
+  if (!isPlainAddress(address)) found.push('the address of the load balancer must be an IP address');
+  if (!ids.every(isId)) found.push('every id must be a UUID');
+  if (new Set(ids).size < ids.length) found.push('every id must be unique');
+  const add = (prefix: string, violations: FieldError[]) =>
+    found.push(...violations.map(({ path, message }) => `${prefix}${path}: ${message}`));
+  add('', portViolations(listeners));
+  for (const listener of listeners) add(`listener ${listener.id}: `, ofListener(listener, pools, capabilities));
+  for (const pool of pools) add(`pool ${pool.id}: `, ofPool(pool, desired, capabilities));
+  return found;
+}
+
+function ofListener(listener: DesiredListener, pools: DesiredPool[], capabilities: Capabilities): FieldError[] {
+  const { protocol, defaultPoolId } = listener;
+  const found = listenerViolations(listener);
+  if (defaultPoolId !== null && !pools.some(({ id }) => id === defaultPoolId)) {
+    found.push({ path: 'default_pool_id', message: `pool ${defaultPoolId} not found` });
+  }
+  if (listenerMode(protocol) === 'udp' && !capabilities.udp) found.push(unavailable('protocol', 'UDP'));
+  return found;
+}
+
+function ofPool(pool: DesiredPool, desired: DesiredLoadBalancer, capabilities: Capabilities): FieldError[] {
+  const found = [
+    ...poolViolations(pool, protocolsInFrontOf(pool, desired.listeners), desired.address),
+    ...prefixed('members.', memberListViolations(pool.members, pool)),
+  ];
+  if (pool.protocol === 'UDP' && !capabilities.udp) found.push(unavailable('protocol', 'UDP'));
+  if (pool.monitor?.type === 'PING' && !capabilities.ping) found.push(unavailable('healthmonitor.type', 'PING'));
+  return found;
+}
+
+function unavailable(path: string, what: string): FieldError {
+  return { path, message: `${what} is not available in this region` };
+}
+
+/** The protocols of the listeners that use a pool. */
+export function protocolsInFrontOf({ id }: Pick<DesiredPool, 'id'>, listeners: DesiredListener[]) {
+  return listeners.filter(({ defaultPoolId }) => defaultPoolId === id).map(({ protocol }) => protocol);
+}

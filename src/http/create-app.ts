@@ -1,0 +1,89 @@
+/**
+ * The Fastify app: hooks that authenticate, authorize, limit, validate, measure and log every request, so that a route
+ * contains only its own work. Resources supply the routes, main/ supplies the dependencies.
+ */
+import { randomUUID } from 'node:crypto';
+import swagger from '@fastify/swagger';
+import Fastify, { LogController } from 'fastify';
+import type { Logger } from 'pino';
+import type { App, Routes, TypeBoxProvider } from './app.ts';
+import { createAnonymousLimit } from './anonymous-limit.ts';
+import type { AnonymousLimits } from './anonymous-limit.ts';
+import { authorization } from './authorization.ts';
+import type { AuthorizationDeps } from './authorization.ts';
+import { limitedServer } from './connection-limits.ts';
+import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
+import { clientLimits } from './client-limits.ts';
+import type { ClientLimitsOptions } from './client-limits.ts';
+import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
+import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
+import type { IdempotencyDeps } from './idempotency-keys.ts';
+import { jsonBodies, smallestBodyLimit } from './json-body.ts';
+import { openApiOptions } from './openapi.ts';
+import { requestTelemetry } from './telemetry.ts';
+import type { HttpMetrics } from './telemetry.ts';
+import { compileValidator } from './validation.ts';
+
+export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
+  log: Logger;
+  metrics: HttpMetrics & ClientLimitsOptions['metrics'];
+  clientLimits: ClientLimitsOptions['limits'];
+  /** Connections of the database pool. */
+  poolSize: number;
+  /** Requests wait until this promise settles. */
+  holdUntil?: Promise<unknown> | undefined;
+  /** Answers frequent requests before Fastify sees them: the framework would cost more than the answer. */
+  quick?: QuickAnswer | undefined;
+  /** Overrides of the defaults. */
+  connectionLimits?: Partial<ConnectionLimits> | undefined;
+  anonymousLimits?: AnonymousLimits | undefined;
+  /** CIDRs of the proxies whose `X-Forwarded-For` is trusted. Default: none. */
+  trustedProxies?: string[] | undefined;
+  routes: Routes[];
+}
+
+export async function createApp(options: AppOptions): Promise<App> {
+  const fastify = Fastify({
+    loggerInstance: options.log,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: smallestBodyLimit,
+    genReqId: () => randomUUID(),
+    forceCloseConnections: 'idle',
+    serverFactory: limitedServer({ ...options, limits: options.connectionLimits }),
+    trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
+    frameworkErrors: frameworkError,
+    clientErrorHandler: unreadableRequest,
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
+  });
+  const app = fastify.withTypeProvider<TypeBoxProvider>() as unknown as App;
+  app.setValidatorCompiler(compileValidator as never);
+  app.decorateRequest('by', undefined as never);
+  app.decorateRequest('scope', undefined as never);
+  app.decorate('anonymousLimit', createAnonymousLimit(options.anonymousLimits));
+  jsonBodies(app);
+  app.decorate('declaredTags', new Map());
+  await app.register(swagger, openApiOptions(app));
+  if (options.holdUntil) holdRequests(app, options.holdUntil);
+  errorHandling(app, { repeatAnswer: repeatAnswer(options) });
+  requestTelemetry(app, options.metrics);
+  authorization(app, options);
+  clientLimits(app, { limits: options.clientLimits, poolSize: options.poolSize, metrics: options.metrics });
+  idempotencyKeys(app, options);
+  await app.register(async (scoped) => {
+    for (const routes of options.routes) routes(scoped as unknown as App);
+  });
+  return app;
+}
+
+/** Uses a callback: see telemetry.ts. */
+function holdRequests(app: App, until: Promise<unknown>): void {
+  let isHeld = true;
+  const over = until.then(
+    () => (isHeld = false),
+    () => (isHeld = false),
+  );
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (isHeld) void over.then(() => done());
+    else done();
+  });
+}

@@ -1,0 +1,65 @@
+/**
+ * Moves what an OpenAPI document repeats into its components: every schema with a `title` becomes the schema of that name,
+ * and every path parameter the parameter of its name. Generated clients get named types this way.
+ *
+ * Invariant: two shapes with one name are equal but for their annotations; otherwise the app does not start.
+ */
+
+type Json = Record<string, unknown>;
+
+export interface Components {
+  schemas: Record<string, Json>;
+  parameters: Record<string, Json>;
+}
+
+/** Returns `paths` with references, and the components that they refer to. @throws Error for two shapes with one name */
+export function withComponents(paths: Json): { paths: Json; components: Components } {
+  const schemas = new Map<string, { schema: Json; comparable: string }>();
+  const parameters: Record<string, Json> = {};
+
+  const visit = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(visit);
+    if (node === null || typeof node !== 'object') return node;
+    const { title, ...rest } = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
+    if (rest['in'] === 'path' && typeof rest['name'] === 'string') return referToParameter(parameters, rest);
+    if (typeof title !== 'string') return title === undefined ? rest : { title, ...rest };
+    return referToSchema(schemas, title, rest);
+  };
+
+  const visited = visit(paths) as Json;
+  return {
+    paths: visited,
+    components: {
+      schemas: sorted(Object.fromEntries([...schemas].map(([name, { schema }]) => [name, schema]))),
+      parameters: sorted(parameters),
+    },
+  };
+}
+
+/** These may differ between the uses of a named shape. */
+const annotations = ['description', 'default', 'deprecated', 'examples'];
+
+function referToSchema(schemas: Map<string, { schema: Json; comparable: string }>, name: string, schema: Json): Json {
+  const own = Object.entries(schema);
+  const comparable = JSON.stringify(own.filter(([key]) => !annotations.includes(key)));
+  const known = schemas.get(name);
+  if (known && known.comparable !== comparable) throw new Error(`two different shapes are named ${name}`);
+  if (!known) schemas.set(name, { schema, comparable });
+  const shared = known?.schema ?? schema;
+  const different = own.filter(([key, value]) => annotations.includes(key) && !isEqual(value, shared[key]));
+  return { $ref: `#/components/schemas/${name}`, ...Object.fromEntries(different) };
+}
+
+function referToParameter(parameters: Record<string, Json>, parameter: Json): Json {
+  const name = parameter['name'] as string;
+  const known = (parameters[name] ??= parameter);
+  return isEqual(known, parameter) ? { $ref: `#/components/parameters/${name}` } : parameter;
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function sorted<T>(record: Record<string, T>): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
+}

@@ -1,0 +1,173 @@
+/**
+ * The operations of a resource as a table: one entry states the method, path, operationId, summary, access, shapes and
+ * handler of an operation. Routes, authorization, policy.txt and the OpenAPI document are derived from the entries.
+ *
+ *     const tag = { name: 'Volumes', description: 'Block storage that ...' };
+ *     const operation = operationsOf(tag, { volume_id: IdOf('the volume') });
+ *     export const volumeOperations = (volumes: Volumes) => [
+ *       operation('GET', '/cloud/v1/volumes/:project_id/:region_id/:volume_id', {
+ *         id: 'getVolume',
+ *         summary: 'Get a volume',
+ *         access: projectReader,
+ *         answer: Volume,
+ *         handle: ({ scope, params }) => volumes.get(scope, params.volume_id),
+ *       }),
+ *     ];
+ */
+import type { FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
+import { Type } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Access } from '../authz/access.ts';
+import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
+import type { App, Routes } from './app.ts';
+import { pathParameters } from './path-parameters.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may call the operation. The app does not start with a route that has none. */
+    access?: Access;
+  }
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** An entry of the table, ready to be registered. */
+export interface Operation {
+  register(app: App): void;
+}
+
+type Shapes = Record<string, TSchema>;
+
+type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+type Params<Path extends string, Own extends Shapes> = {
+  [Name in NamesIn<Path>]: Name extends keyof Own
+    ? Static<Own[Name]>
+    : Name extends keyof typeof pathParameters
+      ? Static<(typeof pathParameters)[Name]>
+      : never;
+};
+
+/** The client of the token, and the project and region that the path names. */
+type ScopeOf<Path extends string> = ClientScope &
+  ('project_id' extends NamesIn<Path> ? Pick<Scope, 'projectId'> : unknown) &
+  ('region_id' extends NamesIn<Path> ? Pick<Scope, 'regionId' | 'regionName'> : unknown);
+
+type Valid<Shape extends TSchema | undefined> = Shape extends TSchema ? Static<Shape> : undefined;
+
+export interface OperationRequest<Path extends string, Own extends Shapes, Query, Body> {
+  by: RequestContext;
+  scope: ScopeOf<Path>;
+  params: Params<Path, Own>;
+  query: Query;
+  body: Body;
+}
+
+export interface OperationDefinition<
+  Path extends string,
+  Own extends Shapes,
+  Query extends TSchema | undefined,
+  Body extends TSchema | undefined,
+  Answer extends TSchema | undefined,
+> {
+  /** The operationId of the OpenAPI document, of logs and of metrics. */
+  id: string;
+  /** Imperative, without a full stop: "Create a volume". */
+  summary: string;
+  /** Markdown; what the summary leaves open. */
+  description?: string;
+  access: Access;
+  /** Answers carry the header `Deprecation: true`. */
+  deprecated?: boolean;
+  query?: Query;
+  body?: Body;
+  /** The shape of the answer's body. Without one the body is empty. */
+  answer?: Answer;
+  /** Default: 200 with an answer, 204 without one. */
+  status?: 200 | 201 | 204;
+  /** Options of Fastify that few routes need, such as `bodyLimit`. */
+  route?: RouteShorthandOptions;
+  handle(
+    request: OperationRequest<Path, Own, Valid<Query>, Valid<Body>>,
+    reply: FastifyReply,
+  ): Answer extends TSchema ? Static<Answer> | Promise<Static<Answer> | FastifyReply> : unknown;
+}
+
+/** Groups operations in the API reference. */
+export interface OperationTag {
+  name: string;
+  /** Markdown: what the resource is, its states, and what its formats mean. */
+  description: string;
+}
+
+/**
+ * Makes the function that declares the operations of one resource. `parameters` are the shapes of the path parameters
+ * that only this resource has; `project_id`, `region_id` and `client_id` are known (path-parameters.ts).
+ * @throws Error for a path parameter without a shape
+ */
+export function operationsOf<const Own extends Shapes>(tag: OperationTag, parameters: Own = {} as Own) {
+  return <
+    const Path extends string,
+    Query extends TSchema | undefined = undefined,
+    Body extends TSchema | undefined = undefined,
+    Answer extends TSchema | undefined = undefined,
+  >(
+    method: Method,
+    path: Path,
+    definition: OperationDefinition<Path, Own, Query, Body, Answer>,
+  ): Operation => {
+    const { id, summary, description, access, deprecated, query, body, answer, route } = definition;
+    const status = definition.status ?? (answer ? 200 : 204);
+    const params = shapeOfPath(path, parameters);
+    const schema = {
+      ...{ operationId: id, summary, tags: [tag.name] },
+      ...(description && { description }),
+      ...(deprecated && { deprecated }),
+      ...(access.reach === 'public' && { security: [] }),
+      ...(params && { params }),
+      ...(query && { querystring: query }),
+      ...(body && { body }),
+      response: { [status]: answer ?? Type.Null({ description: 'No content' }) },
+    };
+    return {
+      register(app) {
+        app.declaredTags.set(tag.name, tag.description);
+        app.route({
+          ...route,
+          method,
+          url: path,
+          config: { ...route?.config, access },
+          schema,
+          // Not async: a promise for each request would cost a tenth of a small answer.
+          handler: (request: FastifyRequest, reply: FastifyReply): any => {
+            if (deprecated) reply.header('deprecation', 'true');
+            reply.code(status);
+            const result = definition.handle(request as never, reply);
+            // Fastify sends null as `null`, and undefined as an empty body.
+            return answer ? result : Promise.resolve(result).then(() => reply.send());
+          },
+        } as RouteOptions);
+      },
+    };
+  };
+}
+
+/** Registers the operations of a table. */
+export function routesOf(operations: Operation[]): Routes {
+  return (app) => {
+    for (const { register } of operations) register(app);
+  };
+}
+
+function shapeOfPath(path: string, own: Shapes): TObject | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+  if (names.length === 0) return undefined;
+  const shapes: Shapes = { ...pathParameters, ...own };
+  const missing = names.find((name) => !shapes[name]);
+  if (missing !== undefined) throw new Error(`${path}: path parameter ${missing} has no shape`);
+  return Type.Object(Object.fromEntries(names.map((name) => [name, shapes[name]!])));
+}

@@ -1,0 +1,99 @@
+/** Members and monitors as resources of their own, as newer clients have them. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { createTestLoadBalancerHost } from '../../../../test/load-balancer-host.ts';
+import { balancers, builders, member, monitor, paths, pools, unknownId } from '../test-balancers.ts';
+
+const host = createTestLoadBalancerHost();
+const cloud = useCloudyard({ loadBalancerDriver: host });
+const { aBalancer, aPool, created, getPool } = builders(cloud);
+const of = (pool: string) => `${balancers}/pools/${pool}/members`;
+const onHost = (balancer: string, id: string) => host.balancers.get(balancer)!.pools.find((pool) => pool.id === id)!;
+
+let balancer: string;
+beforeAll(async () => {
+  balancer = await aBalancer();
+});
+
+describe('a member', () => {
+  it('is added, shown as its pool shows it, and removed', async () => {
+    const pool = await aPool({ load_balancer_id: balancer });
+    const id = await created(await cloud.post(of(pool), member(1, { weight: 3 })), 'members');
+    const shown = (await cloud.get(`${of(pool)}/${id.toUpperCase()}`)).body;
+    expect(shown).toEqual((await getPool(pool))['members'][0]);
+    expect(shown).toMatchObject({ id, weight: 3, provisioning_status: 'ACTIVE' });
+    expect((await cloud.ended(await cloud.delete(`${of(pool)}/${id}`))).body.state).toBe('FINISHED');
+    for (const answer of [await cloud.get(`${of(pool)}/${id}`), await cloud.delete(`${of(pool)}/${id}`)]) {
+      expect(answer.status).toBe(404);
+    }
+  });
+
+  it('changes by itself: absent keeps, null removes, and what changes nothing makes no task', async () => {
+    const pool = await aPool({ load_balancer_id: balancer, members: [member(1, { monitor_port: 81 }), member(2)] });
+    const [{ id }, other] = (await getPool(pool))['members'];
+    const change = (body: unknown) => cloud.patch(`${of(pool)}/${id}`, body);
+    const task = await cloud.ended(await change({ weight: 9, monitor_address: '::ffff:10.9.9.9' }));
+    expect(task.body).toMatchObject({ task_type: 'update_lbmember', created_resources: { members: [id] } });
+    const changed = { id, weight: 9, monitor_address: '10.9.9.9', monitor_port: 81 };
+    await expect.poll(async () => (await getPool(pool))['members']).toMatchObject([changed, { id: other.id }]);
+    expect(onHost(balancer, pool).members[0]).toMatchObject({ weight: 9, monitorAddress: '10.9.9.9' });
+    expect((await change({ weight: 9 })).body).toEqual({ tasks: [] });
+    expect((await change({})).body).toEqual({ tasks: [] });
+    await cloud.ended(await change({ monitor_address: null, monitor_port: null }));
+    expect((await getPool(pool))['members'][0]).toMatchObject({ monitor_address: null, monitor_port: null });
+    const refused = await change({ weight: 0, backup: 'no', address: '10.0.0.9', monitor_port: 0 });
+    expect([refused.status, paths(refused).sort()]).toEqual([400, ['address', 'backup', 'monitor_port', 'weight']]);
+    expect(paths(await change({ monitor_address: '0.0.0.0' }))).toEqual(['monitor_address']);
+    expect((await cloud.patch(`${of(pool)}/${unknownId}`, {})).status).toBe(404);
+  });
+});
+
+describe('a health monitor', () => {
+  it('is shown, and changes by itself: absent keeps, null removes, and what changes nothing makes no task', async () => {
+    const body = monitor({ type: 'HTTP', url_path: '/a', domain_name: 'a.example', admin_state_up: false });
+    const pool = await aPool({ load_balancer_id: balancer, healthmonitor: body });
+    const path = `${pools}/${pool}/healthmonitor`;
+    const { id } = (await cloud.get(path)).body;
+    expect((await cloud.get(path)).body).toEqual((await getPool(pool))['healthmonitor']);
+    const task = await cloud.ended(await cloud.patch(path, { delay: 20, url_path: null }));
+    expect(task.body).toMatchObject({ state: 'FINISHED', created_resources: { healthmonitors: [id] } });
+    const changed = { ...body, id, delay: 20, url_path: null };
+    expect((await cloud.get(path)).body).toMatchObject(changed);
+    expect(onHost(balancer, pool).monitor).toMatchObject({ delay: 20_000, urlPath: null, enabled: false });
+    expect((await cloud.patch(path, { delay: 20 })).body).toEqual({ tasks: [] });
+    const refused = await cloud.patch(path, { type: 'TCP', delay: 0 });
+    expect([refused.status, paths(refused).sort()]).toEqual([400, ['delay', 'type']]);
+    expect(paths(await cloud.patch(path, { timeout: 21 }))).toEqual(['timeout']);
+    expect((await cloud.delete(path)).status).toBe(204);
+    expect(onHost(balancer, pool).monitor).toBeNull();
+    expect((await getPool(pool))['task_id']).toBeNull();
+    for (const answer of [await cloud.get(path), await cloud.patch(path, {})]) expect(answer.status).toBe(404);
+  });
+});
+
+describe('the members of a pool', () => {
+  it('are listed by address, or as asked for', async () => {
+    const pool = await aPool({ load_balancer_id: balancer, members: [member(2), member(1), member(3)] });
+    const list = async (query = '') => (await cloud.get(`${of(pool)}${query}`)).body;
+    const addresses = async (query = '') =>
+      (await list(query)).results.map((each: { address: string }) => each.address);
+    const [one, two, three] = [1, 2, 3].map((n) => member(n)['address']);
+    expect(await addresses()).toEqual([one, two, three]);
+    expect(await addresses('?order_by=address.desc')).toEqual([three, two, one]);
+    expect(await addresses('?order_by=created_at.asc')).toEqual([two, one, three]);
+    expect(await list('?limit=1&offset=1')).toMatchObject({ count: 3, results: [{ address: two }] });
+    expect((await cloud.get(`${of(pool)}?order_by=weight`)).status).toBe(400);
+    expect((await cloud.get(of(unknownId))).status).toBe(404);
+  });
+
+  it('are replaced as a whole, and those in both are kept', async () => {
+    const pool = await aPool({ load_balancer_id: balancer, members: [member(1), member(2)] });
+    const [, kept] = (await getPool(pool))['members'];
+    await cloud.ended(await cloud.request('PUT', of(pool), [member(3), member(2)]));
+    expect((await getPool(pool))['members']).toMatchObject([member(3), { id: kept.id }]);
+    expect((await cloud.request('PUT', of(pool), [member(3), member(2)])).body).toEqual({ tasks: [] });
+    expect((await cloud.request('PUT', of(pool), [member(3), member(3)])).status).toBe(400);
+    await cloud.ended(await cloud.request('PUT', of(pool), []));
+    expect(onHost(balancer, pool).members).toEqual([]);
+  });
+});

@@ -1,0 +1,58 @@
+/** What every reconciler needs: how its host and its rows are compared, and how removals are recorded. */
+import type { Db, Tx } from '../platform/db.ts';
+import type { Kind } from '../quota/kinds.ts';
+import type { Quota } from '../quota/quota.ts';
+import type { Placed, Tasks } from '../tasks/tasks.ts';
+
+export interface ReconcilerDeps {
+  db: Db;
+  tasks: Tasks;
+  quota: Quota;
+}
+
+/** What a driver says about all resources of its host. */
+interface Inventory {
+  /** False: simulated. A simulated host forgets everything at a restart, so there is nothing to compare. */
+  real: boolean;
+  list(): Promise<Iterable<string>>;
+  quarantine(id: string): Promise<void>;
+}
+
+/**
+ * Compares the host with the rows: quarantines what has no row, and returns the resources to reconcile, those whose row
+ * `expected` to be on the host differs from what is there.
+ *
+ * The host is read first: a resource has its row before it is on the host, so one without a row never gets a row.
+ */
+export async function findDrift(
+  driver: Inventory,
+  findKnown: (ids: string[]) => Promise<Set<string>>,
+  expected: () => Promise<(Placed & { onHost: boolean })[]>,
+): Promise<Placed[]> {
+  if (!driver.real) return [];
+  const onHost = new Set(await driver.list());
+  const known = await findKnown([...onHost]);
+  for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
+  return (await expected()).filter((row) => row.onHost !== onHost.has(row.id));
+}
+
+interface RemovableRow {
+  id: string;
+  clientId: number;
+  regionId: number;
+  generation: number;
+}
+
+/** Removes the row of a resource that left its host, ends the tasks that wait for it, and releases its quota. */
+export async function recordRemoval<Row extends RemovableRow>(
+  { tasks, quota }: Pick<ReconcilerDeps, 'tasks' | 'quota'>,
+  tx: Tx,
+  row: Row | null,
+  remove: (tx: Tx, row: Row) => Promise<void>,
+  amounts: (row: Row) => Partial<Record<Kind, number>>,
+): Promise<void> {
+  if (!row) return;
+  await remove(tx, row);
+  await tasks.finish(tx, row.id, row.generation);
+  await quota.release(tx, row, amounts(row));
+}

@@ -1,0 +1,112 @@
+/** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
+import { isDeepStrictEqual } from 'node:util';
+import { ClientError, inUse, notFound, resourceLocked } from '../errors/catalogue.ts';
+import type { FieldError, Uses } from '../errors/catalogue.ts';
+import type { Idempotency } from '../idempotency/idempotency.ts';
+import type { Clock } from '../platform/clock.ts';
+import { violatedConstraint, postgresCode } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+import type { Quota, QuotaFigure } from '../quota/quota.ts';
+import { mergeTags } from '../tags/tags.ts';
+import type { Tags, UpdateTags } from '../tags/tags.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+/** What every service of a resource is made of. */
+export interface ServiceDeps {
+  db: Db;
+  clock: Clock;
+  tasks: Tasks;
+  quota: Quota;
+  idempotency: Idempotency;
+}
+
+/** The response of an operation that the host must follow. Empty when there is nothing to change. */
+export interface TaskIds {
+  tasks: string[];
+}
+
+/** @throws ClientError 404 */
+export function requireFound<Row>(row: Row | null, what: string, id: string | number): Row {
+  if (row === null) throw notFound(what, id);
+  return row;
+}
+
+/** @throws ClientError 409 when a task locks the resource */
+export function requireUnlocked(taskId: string | null, what: string, id: string): void {
+  if (taskId !== null) throw resourceLocked(what, id, taskId);
+}
+
+/** What of one kind of resource uses another one. */
+export type FindUses<Id> = (tx: Tx, id: Id) => Promise<Uses[]>;
+
+/** @throws ClientError 409 that names what uses the resource */
+export async function requireUnused<Id extends string | number>(
+  tx: Tx,
+  what: string,
+  id: Id,
+  findUses: FindUses<Id>[],
+): Promise<void> {
+  const uses: Uses[] = [];
+  for (const find of findUses) uses.push(...(await find(tx, id)));
+  if (uses.length > 0) throw inUse(what, id, uses);
+}
+
+const foreignKeyViolation = '23503';
+
+/** Runs a delete. @throws ClientError 409 when a row that no list of uses names refers to the deleted one */
+export function orInUse(remove: Promise<void>, what: string, id: string): Promise<void> {
+  return remove.catch((error: unknown) => {
+    throw postgresCode(error) === foreignKeyViolation ? inUse(what, id, []) : error;
+  });
+}
+
+/**
+ * Runs a write. The unique index decides, so that of two concurrent requests one fails.
+ * @throws ClientError 409 NameTaken when the write breaks the constraint
+ */
+export async function orNameTaken<T>(
+  write: Promise<T>,
+  constraint: string,
+  message: string,
+  errors: FieldError[] = [],
+): Promise<T> {
+  return write.catch((error: unknown) => {
+    throw violatedConstraint(error) === constraint ? new ClientError('NameTaken', message, { errors }) : error;
+  });
+}
+
+/**
+ * The columns whose values differ from the row's; an undefined value keeps the column. An update that changes nothing,
+ * tags included, writes nothing.
+ */
+export function changedColumns<Row extends object, Values extends { [Field in keyof Values]: Allowed<Row, Field> }>(
+  row: Row,
+  values: Values,
+): Partial<Row> {
+  const changed = Object.entries(values).filter(
+    ([field, value]) => value !== undefined && !isDeepStrictEqual(value, row[field as keyof Row]),
+  );
+  return Object.fromEntries(changed) as Partial<Row>;
+}
+/** A field that is no column is a type error. */
+type Allowed<Row, Field> = Field extends keyof Row ? Row[Field] | undefined : never;
+
+export function isEmpty(changes: object): boolean {
+  return Object.keys(changes).length === 0;
+}
+
+/** The tags after a merge patch that a request may contain. */
+export function patchedTags(current: Tags, patch: UpdateTags | undefined): Tags {
+  return patch === undefined ? current : mergeTags(current, patch);
+}
+
+/** The response of `check_limits`: limit, usage and requested amount of each quota that would be exceeded. */
+export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number> {
+  return Object.fromEntries(
+    exceeded.flatMap(({ kind, limit, usage, requested }) => [
+      [`${kind}_limit`, limit],
+      [`${kind}_usage`, usage],
+      [`${kind}_requested`, requested],
+    ]),
+  );
+}

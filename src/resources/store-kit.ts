@@ -1,0 +1,307 @@
+/**
+ * What every store needs: rows of a project and region, single rows by id, inserts, pages, counts, pending rows.
+ *
+ * Statements on single rows are prepared and built from the table's columns, so a new column needs no change here or in
+ * a store. Inserts take whole rows as objects: a missing or misspelled column is a type error. Where a column is raw SQL
+ * it is qualified, so a fragment means the same inside a subselect.
+ */
+import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
+import type { Column, SQL, Table } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { Uses } from '../errors/catalogue.ts';
+import { prepared } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+import type { Ciphertexts } from '../platform/encryption.ts';
+import { rowCounts } from '../platform/table.ts';
+import type { Placed } from '../tasks/tasks.ts';
+
+/** The project and region of a row or a request. */
+export interface ProjectRegion {
+  projectId: number;
+  regionId: number;
+}
+
+/** A table whose rows belong to a project and region. */
+export type ScopedTable = PgTable & { id: PgColumn; projectId: PgColumn; regionId: PgColumn };
+/** A table whose rows a reconciler brings to the host of their region. */
+export type ReconciledTable = ScopedTable & {
+  clientId: PgColumn;
+  generation: PgColumn;
+  observedGeneration: PgColumn;
+};
+
+/** The columns of a new row that no request decides. */
+export const newReconciledRow = { generation: 1, observedGeneration: 0, deletedAt: null } as const;
+
+type Row<T extends Table> = T['$inferSelect'];
+type Columns = Record<string, Column | SQL>;
+
+export function inScope(table: ScopedTable, { projectId, regionId }: ProjectRegion): SQL {
+  return and(eq(table.projectId, projectId), eq(table.regionId, regionId))!;
+}
+
+const dialect = new PgDialect();
+
+/** The text of SQL without parameters, for prepared statements. Columns in it are qualified. */
+export function textOf(query: SQL): string {
+  const { sql: text, params } = dialect.sqlToQuery(query);
+  if (params.length > 0) throw new Error(`not a constant statement: ${text}`);
+  return text;
+}
+
+/** Columns as a select list, each under its field's name: what prepared statements return is a row. */
+export function selectList(columns: Columns): SQL {
+  const items = Object.entries(columns).map(([field, column]) => sql`${column} as ${sql.identifier(field)}`);
+  return sql.join(items, sql`, `);
+}
+
+const qualified = (column: PgColumn) => sql`${column.table}.${sql.identifier(column.name)}`;
+
+/** The id of the oldest active task of the resource whose id is in the column; null when the resource is not locked. */
+export function activeTask(id: PgColumn): SQL<string | null> {
+  return sql`(select t.id from tasks t where t.resource_id = ${qualified(id)}::text and t.state in ('NEW', 'RUNNING')
+    order by t.created_on limit 1)`;
+}
+
+export interface RowsOptions<Field extends string> {
+  /** The columns to read; default: all. */
+  columns?: Record<Field, Column>;
+  /** The column by which clients name a row; default: id. */
+  key?: PgColumn;
+  /** SQL that a row in a scope must meet, such as `deleted_at is null`. */
+  condition?: string;
+}
+
+/**
+ * Reads and writes of single rows. Services use `find` and `lock`, which need the scope of the request; `findById` and
+ * `lockById` are for reconcilers and for ids that the caller has already checked. Whoever changes a row holds its lock
+ * from reading to commit.
+ */
+export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & string = keyof Row<T> & string>(
+  table: T,
+  { columns, key = table.id, condition = 'true' }: RowsOptions<Field> = {},
+) {
+  type Found = Pick<Row<T>, Field>;
+  type Id = Row<T>['id'];
+  const name = getTableName(table);
+  const select = textOf(sql`select ${selectList(columns ?? getTableColumns(table as PgTable))} from ${table}`);
+  const byId = `${select} where id = $1`;
+  const byKey = `${select} where ${key.name} = $1 and project_id = $2 and region_id = $3 and ${condition}`;
+  const find = prepared<Found>(`${name}_find`, byKey);
+  const lock = prepared<Found>(`${name}_lock`, `${byKey} for update`);
+  const findById = prepared<Found>(`${name}_find_by_id`, byId);
+  const lockById = prepared<Found>(`${name}_lock_by_id`, `${byId} for update`);
+  const remove = prepared(`${name}_remove`, `delete from ${name} where id = $1`);
+  return {
+    async find(on: Db | Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
+      return (await find(on, key, projectId, regionId))[0] ?? null;
+    },
+    async lock(tx: Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
+      return (await lock(tx, key, projectId, regionId))[0] ?? null;
+    },
+    async findById(on: Db | Tx, id: Id): Promise<Found | null> {
+      return (await findById(on, id))[0] ?? null;
+    },
+    async lockById(tx: Tx, id: Id): Promise<Found | null> {
+      return (await lockById(tx, id))[0] ?? null;
+    },
+    async update(tx: Tx, id: Id, changes: Partial<Row<T>>): Promise<void> {
+      await tx
+        .update(table as PgTable)
+        .set(changes)
+        .where(eq(table.id, id));
+    },
+    async remove(tx: Tx, id: Id): Promise<void> {
+      await remove(tx, id);
+    },
+  };
+}
+
+/**
+ * The rows that a reconciler serves. `findPending` returns rows whose desired state the host has not been seen to have;
+ * `findKnown`, those of the ids that have a row, in whatever region and state.
+ */
+export function reconciledRows(table: ReconciledTable) {
+  const name = getTableName(table);
+  const pending = prepared<Placed>(
+    `${name}_pending`,
+    `select id, region_id as "regionId", client_id as "clientId" from ${name}
+     where region_id = any($1::int[]) and observed_generation < generation limit 1000`,
+  );
+  const known = prepared<{ id: string }>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
+  return {
+    findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
+    async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
+      return new Set((await known(db, ids)).map(({ id }) => id));
+    },
+  };
+}
+
+/** A prepared insert of one row. `counted` also counts the row (see `countRows`), in the same statement. */
+export function insertRow<T extends PgTable>(table: T, { counted }: { counted?: string } = {}) {
+  const columns = Object.entries<Column>(getTableColumns(table as PgTable));
+  const place = (field: string) => `$${columns.findIndex(([name]) => name === field) + 1}`;
+  const count = counted
+    ? `with counted as (${countSql(`values ('${counted}', ${place('projectId')}::int, ${place('regionId')}::int, 1)`)})\n`
+    : '';
+  const names = columns.map(([, column]) => column.name).join(', ');
+  const values = columns.map((_, i) => `$${i + 1}`).join(', ');
+  const name = getTableName(table);
+  const insert = prepared(`${name}_insert`, `${count}insert into ${name} (${names}) values (${values})`);
+  return async (tx: Tx, row: Row<T>): Promise<void> => {
+    const given = row as Record<string, unknown>;
+    await insert(tx, ...columns.map(([field, column]) => toDriver(column, given[field])));
+  };
+}
+
+/** Drizzle's encoding of a value, which does not expect null. */
+function toDriver(column: Column, value: unknown): unknown {
+  return value === null ? null : column.mapToDriverValue(value);
+}
+
+/**
+ * A prepared insert of many rows, as one parameter: thousands of parameters take longer to write than to insert. Not for
+ * tables with `bytea` columns, which JSON cannot hold.
+ */
+export function insertRows<T extends PgTable>(table: T, { counted }: { counted?: string } = {}) {
+  const columns = Object.entries<Column>(getTableColumns(table as PgTable));
+  const name = getTableName(table);
+  const given = `given as (select * from jsonb_populate_recordset(null::${name}, $1::jsonb))`;
+  const count = counted
+    ? `, counted as (${countSql(
+        `select '${counted}', project_id, region_id, count(*) from given group by 2, 3 order by 2, 3`,
+      )})`
+    : '';
+  const insert = prepared(`${name}_insert_rows`, `with ${given}${count} insert into ${name} select * from given`);
+  return async (tx: Tx, rows: Row<T>[]): Promise<void> => {
+    if (rows.length === 0) return;
+    const named = rows.map((row) =>
+      Object.fromEntries(columns.map(([field, column]) => [column.name, (row as Record<string, unknown>)[field]])),
+    );
+    await insert(tx, JSON.stringify(named));
+  };
+}
+
+/** SQL: adds rows of resource, project, region and count to the counts. Locks those counts until the commit. */
+function countSql(rows: string): string {
+  return `insert into row_counts as c (resource, project_id, region_id, count) ${rows}
+    on conflict (resource, project_id, region_id) do update set count = c.count + excluded.count`;
+}
+
+const addToCount = prepared('row_counts_add', countSql('values ($1, $2::int, $3::int, $4::bigint)'));
+
+/** Adds to the count of a resource's rows in a project and region. Run it late: it locks the count until the commit. */
+export async function countRows(tx: Tx, resource: string, place: ProjectRegion, by: 1 | -1): Promise<void> {
+  await addToCount(tx, resource, place.projectId, place.regionId, by);
+}
+
+const readCount = prepared<{ count: number }>(
+  'row_counts_read',
+  `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
+);
+
+export interface PageOptions {
+  table: ScopedTable;
+  scope: ProjectRegion;
+  filters?: (SQL | undefined)[];
+  order: (SQL | PgColumn)[];
+  page: { limit?: number; offset?: number };
+  /** The resource whose rows are counted as they come and go: a list without filters then costs the same at any length. */
+  counted?: string;
+}
+
+/** A page of a select over rows of a project and region, and how many rows there are on all pages. */
+export async function readPage<Found>(
+  db: Db,
+  select: PromiseLike<Found[]>,
+  { table, scope, filters = [], order, page, counted }: PageOptions,
+): Promise<{ count: number; rows: Found[] }> {
+  const conditions = and(inScope(table, scope), ...filters);
+  const isFiltered = filters.some((filter) => filter !== undefined);
+  // Drizzle types each step of a query by what was selected; the row type is all that matters here.
+  const query = select as unknown as ReturnType<ReturnType<Db['select']>['from']>;
+  const [rows, count] = await Promise.all([
+    query
+      .where(conditions)
+      .orderBy(...order)
+      .limit(page.limit ?? 1000)
+      .offset(page.offset ?? 0),
+    counted && !isFiltered ? readCountOf(db, counted, scope) : db.$count(table, conditions),
+  ]);
+  return { count, rows: rows as Found[] };
+}
+
+async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {
+  return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
+}
+
+/** True when a text column contains the text, without patterns. */
+export function contains(column: PgColumn, text: string | undefined): SQL | undefined {
+  return text ? sql`strpos(${column}, ${text}) > 0` : undefined;
+}
+
+/** `eq`, or no condition when the value is not given. */
+export function equals(column: PgColumn, value: unknown): SQL | undefined {
+  return value === undefined ? undefined : eq(column, value);
+}
+
+/** Byte order, so that a list has the same order in every locale of the database. */
+export function bytewise(column: PgColumn): SQL {
+  return sql`${column} collate "C"`;
+}
+
+/** SQL: one row of `Uses` for the rows that meet the condition, with the first three; no row when there are none. */
+export function usesSql(
+  kind: string,
+  table: string,
+  condition: string,
+  { shown = 'id', order = 'created_at, id' } = {},
+): string {
+  return `select '${kind}' as kind, count(*) as count, (array_agg(${shown}::text order by ${order}))[1:3] as ids
+    from ${table} where ${condition} having count(*) > 0`;
+}
+
+/** What of a resource a project has. */
+export function usesOfProject(
+  kind: string,
+  table: PgTable,
+  options: { shown?: string; order?: string; live?: true } = {},
+) {
+  const name = getTableName(table);
+  const condition = `project_id = $1${options.live ? ' and deleted_at is null' : ''}`;
+  const read = prepared<Uses>(`${name}_uses_of_project`, usesSql(kind, name, condition, options));
+  return (tx: Tx, projectId: number): Promise<Uses[]> => read(tx, projectId);
+}
+
+const lockProject = prepared('project_hold', 'select from projects where id = $1 and deleted_at is null for key share');
+
+/**
+ * Keeps the project from being deleted until this transaction ends. A foreign key would not: the row of a deleted project
+ * stays. False when the project is deleted already.
+ */
+export async function holdProject(tx: Tx, projectId: number): Promise<boolean> {
+  return (await lockProject(tx, projectId)).length > 0;
+}
+
+const ciphertextsPerPage = 100;
+
+/** The ciphertexts of a table, for `reencryptAll`. A ciphertext that changes meanwhile is not replaced. */
+export function ciphertextsOf(table: PgTable, column: PgColumn): (db: Db) => Ciphertexts {
+  const name = getTableName(table);
+  const next = prepared<{ id: string; ciphertext: Buffer }>(
+    `${name}_ciphertexts`,
+    `select id, ${column.name} as ciphertext from ${name} where $1::uuid is null or id > $1
+     order by id limit ${ciphertextsPerPage}`,
+  );
+  const replace = prepared(
+    `${name}_replace_ciphertext`,
+    `update ${name} set ${column.name} = $3 where id = $1 and ${column.name} = $2`,
+  );
+  return (db) => ({
+    after: (id) => next(db, id),
+    async replace(id, old, ciphertext) {
+      await replace(db, id, old, ciphertext);
+    },
+  });
+}
