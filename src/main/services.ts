@@ -60,6 +60,7 @@ import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
+import { countJobs } from '../tasks/queue.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -178,6 +179,7 @@ export async function createServices(deps: ServicesDeps) {
   const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  metrics.watchQueue(() => countJobs(db));
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
   const services = {
     db,
