@@ -47,7 +47,7 @@ import { taskRoutes } from './tasks/routes.ts';
 import type { TaskViews } from './tasks/service.ts';
 import { thresholdRoutes } from './thresholds/routes.ts';
 import type { Thresholds } from './thresholds/service.ts';
-import { volumeRoutes } from './volumes/routes.ts';
+import { volumeOperations } from './volumes/routes.ts';
 import type { Volumes } from './volumes/service.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 import type { Webhooks } from './webhooks/service.ts';
@@ -93,7 +93,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   listenerRoutes(services.listeners),
   lbPoolRoutes(services.lbPools),
   lbPoolMemberRoutes(services.lbPools),
-  volumeRoutes(services.volumes),
+  routesOf(volumeOperations(services.volumes)),
   snapshotRoutes(services.snapshots),
   lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   registryRoutes(services.registries),
