@@ -143,17 +143,6 @@ export const policy = {
   updateLbPoolMember: project('member'),
   removeLbPoolMember: project('member'),
 
-  createSnapshot: project('member'),
-  listSnapshots: project('reader'),
-  getSnapshot: project('reader'),
-  updateSnapshot: project('member'),
-  createSnapshotMetadata: project('member'),
-  listSnapshotMetadata: project('reader'),
-  replaceSnapshotMetadata: project('member'),
-  getSnapshotMetadataItem: project('reader'),
-  deleteSnapshotMetadataItem: project('member'),
-  deleteSnapshot: project('member'),
-
   createLifecyclePolicy: project('member'),
   listLifecyclePolicies: project('reader'),
   getLifecyclePolicy: project('reader'),

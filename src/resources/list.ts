@@ -39,7 +39,7 @@ import { registryRoutes } from './registries/routes.ts';
 import type { Registries } from './registries/service.ts';
 import { secretRoutes } from './secrets/routes.ts';
 import type { Secrets } from './secrets/service.ts';
-import { snapshotRoutes } from './snapshots/routes.ts';
+import { snapshotOperations } from './snapshots/routes.ts';
 import type { Snapshots } from './snapshots/service.ts';
 import { subnetRoutes } from './subnets/routes.ts';
 import type { Subnets } from './subnets/service.ts';
@@ -94,7 +94,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   lbPoolRoutes(services.lbPools),
   lbPoolMemberRoutes(services.lbPools),
   routesOf(volumeOperations(services.volumes)),
-  snapshotRoutes(services.snapshots),
+  routesOf(snapshotOperations(services.snapshots)),
   lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   registryRoutes(services.registries),
   pricingRoutes(services.pricing),
