@@ -107,7 +107,6 @@ export const policy = {
   listLoadBalancerStatuses: project('reader'),
   checkLoadBalancerLimits: project('reader'),
   checkLoadBalancerLimitsBesides: project('reader'),
-  listLoadBalancerFlavors: project('reader'),
   createLoadBalancerMetadata: project('member'),
   replaceLoadBalancerMetadata: project('member'),
   deleteLoadBalancerMetadataItem: project('member'),
@@ -157,12 +156,6 @@ export const policy = {
   estimateLifecyclePolicyUsage: project('reader'),
   previewLifecyclePolicyPrice: project('reader'),
   previewLifecyclePolicyPriceV1: project('reader'),
-
-  previewFileSharePrice: project('reader'),
-  previewLoadBalancerPrice: project('reader'),
-  previewLoadBalancerPriceV1: project('reader'),
-  previewVolumePrice: project('reader'),
-  previewSnapshotPrice: project('reader'),
 
   moveClock: operator,
   createFault: operator,

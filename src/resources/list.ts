@@ -25,7 +25,7 @@ import { networkRoutes } from './networks/routes.ts';
 import type { Networks } from './networks/service.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import type { Notifications } from './notifications/service.ts';
-import { pricingRoutes } from './pricing/routes.ts';
+import { pricingOperations } from './pricing/routes.ts';
 import type { Pricing } from './pricing/service.ts';
 import { projectRoutes } from './projects/routes.ts';
 import type { Projects } from './projects/service.ts';
@@ -97,7 +97,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   routesOf(snapshotOperations(services.snapshots)),
   lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   registryRoutes(services.registries),
-  pricingRoutes(services.pricing),
+  routesOf(pricingOperations(services.pricing)),
   quotaRoutes(services.clientQuotas),
   apiKeyRoutes(services.apiKeys),
   authorizeRoutes(services.apiKeys),
