@@ -26,35 +26,14 @@ const everyone: Rule = { reach: 'public', role: 'reader' };
 const operator: Rule = { reach: 'operator', role: 'admin' };
 
 export const policy = {
-  getIndex: everyone,
-  getHealth: everyone,
-  getReadiness: everyone,
-  getDriverHealth: everyone,
-  getMetrics: everyone,
-  getOpenApi: everyone,
 
   // In the protocols of registries: they check credentials of their own.
   getRegistryToken: everyone,
   createRegistryToken: everyone,
   receiveRegistryEvents: everyone,
 
-  listTasks: token('reader'),
-  listActiveTasks: project('reader'),
-  getTask: token('reader'),
-  getTaskShort: token('reader'),
-  acknowledgeTask: token('member'),
-  acknowledgeAllTasks: token('member'),
-  acknowledgeTasks: token('member'),
 
-  createProject: token('admin'),
-  listProjects: token('reader'),
-  getProject: project('reader'),
-  updateProject: project('admin'),
-  replaceProject: project('admin'),
-  deleteProject: project('admin'),
 
-  listRegions: token('reader'),
-  getRegion: token('reader'),
 
   createNetwork: project('member'),
   listNetworks: project('reader'),
@@ -157,28 +136,8 @@ export const policy = {
   previewLifecyclePolicyPrice: project('reader'),
   previewLifecyclePolicyPriceV1: project('reader'),
 
-  moveClock: operator,
-  createFault: operator,
-  listFaults: operator,
-  clearFaults: operator,
 
-  listClientQuotas: token('reader'),
-  getGlobalQuotas: client('reader'),
-  getRegionalQuotas: client('reader'),
-  updateClientQuotas: operator,
-  getNotificationThreshold: client('reader'),
-  setNotificationThreshold: client('member'),
-  deleteNotificationThreshold: client('member'),
 
-  getClient: client('reader'),
-  updateClient: client('admin'),
-  createWebhook: client('admin'),
-  listWebhooks: client('member'),
-  getWebhook: client('member'),
-  deleteWebhook: client('admin'),
-  listNotifications: client('reader'),
-  getNotification: client('reader'),
-  replayDelivery: client('member'),
 
   createRegistry: project('member'),
   listRegistries: project('reader'),
@@ -215,7 +174,6 @@ export const policy = {
   verifyPullSecret: project('member'),
   getPullSecretDockerConfigJson: project('member'),
 
-  listAudit: token('admin'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;
