@@ -1,25 +1,39 @@
-/** docs/operating.md lists every setting with its default; a bad value is named, and so are all of them at once. */
-import { readFileSync } from 'node:fs';
+/** The documents list every setting with its default. A bad value is reported by name, and all bad values at once. */
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readSettings, settingNames, SettingsError, unknownSettings } from './settings.ts';
+import { SettingsError } from '../platform/setting-reader.ts';
+import { readSettings, settingNames, unknownSettings } from './settings.ts';
 
-const operating = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+const documents = ['operating.md', 'driver-settings.md'].map((name) =>
+  readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
+);
 const read = (env: Record<string, string>) => readSettings(env, '/checkout', false);
 
-/** The rows of the settings table: the name, and the default as it is written. */
-const rows = [...operating.matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
+/** The rows of the settings tables: the name, and the default as it is written. */
+const rows = [...documents.join('\n').matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
   ([, name = '', fallback = '']) => [name, fallback] as const,
 );
 
-describe('docs/operating.md', () => {
-  it('has a row for every setting, in the order of the help', () => {
+describe('the documents', () => {
+  it('have a row for every setting, in the order of the help', () => {
     expect(rows.map(([name]) => name)).toEqual([...settingNames]);
   });
 
-  it('writes no other name as a setting', () => {
-    const written = [...operating.matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(([, name]) => name);
+  it('mention no unknown setting', () => {
+    const written = [...documents.join('\n').matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(
+      ([, name]) => name,
+    );
     expect(new Set(written)).toEqual(new Set(settingNames));
   });
+
+  it.each(globSync(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/**/*.md']))(
+    '%s names known settings only',
+    (file) => {
+      const named = readFileSync(file, 'utf8').matchAll(/\bCLOUDYARD_[A-Z][A-Z_]*[A-Z]\b/g);
+      const ours = [...named].map(([name]) => name).filter((name) => !name.startsWith('CLOUDYARD_TEST_'));
+      expect(settingNames).toEqual(expect.arrayContaining([...new Set(ours)]));
+    },
+  );
 
   const literal = rows.flatMap(([name, text]) => {
     const fallback = /^`(.+)`$/.exec(text)?.[1];
@@ -61,7 +75,7 @@ describe('settings', () => {
 
   it('the certificate of registries and its key come together, relative to the checkout', () => {
     const given = { CLOUDYARD_REGISTRY_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_REGISTRY_TLS_KEY: '/etc/tls.key' };
-    expect(read(given).registryTls).toEqual({ certificate: '/checkout/tls.crt', key: '/etc/tls.key' });
+    expect(read(given).drivers.registry.tls).toEqual({ certificate: '/checkout/tls.crt', key: '/etc/tls.key' });
     expect(faultsOf({ CLOUDYARD_REGISTRY_TLS_KEY: 'tls.key' })).toHaveLength(1);
   });
 
@@ -89,16 +103,20 @@ describe('settings', () => {
   });
 
   it('shares are mounted from where the API listens, and from loopback where that is everywhere', () => {
-    expect(read({ CLOUDYARD_HOST: '10.0.0.5' }).nfsHost).toBe('10.0.0.5');
-    expect(read({ CLOUDYARD_HOST: '0.0.0.0' }).nfsHost).toBe('127.0.0.1');
-    expect(read({ CLOUDYARD_HOST: '::' }).nfsHost).toBe('127.0.0.1');
-    expect(read({ CLOUDYARD_HOST: '::', CLOUDYARD_NFS_HOST: 'nfs.example' }).nfsHost).toBe('nfs.example');
+    expect(read({ CLOUDYARD_HOST: '10.0.0.5' }).drivers.fileShare.host).toBe('10.0.0.5');
+    expect(read({ CLOUDYARD_HOST: '0.0.0.0' }).drivers.fileShare.host).toBe('127.0.0.1');
+    expect(read({ CLOUDYARD_HOST: '::' }).drivers.fileShare.host).toBe('127.0.0.1');
+    expect(read({ CLOUDYARD_HOST: '::', CLOUDYARD_NFS_HOST: 'nfs.example' }).drivers.fileShare.host).toBe(
+      'nfs.example',
+    );
   });
 
   it('the mount port follows the NFS port', () => {
-    expect(read({}).nfsMountPort).toBe(20_048);
-    expect(read({ CLOUDYARD_NFS_PORT: '12049' }).nfsMountPort).toBe(12_050);
-    expect(read({ CLOUDYARD_NFS_PORT: '12049', CLOUDYARD_NFS_MOUNT_PORT: '13000' }).nfsMountPort).toBe(13_000);
+    expect(read({}).drivers.fileShare.mountPort).toBe(20_048);
+    expect(read({ CLOUDYARD_NFS_PORT: '12049' }).drivers.fileShare.mountPort).toBe(12_050);
+    expect(read({ CLOUDYARD_NFS_PORT: '12049', CLOUDYARD_NFS_MOUNT_PORT: '13000' }).drivers.fileShare.mountPort).toBe(
+      13_000,
+    );
   });
 
   it('a terminal gets readable logs, unless told otherwise', () => {
@@ -109,12 +127,16 @@ describe('settings', () => {
 
   it('of the mail server belong together, and no message shows the password', () => {
     const url = 'smtp://user:hunter2@mail.example.com:587';
-    expect(read({ CLOUDYARD_SMTP_URL: url, CLOUDYARD_SMTP_FROM: 'Cloudyard <a@example.com>' }).smtpUrl).toBe(url);
-    expect(faultsOf({ CLOUDYARD_SMTP_URL: url })).toEqual(['CLOUDYARD_SMTP_FROM is needed beside CLOUDYARD_SMTP_URL']);
+    expect(read({ CLOUDYARD_SMTP_URL: url, CLOUDYARD_SMTP_FROM: 'Cloudyard <a@example.com>' }).drivers.email.url).toBe(
+      url,
+    );
+    expect(faultsOf({ CLOUDYARD_SMTP_URL: url })).toEqual([
+      'CLOUDYARD_SMTP_FROM is required when CLOUDYARD_SMTP_URL is set',
+    ]);
     const from = { CLOUDYARD_SMTP_FROM: 'a@example.com' };
     for (const bad of ['mail.example.com', 'http://user:hunter2@example.com', 'smtp://', 'smtp:hunter2']) {
       const faults = faultsOf({ ...from, CLOUDYARD_SMTP_URL: bad });
-      expect([bad, faults]).toEqual([bad, [expect.stringMatching(/^CLOUDYARD_SMTP_URL must be such as/)]]);
+      expect([bad, faults]).toEqual([bad, [expect.stringMatching(/^CLOUDYARD_SMTP_URL must be a URL such as/)]]);
       expect(faults.join()).not.toContain('hunter2');
     }
     for (const bad of ['nobody', 'a@b\r\nBcc: c@d', 'a@example.com, b@example.com', 'A <a@example.com']) {

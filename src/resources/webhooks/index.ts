@@ -1,0 +1,8 @@
+import type { Resource } from '../resource.ts';
+import { webhookOperations } from './routes.ts';
+import type { Webhooks } from './service.ts';
+
+export const webhooks = {
+  operations: (services: { webhooks: Webhooks }) => webhookOperations(services.webhooks),
+  reencrypt: (services: { webhooks: Webhooks }) => services.webhooks.reencrypt(),
+} satisfies Resource;
