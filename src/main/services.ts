@@ -33,7 +33,8 @@ import { createLifecyclePolicies } from '../resources/lifecycle-policies/service
 import { resources } from '../resources/list.ts';
 import type { ReencryptionServices } from '../resources/list.ts';
 import { createListeners } from '../resources/load-balancers/listeners/service.ts';
-import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
+import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
+import { createLoadBalancers } from '../resources/load-balancers/service.ts';
 import { usesOfSecret } from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
@@ -115,7 +116,7 @@ export async function createServices(deps: ServicesDeps) {
   const balanced = { ...shared, changes, secrets, memberRules };
   const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...balanced, lbPools, stats: (ids) => statsOfListeners(db, ids) });
-  const loadBalancers = createLoadBalancers({ ...shared, networks, changes, ...listeners });
+  const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
 
   const snapshots = createSnapshots(shared);
   const volumes = createVolumes({
