@@ -5,12 +5,12 @@ export type PoolProtocol = 'HTTP' | 'HTTPS' | 'PROXY' | 'PROXYV2' | 'TCP' | 'UDP
 export type LbAlgorithm = 'LEAST_CONNECTIONS' | 'ROUND_ROBIN' | 'SOURCE_IP';
 export type MonitorType = 'HTTP' | 'HTTPS' | 'PING' | 'TCP' | 'TLS-HELLO' | 'UDP-CONNECT';
 
-/** Everything that a host must know of one load balancer. Times are milliseconds. */
+/** The desired state of one load balancer. Units: milliseconds, unless a name says otherwise. */
 export interface DesiredLoadBalancer {
   id: string;
-  /** Whose it is: the load balancers of one tenant share what a host gives to each. */
+  /** The load balancers of one tenant share the tenant's part of the host's capacity. */
   tenant: string;
-  /** Says where its members may be (platform/member-networks.ts). */
+  /** Determines the networks that its members can be in (platform/member-networks.ts). */
   regionId: number;
   /** The address that its listeners bind. */
   address: string;
@@ -24,21 +24,21 @@ export interface DesiredListener {
   protocol: ListenerProtocol;
   port: number;
   enabled: boolean;
-  /** Open connections at once; null: no limit. */
+  /** Maximum of open connections; null: no limit. */
   connectionLimit: number | null;
-  /** Networks that may connect; null: all; empty: none. */
+  /** Networks that can connect; null: all; empty: none. */
   allowedNetworks: string[] | null;
   insertXForwarded: boolean;
-  /** For TERMINATED_HTTPS: served where no other name matches. */
+  /** For TERMINATED_HTTPS: served if no SNI certificate matches. */
   certificate: DesiredCertificate | null;
   /** By server name. */
   sniCertificates: DesiredCertificate[];
-  /** HTTP basic authentication; empty: none asked. Passwords are crypt(3) hashes. */
+  /** HTTP basic authentication; empty: not required. Passwords are crypt(3) hashes. */
   users: { name: string; encryptedPassword: string }[];
   timeoutClientData: number | null;
   timeoutMemberConnect: number | null;
   timeoutMemberData: number | null;
-  /** Where its traffic goes; null: nowhere (503, or a closed connection). */
+  /** The pool that receives its traffic; null: none (503, or a closed connection). */
   defaultPoolId: string | null;
 }
 
@@ -50,10 +50,10 @@ export interface DesiredPool {
   members: DesiredMember[];
   monitor: DesiredMonitor | null;
   persistence: DesiredPersistence | null;
-  /** For HTTPS pools: PEM bundles that the members' certificates are verified against. */
+  /** For HTTPS pools: PEM bundles that verify the certificates of members. */
   caBundle: string | null;
   revocationList: string | null;
-  /** What the load balancer shows to members that ask for a client certificate. */
+  /** Sent to members that request a client certificate. */
   clientCertificate: DesiredCertificate | null;
   timeoutClientData: number | null;
   timeoutMemberConnect: number | null;
@@ -89,25 +89,25 @@ export interface DesiredMonitor {
 
 export interface DesiredPersistence {
   type: 'SOURCE_IP' | 'HTTP_COOKIE' | 'APP_COOKIE';
-  /** For APP_COOKIE: the application's own cookie. */
+  /** For APP_COOKIE: the name of the application's cookie. */
   cookieName: string | null;
-  /** For SOURCE_IP: seconds without traffic until a client is forgotten. */
+  /** For SOURCE_IP: seconds without traffic until an entry expires. */
   timeoutSeconds: number | null;
-  /** For SOURCE_IP: netmask of clients that count as one. */
+  /** For SOURCE_IP: netmask; clients in the same network share an entry. */
   granularity: string | null;
 }
 
 export interface DesiredCertificate {
-  /** The id of its secret: the same id is the same text. */
+  /** The id of its secret. The same id always has the same content. */
   id: string;
   /** Certificate, chain and private key, PEM, in that order. */
   pem: string;
 }
 
 export interface ObservedLoadBalancer {
-  /** What this call changed, in words for the log; empty when everything was as desired. */
+  /** What this call changed, for the log; empty: nothing. */
   changed: string[];
-  /** Whether the proxy had to reload its configuration for it. */
+  /** Whether the change needed a reload of the proxy's configuration. */
   reloaded: boolean;
 }
 
@@ -121,25 +121,26 @@ export interface ListenerCounters {
   requestErrors: number;
 }
 
-/** What the proxy itself sees of one load balancer, now. */
+/** The state of one load balancer, as the proxy reports it. */
 export interface LoadBalancerReading {
   id: string;
-  /** By member id; a member that drains after its removal is not here. */
+  /** By member id. Removed members that still drain are absent. */
   members: Map<string, MemberHealth>;
-  /** By listener id; a listener that does not listen is not here. */
+  /** By listener id. Listeners that do not listen are absent. */
   listeners: Map<string, ListenerCounters>;
 }
 
 /**
- * `apply` leaves out members that may not be where they are, serves all others, and then rejects permanently, naming them. A
- * member that was left out already is DOWN and keeps no other change from being done.
+ * If members are outside the allowed networks, `apply` serves all other members and then fails permanently, naming them. A
+ * member that an earlier call already excluded is DOWN and does not make later calls fail.
  */
 export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, ObservedLoadBalancer> {
-  /** All load balancers at once, cheap enough for every second. @throws DriverError */
+  /** Reads all load balancers; cheap enough to call every second. @throws DriverError */
   read(): Promise<LoadBalancerReading[]>;
   /**
-   * Asks again where members may be, of all load balancers: addresses come and go on a host. Members that may not be there
-   * any more get no traffic and no checks, and are DOWN; others come back. Never rejects.
+   * Checks the members of all load balancers against the allowed networks again, because the addresses of a host change.
+   * Members that are no longer allowed get no traffic and no health checks, and are DOWN; the others are restored. Never
+   * rejects.
    */
   recheckMembers(): Promise<void>;
   /** Since the start of this process, for metrics. */

@@ -4,7 +4,7 @@
  */
 import { createAudit } from '../audit/audit.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
-import { faultOfUrl, refusalOfTarget } from '../drivers/webhook/target.ts';
+import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -180,7 +180,7 @@ function createRulesOfMembers({ configuration, controlPlane, localNetworks = rec
 
 /** Returns why a webhook must not have a URL, or null. */
 function refuseUrl(allowPrivate = false) {
-  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfTarget(url));
+  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfUrl(url));
 }
 
 /**
