@@ -21,7 +21,7 @@ import { defaultClientLimits } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
-import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createKeyCache } from '../resources/api-keys/key-cache.ts';
 import { createApiKeys } from '../resources/api-keys/service.ts';
 import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
@@ -54,6 +54,7 @@ import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
+import { countJobs } from '../tasks/queue.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import type { Configuration } from './configuration.ts';
 
@@ -102,7 +103,7 @@ export async function createServices(deps: ServicesDeps) {
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log }) });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log }) });
   const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
   const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
@@ -127,6 +128,7 @@ export async function createServices(deps: ServicesDeps) {
   const pricing = createPricing(configuration.bookOfRegion, log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  metrics.watchQueue(() => countJobs(db));
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
   const scheduled = { policies: lifecyclePolicies, snapshots, runs: lifecyclePolicyRuns };
 

@@ -1,5 +1,5 @@
 /** The documents list every setting with its default. A bad value is reported by name, and all bad values at once. */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { SettingsError } from '../platform/setting-reader.ts';
 import { readSettings, settingNames, unknownSettings } from './settings.ts';
@@ -25,6 +25,15 @@ describe('the documents', () => {
     );
     expect(new Set(written)).toEqual(new Set(settingNames));
   });
+
+  it.each(globSync(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/**/*.md']))(
+    '%s names known settings only',
+    (file) => {
+      const named = readFileSync(file, 'utf8').matchAll(/\bCLOUDYARD_[A-Z][A-Z_]*[A-Z]\b/g);
+      const ours = [...named].map(([name]) => name).filter((name) => !name.startsWith('CLOUDYARD_TEST_'));
+      expect(settingNames).toEqual(expect.arrayContaining([...new Set(ours)]));
+    },
+  );
 
   const literal = rows.flatMap(([name, text]) => {
     const fallback = /^`(.+)`$/.exec(text)?.[1];
