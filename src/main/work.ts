@@ -163,7 +163,7 @@ export function createDuties(
   const hosting = () => registries.hosting(regionIds);
   return [
     ...createLoadBalancerDuties({ db, clock, driver: drivers.loadBalancer, regionIds }),
-    ...createLifecyclePolicyDuties({ ...services, notify: notifications.issue, regionIds, lookSeconds }),
+    ...createLifecyclePolicyDuties({ ...services, notify: notifications.issue, regionIds, scanSeconds: lookSeconds }),
     ...createRegistryDuties({ db, driver: drivers.registry, regionIds, hosting, sweepSeconds, patience }),
   ];
 }
