@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { equalInConstantTime, sha256 } from '../../platform/crypto.ts';
-import { openHoldingPool } from '../../platform/db.ts';
+import { openUnboundedPool } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import type { Logger } from '../../platform/log.ts';
 import * as store from './store.ts';
@@ -124,7 +124,7 @@ export function createKeyCache({ db, clock, log }: { db: Db; clock: Clock; log: 
   };
 
   const follow = async () => {
-    const pool = openHoldingPool(db, log);
+    const pool = openUnboundedPool(db, log);
     while (!over.signal.aborted) {
       let client: pg.PoolClient | undefined;
       try {

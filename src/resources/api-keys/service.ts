@@ -147,8 +147,6 @@ export function createApiKeys(deps: ApiKeysDeps) {
     stop: () => keyCache.stop(),
     cacheState: () => keyCache.state(),
 
-    usesOfProject: store.usesOfProject,
-
     /** Removes the rows of keys that were deleted more than a day ago. */
     forget: () => store.removeDeleted(db, new Date(clock.now().getTime() - dayMs)),
   };

@@ -146,8 +146,6 @@ export function createNetworks(deps: ServiceDeps) {
       });
     },
 
-    usesOfProject: store.usesOfProject,
-
     /**
      * The network and subnet of a new resource: those that the request names, or the project's default ones in the
      * region. Neither can be deleted until the commit. @throws ClientError 400 naming the invalid field

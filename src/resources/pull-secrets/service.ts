@@ -141,8 +141,6 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       return dockerConfigJson(requireRegistry(registry), login, password);
     },
 
-    usesOfProject: store.usesOfProject,
-
     /** See `reencryptAll`. */
     reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
   };

@@ -116,8 +116,6 @@ export function createSecrets(deps: SecretsDeps) {
       });
     },
 
-    usesOfProject: store.usesOfProject,
-
     /**
      * Holds the secrets that a request names: none of them can be deleted before this transaction ends, by when the
      * user's row must refer to them. @throws ClientError 400 with every field whose secret is unknown, of another kind,

@@ -93,8 +93,6 @@ export function createSubnets(deps: ServiceDeps) {
         return { tasks: [taskId] };
       });
     },
-
-    usesOfProject: store.usesOfProject,
   };
 }
 

@@ -63,7 +63,7 @@ export function createThresholds(deps: ThresholdsDeps) {
         const threshold = (await crossings.threshold(tx, clientId))?.threshold ?? defaultThreshold;
         const message = thresholdMessage({ id: clientId, name, threshold }, found, nameOf);
         await deps.notifications.issue(tx, message);
-        await crossings.noteMessage(tx, clientId, quotasMessage(found, nameOf), clock.now());
+        await crossings.recordMessage(tx, clientId, quotasMessage(found, nameOf), clock.now());
       });
     },
   };

@@ -137,35 +137,35 @@ export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
 
 /** The scans, each with its own timer, so that a slow one cannot delay the start of runs. */
 export function createLifecyclePolicyDuties(
-  deps: DutyDeps & { scanSeconds: number },
+  deps: DutyDeps & { pollSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
-  const { db, clock, regionIds, scanSeconds } = deps;
+  const { db, clock, regionIds, pollSeconds } = deps;
   const settleAll = async (ids: string[]) => endSettled(deps, await eachOf(db, ids, (tx, id) => settle(deps, tx, id)));
   const expireAll = (ids: string[]) => eachOf(db, ids, (tx, id) => expire(deps, tx, id));
   const retryAll = (all: FailedExpiry[]) => eachOf(db, all, (tx, one) => retryExpiry(deps, tx, one));
   return [
-    { seconds: scanSeconds, work: () => startAndRequest(deps) },
+    { seconds: pollSeconds, work: () => startAndRequest(deps) },
     // Snapshots whose first request failed, or whose worker died.
     {
-      seconds: 4 * scanSeconds,
+      seconds: 4 * pollSeconds,
       work: async () => inSets(await store.findPending(db, regionIds), batch, (ids) => requestOrFail(deps, ids)),
     },
     {
-      seconds: scanSeconds,
+      seconds: pollSeconds,
       work: async () => inSets(await store.findSettled(db, regionIds, batch), smallBatch, settleAll),
     },
     {
-      seconds: scanSeconds,
+      seconds: pollSeconds,
       work: async () => inSets(await findExpiring(db, regionIds, clock.now(), batch), smallBatch, expireAll),
     },
     // Runs whose worker died between settling the last volume and ending the run.
     {
-      seconds: 120 * scanSeconds,
+      seconds: 120 * pollSeconds,
       work: async () =>
         inSets(await store.findAbandonedRuns(db, regionIds, batch), smallBatch, (ids) => endRuns(deps, ids)),
     },
     {
-      seconds: 4 * scanSeconds,
+      seconds: 4 * pollSeconds,
       work: async () => inSets(await findFailed(db, regionIds, clock.now(), batch), smallBatch, retryAll),
     },
     {
