@@ -92,7 +92,7 @@ export function readConfiguration(files: { regions: string; quotas: string }, lo
     try {
       books.set(id, readYamlFile(resolve(dirname(files.regions), price_book), PriceBook, checkPriceBook));
     } catch (error) {
-      log.error({ regionId: id, faults: (error as Error).message.split('\n') }, 'the price book is broken');
+      log.error({ regionId: id, faults: (error as Error).message.split('\n') }, 'the price book is invalid');
       books.set(id, error as Error);
     }
   }
