@@ -169,6 +169,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     async startWorker(fileShare = options.driver, loadBalancer = options.loadBalancerDriver) {
       const simulated = simulatedDrivers({ drivers: driverSettings }, { memberRules: services.memberRules });
       const drivers = {
+        ...simulated,
         fileShare: fileShare ?? simulated.fileShare,
         loadBalancer: loadBalancer ?? simulated.loadBalancer,
         registry: options.registryDriver ?? simulated.registry,
