@@ -59,7 +59,7 @@ export async function startNotifier(deps: {
 /** Every job that is not about a region: one line each. */
 export function createJobs({ thresholds }: Pick<Services, 'thresholds'>, deliveries: Deliveries): Record<string, Job> {
   return {
-    [alertJob]: ({ client_id }) => thresholds.tell(Number(client_id)),
+    [alertJob]: ({ client_id }) => thresholds.notify(Number(client_id)),
     [deliverJob]: ({ id }, shutdown) => deliveries.deliver(String(id), shutdown),
   };
 }

@@ -143,7 +143,7 @@ async function openApi(given: {
   const url = await listen(api, settings, serves);
   await controlPlane.add(serves ? 'API' : 'worker', url);
   if (serves) {
-    services.metrics.watchApiKeys(services.apiKeys.gateState);
+    services.metrics.watchApiKeys(services.apiKeys.cacheState);
     // A key file that is not there keeps nothing else from its work.
     const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
     await services.registries.announce(url, isStart).catch(failed);
@@ -158,7 +158,7 @@ async function openApi(given: {
 async function adminToken(services: Services, settings: Settings): Promise<string | null> {
   const { operatorId } = await services.clients.bootstrap();
   if (!settings.bootstrapToken) return services.tokens.createFirst(operatorId);
-  await services.tokens.fix(settings.bootstrapToken, operatorId);
+  await services.tokens.setFixed(settings.bootstrapToken, operatorId);
   return settings.bootstrapToken;
 }
 

@@ -22,7 +22,7 @@ import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
-import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createKeyCache } from '../resources/api-keys/key-cache.ts';
 import { createApiKeys } from '../resources/api-keys/service.ts';
 import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
@@ -34,7 +34,8 @@ import { createLifecyclePolicies } from '../resources/lifecycle-policies/service
 import { resources } from '../resources/list.ts';
 import type { ReencryptionServices } from '../resources/list.ts';
 import { createListeners } from '../resources/load-balancers/listeners/service.ts';
-import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
+import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
+import { createLoadBalancers } from '../resources/load-balancers/service.ts';
 import { usesOfSecret } from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
@@ -59,6 +60,7 @@ import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
+import { countJobs } from '../tasks/queue.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -156,7 +158,7 @@ export async function createServices(deps: ServicesDeps) {
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log: deps.log }) });
   const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
   const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
@@ -177,6 +179,7 @@ export async function createServices(deps: ServicesDeps) {
   const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  metrics.watchQueue(() => countJobs(db));
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
   const services = {
     db,
@@ -202,13 +205,7 @@ export async function createServices(deps: ServicesDeps) {
     tokens,
     fileShares: createFileShares({ ...shared, networks }),
     memberRules,
-    loadBalancers: createLoadBalancers({
-      ...shared,
-      networks,
-      changes: loadBalancerChanges,
-      checkNested: listeners.checkNested,
-      insertNested: listeners.insertNested,
-    }),
+    loadBalancers: createLoadBalancers({ ...shared, networks, changes: loadBalancerChanges, listeners }),
     listeners,
     lbPools,
     registries,

@@ -10,7 +10,7 @@ import type { Operation } from '../http/operations.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
 import type { WorkerOptions } from '../tasks/worker.ts';
-import type { UsesOfProject } from './projects/service.ts';
+import type { FindUses } from './service-kit.ts';
 
 export type Duty = NonNullable<WorkerOptions['duties']>[number];
 
@@ -26,7 +26,7 @@ export interface Resource {
   /** `faultNames`: the resources whose operations can fail on request in development mode. */
   operations(services: never, faultNames: string[]): Routes | Routes[] | Operation[];
   usageOfRows?: UsageOfRows;
-  usesOfProject?: UsesOfProject;
+  usesOfProject?: FindUses<number>;
   /** Encrypts everything with the current key. Returns how much another key had encrypted. */
   reencrypt?(services: never): Promise<number>;
   /** Selects its driver from those of the host. */

@@ -5,9 +5,9 @@ import { sha256 } from '../../platform/crypto.ts';
 import { connect } from '../../platform/db.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { useCloudyard } from '../../../test/harness.ts';
-import { createKeyGate } from './gate.ts';
-import type { KeyGate } from './gate.ts';
-import type { GateRow } from './store.ts';
+import { createKeyCache } from './key-cache.ts';
+import type { KeyCache } from './key-cache.ts';
+import type { CachedRow } from './store.ts';
 
 const cloud = useCloudyard({ driver: null });
 const asked = { name: 'web', namespace: 'default' };
@@ -19,12 +19,12 @@ afterEach(async () => {
 });
 
 /** Of another server: it hears of changes through the database alone. */
-async function anotherGate(): Promise<KeyGate> {
-  const db = connect({ ...cloud.connection, poolSize: 2, name: 'another gate', log: silentLogger });
-  const gate = createKeyGate({ db, clock: cloud.clock, log: silentLogger });
-  await gate.start();
-  stops.push(() => db.$client.end(), gate.stop);
-  return gate;
+async function anotherCache(): Promise<KeyCache> {
+  const db = connect({ ...cloud.connection, poolSize: 2, name: 'another cache', log: silentLogger });
+  const cache = createKeyCache({ db, clock: cloud.clock, log: silentLogger });
+  await cache.start();
+  stops.push(() => db.$client.end(), cache.stop);
+  return cache;
 }
 
 async function aKey() {
@@ -36,74 +36,74 @@ async function aKey() {
   return { secret, name, update, remove: () => cloud.delete(`${keys}/${name}`, { token }) };
 }
 
-async function expectSoon(gate: KeyGate, secret: string, refusal: string | null): Promise<void> {
+async function expectSoon(cache: KeyCache, secret: string, refusal: string | null): Promise<void> {
   const began = performance.now();
-  await expect.poll(() => gate.refusal(secret, asked), { timeout: 5000, interval: 5 }).toBe(refusal);
+  await expect.poll(() => cache.refusal(secret, asked), { timeout: 5000, interval: 5 }).toBe(refusal);
   expect(performance.now() - began).toBeLessThan(1000);
 }
 
 describe('another server', () => {
   it('knows the keys that were there, and obeys every change within a second', async () => {
     const before = await aKey();
-    const gate = await anotherGate();
-    expect(gate.refusal(before.secret, asked)).toBeNull();
+    const cache = await anotherCache();
+    expect(cache.refusal(before.secret, asked)).toBeNull();
     const key = await aKey();
-    await expectSoon(gate, key.secret, null);
+    await expectSoon(cache, key.secret, null);
     await key.update({ is_disabled: true });
-    await expectSoon(gate, key.secret, 'disabled_key');
+    await expectSoon(cache, key.secret, 'disabled_key');
     await key.update({ is_disabled: false, containers: [] });
-    await expectSoon(gate, key.secret, 'no_containers');
+    await expectSoon(cache, key.secret, 'no_containers');
     await key.remove();
-    await expectSoon(gate, key.secret, 'unknown_key');
-    expect(gate.refusal(before.secret, asked)).toBeNull();
+    await expectSoon(cache, key.secret, 'unknown_key');
+    expect(cache.refusal(before.secret, asked)).toBeNull();
     const { rows } = await cloud.db.$client.query(
       'select count(*)::int as count from api_keys where deleted_at is null',
     );
-    await expect.poll(() => gate.state().keys).toBe(rows[0].count);
+    await expect.poll(() => cache.state().keys).toBe(rows[0].count);
   });
 
   it('catches up when its connection was lost, and when no notice came', async () => {
-    const gate = await anotherGate();
+    const cache = await anotherCache();
     const key = await aKey();
-    await expectSoon(gate, key.secret, null);
+    await expectSoon(cache, key.secret, null);
     for (const isDisabled of [true, false]) {
       await cloud.db.$client.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'another gate'`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'another cache'`,
       );
       await key.update({ is_disabled: isDisabled });
-      await expectSoon(gate, key.secret, isDisabled ? 'disabled_key' : null);
+      await expectSoon(cache, key.secret, isDisabled ? 'disabled_key' : null);
     }
     await cloud.db.$client.query(`
       with next as (update revisions set value = value + 1 where name = 'api_keys' returning value)
       update api_keys set is_disabled = true, version = value from next where name = '${key.name}'`);
-    await expectSoon(gate, key.secret, 'disabled_key');
+    await expectSoon(cache, key.secret, 'disabled_key');
   });
 
   it('reads everything anew from a database that was put back to an earlier moment', async () => {
-    const gate = await anotherGate();
+    const cache = await anotherCache();
     const [kept, lost] = [await aKey(), await aKey()];
-    await expectSoon(gate, lost.secret, null);
+    await expectSoon(cache, lost.secret, null);
     await cloud.db.$client.query('begin; delete from api_keys where name = $$' + lost.name + '$$; commit');
-    expect(gate.refusal(lost.secret, asked)).toBeNull();
+    expect(cache.refusal(lost.secret, asked)).toBeNull();
     await cloud.db.$client.query(
       `update revisions set value = (select max(version) from api_keys) where name = 'api_keys'`,
     );
-    await expectSoon(gate, lost.secret, 'unknown_key');
-    expect(gate.refusal(kept.secret, asked)).toBeNull();
+    await expectSoon(cache, lost.secret, 'unknown_key');
+    expect(cache.refusal(kept.secret, asked)).toBeNull();
   });
 
   it('shows a key that it has not heard of as pending', async () => {
     const key = await aKey();
-    const gate = createKeyGate({ db: cloud.db, clock: cloud.clock, log: silentLogger });
-    expect(gate.knows(key.secret.split('.')[0]!)).toBe(true);
-    expect(gate.isLoaded()).toBe(false);
-    const other = await anotherGate();
+    const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
+    expect(cache.knows(key.secret.split('.')[0]!)).toBe(true);
+    expect(cache.isLoaded()).toBe(false);
+    const other = await anotherCache();
     expect([other.isLoaded(), other.knows('0123456789abcdef')]).toEqual([true, false]);
   });
 });
 
 describe('what came late', () => {
-  const row = (changes: Partial<GateRow>): GateRow => ({
+  const row = (changes: Partial<CachedRow>): CachedRow => ({
     projectId: 1,
     regionId: 1,
     containers,
@@ -118,15 +118,15 @@ describe('what came late', () => {
   });
 
   it('does not undo what is newer', () => {
-    const gate = createKeyGate({ db: cloud.db, clock: cloud.clock, log: silentLogger });
-    const refusal = () => gate.refusal('late.secret', asked);
-    gate.apply(row({ version: 1_000_000 }));
+    const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
+    const refusal = () => cache.refusal('late.secret', asked);
+    cache.apply(row({ version: 1_000_000 }));
     expect(refusal()).toBeNull();
-    gate.apply(row({ version: 1_000_002, isDisabled: true }));
-    gate.apply(row({ version: 1_000_001 }));
+    cache.apply(row({ version: 1_000_002, isDisabled: true }));
+    cache.apply(row({ version: 1_000_001 }));
     expect(refusal()).toBe('disabled_key');
-    gate.apply(row({ version: 1_000_003, deletedAt: new Date() }));
-    gate.apply(row({ version: 1_000_002 }));
+    cache.apply(row({ version: 1_000_003, deletedAt: new Date() }));
+    cache.apply(row({ version: 1_000_002 }));
     expect(refusal()).toBe('unknown_key');
   });
 });

@@ -1,22 +1,23 @@
 /**
- * What is taken is something that the host can do: a pool or listener that the driver refuses would be told in a task,
- * and until it is mended nothing of its load balancer could be changed.
+ * Invariant: the drivers can render every load balancer that the API accepts. Otherwise its task would fail, and every
+ * later change of the load balancer with it.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { renderBalancer } from '../../../drivers/haproxy/configuration.ts';
-import { layoutOf } from '../../../drivers/haproxy/layout.ts';
-import { takeApart } from '../../../drivers/haproxy/specs.ts';
-import { memberRules } from '../../../drivers/haproxy/test-host.ts';
-import { violationsOf } from '../../../drivers/haproxy/validation.ts';
-import { renderNginx } from '../../../drivers/nginx/configuration.ts';
-import { checkNested, newListener } from '../listeners/nested.ts';
-import type { NestedListener } from '../listeners/schema.ts';
-import { newSettings as newListenerSettings } from '../listeners/settings.ts';
-import { desiredLoadBalancer } from '../desired.ts';
-import { newMember } from '../members/replace-members.ts';
-import type { NestedPool } from './schema.ts';
-import { memberSettings, newSettings } from './settings.ts';
+import { renderBalancer } from '../../drivers/haproxy/configuration.ts';
+import { layoutOf } from '../../drivers/haproxy/layout.ts';
+import { takeApart } from '../../drivers/haproxy/specs.ts';
+import { memberRules } from '../../drivers/haproxy/test-host.ts';
+import { violationsOf } from '../../drivers/haproxy/validation.ts';
+import { renderNginx } from '../../drivers/nginx/configuration.ts';
+import { desiredLoadBalancer } from './desired.ts';
+import { nestedErrors, newListener } from './listeners/nested-listeners.ts';
+import { newListenerSettings } from './listeners/normalize.ts';
+import type { NestedListener } from './listeners/schema.ts';
+import { newMemberSettings } from './members/normalize.ts';
+import { newMember } from './members/replacement.ts';
+import { newPoolSettings } from './pools/normalize.ts';
+import type { NestedPool } from './pools/schema.ts';
 
 const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const maybe = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined });
@@ -121,8 +122,8 @@ const placed = {
   createdAt: new Date(0),
 };
 
-/** The driver refuses none of it, and writes it down. */
-function expectAgreement(listeners: NestedListener[]) {
+/** Valid for the drivers, and rendered without an exception. */
+function expectRendered(listeners: NestedListener[]) {
   const whole = desired(listeners);
   expect(violationsOf(whole)).toEqual([]);
   const { spec } = takeApart(whole);
@@ -132,10 +133,12 @@ function expectAgreement(listeners: NestedListener[]) {
 
 const layout = layoutOf('/var/lib/cloudyard');
 
-/** What the host is asked for by these listeners. */
+/** The desired state for these listeners. */
 function desired(listeners: NestedListener[]) {
   const pools = listeners.map(({ pools: [body] = [] }, i) =>
-    body ? { ...placed, ...newSettings(body), id: id(100 + i), deletedAt: null, members: body.members ?? [] } : null,
+    body
+      ? { ...placed, ...newPoolSettings(body), id: id(100 + i), deletedAt: null, members: body.members ?? [] }
+      : null,
   );
   const whole = {
     loadBalancer: { id: id(1), vipAddress: '127.64.0.1', adminStateUp: true },
@@ -144,29 +147,29 @@ function desired(listeners: NestedListener[]) {
     ),
     pools: pools.filter((found) => found !== null),
     members: pools.flatMap(
-      (found) => found?.members.map((body, n) => newMember(found.id, memberSettings(body), n)) ?? [],
+      (found) => found?.members.map((body, n) => newMember(found.id, newMemberSettings(body), n)) ?? [],
     ),
   };
   const pems = new Map(Array.from({ length: 10 }, (_, n) => [id(900 + n), 'PEM']));
   return desiredLoadBalancer(whole as unknown as Parameters<typeof desiredLoadBalancer>[0], pems);
 }
 
-describe('what the API takes', () => {
-  it('the driver does not refuse, and can write down', () => {
-    let taken = 0;
+describe('accepted requests', () => {
+  it('are valid for the drivers and can be rendered', () => {
+    let accepted = 0;
     fc.assert(
       fc.property(fc.array(listener, { minLength: 1, maxLength: 2 }), (listeners) => {
-        if (checkNested(listeners, memberRules(1)).length > 0) return;
-        taken += 1;
-        expectAgreement(listeners);
+        if (nestedErrors(listeners, memberRules(1)).length > 0) return;
+        accepted += 1;
+        expectRendered(listeners);
       }),
       { numRuns: 20_000 },
     );
-    expect(taken).toBeGreaterThan(500);
+    expect(accepted).toBeGreaterThan(500);
   });
 
-  it.each([1, 0, 2_147_483])('neither at the bounds: clients stick for %i s', (seconds) => {
-    const sticky = {
+  it.each([1, 0, 2_147_483])('are rendered at the bounds: persistence for %i s', (seconds) => {
+    const persistent = {
       name: 'a pool',
       protocol: 'TCP',
       lb_algorithm: 'ROUND_ROBIN',
@@ -175,10 +178,10 @@ describe('what the API takes', () => {
       timeout_member_data: 86_400_000,
     };
     const listeners = [
-      { name: 'a listener', protocol: 'TCP', protocol_port: 65_535, connection_limit: 1_000_000, pools: [sticky] },
+      { name: 'a listener', protocol: 'TCP', protocol_port: 65_535, connection_limit: 1_000_000, pools: [persistent] },
     ] as NestedListener[];
-    expect(checkNested(listeners, memberRules(1))).toEqual([]);
-    expectAgreement(listeners);
+    expect(nestedErrors(listeners, memberRules(1))).toEqual([]);
+    expectRendered(listeners);
   });
 
   it.each([
@@ -186,11 +189,11 @@ describe('what the API takes', () => {
     ['TCP', 'HTTPS'],
     ['HTTP', 'PROXY'],
     ['TERMINATED_HTTPS', 'PROXYV2'],
-  ])('among it a listener of %s with a pool of %s', (protocol, poolProtocol) => {
+  ])('include a %s listener with a %s pool', (protocol, poolProtocol) => {
     const pools = [{ name: 'a pool', protocol: poolProtocol, lb_algorithm: 'ROUND_ROBIN' }];
     const secret = protocol === 'TERMINATED_HTTPS' && { secret_id: id(903) };
     const listeners = [{ name: 'a listener', protocol, protocol_port: 1, ...secret, pools }] as NestedListener[];
-    expect(checkNested(listeners, memberRules(1))).toEqual([]);
-    expectAgreement(listeners);
+    expect(nestedErrors(listeners, memberRules(1))).toEqual([]);
+    expectRendered(listeners);
   });
 });

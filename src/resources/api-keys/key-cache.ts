@@ -1,56 +1,56 @@
 /**
- * All API keys in memory, for `authorize`: it is asked before every request to every container, and goes on answering
- * while the database is away.
+ * All API keys in memory, for `authorize`: proxies call it before every request to every container, also while the
+ * database is unavailable.
  *
- * Invariant: a change counts here before its request is answered (`apply`), and on every other server as soon as that
- * is told. Changes have versions in the order of their commits. A connection of the gate's own listens for a notice, asks
- * twice a second besides, and reads what is newer than what it has; when it breaks, it is opened again and asks first.
- * What could not be asked for changes nothing: the last known keys go on to open what they opened.
+ * Invariant: a change takes effect on this server before its request is answered (`apply`), and on the other servers when
+ * they are notified. Changes have versions in the order of their commits. The cache has a connection of its own: it
+ * listens for notifications, also polls twice a second, and reads the rows with newer versions.
+ * Failure modes: a broken connection is opened again and polls first; until then the last known keys stay valid.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { equalInConstantTime, sha256 } from '../../platform/crypto.ts';
-import { openHoldingPool } from '../../platform/db.ts';
+import { openUnboundedPool } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import type { Logger } from '../../platform/log.ts';
 import * as store from './store.ts';
-import type { GateRow } from './store.ts';
+import type { CachedRow } from './store.ts';
 
 const pollMs = 500;
 const reconnectMs = 100;
-/** So many are read in one go that no request waits for it. */
+/** Small enough that processing a page delays no request. */
 const pageSize = 500;
-/** Rows of deleted keys are there for a day; whoever was away for longer than this reads everything anew. */
+/** Rows of deleted keys exist for a day; after a longer interruption than this all keys are read again. */
 const staleMs = 3_600_000;
-/** More than these are looked up in a set: a list is smaller, and as fast. */
+/** Up to this many, an array is as fast as a set, and smaller. */
 const fewContainers = 8;
 
 export const refusals = {
   missing_key: { status: 401, message: 'send the API key in the header X-API-Key' },
-  unknown_key: { status: 401, message: 'there is no such API key' },
+  unknown_key: { status: 401, message: 'the API key is unknown' },
   expired_key: { status: 401, message: 'the API key has expired' },
   disabled_key: { status: 403, message: 'the API key is disabled' },
-  pending_key: { status: 403, message: 'the API key does not work yet' },
-  unnamed_container: { status: 403, message: 'the proxy did not say which container is asked for' },
-  other_place: { status: 403, message: 'the API key is of another project or region' },
-  no_containers: { status: 403, message: 'the API key opens no container: its list is empty' },
-  other_container: { status: 403, message: 'the API key does not open this container' },
+  pending_key: { status: 403, message: 'the API key is not valid yet' },
+  unnamed_container: { status: 403, message: 'the proxy did not name the container' },
+  other_place: { status: 403, message: 'the API key belongs to another project or region' },
+  no_containers: { status: 403, message: 'the API key grants access to no container: its list is empty' },
+  other_container: { status: 403, message: 'the API key does not grant access to this container' },
 } as const;
 export type Refusal = keyof typeof refusals;
 
-/** What a proxy asks for. Without project and region, keys of any are good. */
-export interface Asked {
+/** The container of a request. Without project and region, keys of any project and region are valid. */
+export interface ContainerRequest {
   name?: string | undefined;
   namespace?: string | undefined;
   projectId?: number | undefined;
   regionId?: number | undefined;
 }
 
-/** What a key opens, by `containerKey`: most open one. */
+/** The containers that a key grants access to, by `containerKey`; most keys have one. */
 type Containers = string | readonly string[] | ReadonlySet<string>;
 
-/** A hundred thousand of these are held, and looked through by the garbage collector: so they are made of few objects. */
+/** Made of few objects, because a hundred thousand entries are kept and the garbage collector visits each object. */
 interface Entry {
   projectId: number;
   regionId: number;
@@ -63,20 +63,20 @@ interface Entry {
   version: number;
 }
 
-export type KeyGate = ReturnType<typeof createKeyGate>;
+export type KeyCache = ReturnType<typeof createKeyCache>;
 
-export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: Logger }) {
+export function createKeyCache({ db, clock, log }: { db: Db; clock: Clock; log: Logger }) {
   const entries = new Map<string, Entry>();
   const over = new AbortController();
   let version = 0;
-  let askedAt = Number.NEGATIVE_INFINITY;
+  let polledAt = Number.NEGATIVE_INFINITY;
   let wake = () => {};
   let following: Promise<void> | undefined;
   const firstLoad = Promise.withResolvers<void>();
-  /** They stay among the entries until nothing older than their deletion can come any more. */
+  /** Deleted keys stay among the entries until no change older than their deletion can arrive. */
   const deleted = new Set<string>();
 
-  const put = (row: GateRow) => {
+  const put = (row: CachedRow) => {
     if ((entries.get(row.keyId)?.version ?? 0) >= row.version) return;
     entries.set(row.keyId, entryOf(row));
     if (row.deletedAt) deleted.add(row.keyId);
@@ -84,7 +84,7 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
 
   const readAfter = async (client: pg.ClientBase, from: number, current: number): Promise<number> => {
     for (let last = from; ; ) {
-      const rows = await store.changedAfter(client, last, pageSize);
+      const rows = await store.findChanged(client, last, pageSize);
       for (const row of rows) put(row);
       last = rows.at(-1)?.version ?? last;
       if (rows.length < pageSize) return Math.max(last, current);
@@ -92,11 +92,11 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
   };
 
   const catchUp = async (client: pg.ClientBase) => {
-    const asked = performance.now();
+    const startedAt = performance.now();
     const current = await store.currentVersion(client);
-    // An older database was put in this one's place, or what was deleted meanwhile is not told any more.
-    const anew = current < version || asked - askedAt > staleMs;
-    if (anew) {
+    // The database was replaced by an older one, or rows of deleted keys may have been removed already.
+    const isStale = current < version || startedAt - polledAt > staleMs;
+    if (isStale) {
       const before = new Set(entries.keys());
       for (const entry of entries.values()) entry.version = 0;
       version = await readAfter(client, 0, current);
@@ -107,11 +107,11 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
       entries.delete(id);
       deleted.delete(id);
     }
-    askedAt = asked;
+    polledAt = startedAt;
     firstLoad.resolve();
   };
 
-  /** Until the connection breaks. */
+  /** Returns when the connection breaks. */
   const followOn = async (client: pg.PoolClient) => {
     client.on('notification', () => wake());
     client.once('end', () => wake());
@@ -124,14 +124,14 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
   };
 
   const follow = async () => {
-    const pool = openHoldingPool(db, log);
+    const pool = openUnboundedPool(db, log);
     while (!over.signal.aborted) {
       let client: pg.PoolClient | undefined;
       try {
         client = await pool.connect();
         await followOn(client);
       } catch (error) {
-        log.debug({ err: error }, 'API keys are not in step with the database');
+        log.debug({ err: error }, 'API keys are out of date: the connection to the database broke');
       } finally {
         client?.release(true);
       }
@@ -141,7 +141,7 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
   };
 
   return {
-    /** Reads all keys, and stays in step from then on. Resolves when all are there, or after a while without a database. */
+    /** Reads all keys, then follows changes. Resolves when all keys are read, or after 5 s without a database. */
     async start(): Promise<void> {
       following ??= follow();
       await Promise.race([firstLoad.promise, sleep(5000, undefined, { ref: false })]);
@@ -153,20 +153,20 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
       await following;
     },
 
-    /** What this server has committed counts at once. */
+    /** Applies a change that this server has committed. */
     apply: put,
 
-    /** Whether a key of the database has come here yet. True where nobody asks the gate. */
+    /** Whether a key of the database is in the cache. True when the cache was not started. */
     knows: (keyId: string) => following === undefined || entries.has(keyId),
 
-    /** False until all keys were read once: then nothing can be said. */
-    isLoaded: () => askedAt >= 0,
+    /** False until all keys have been read once. */
+    isLoaded: () => polledAt >= 0,
 
-    /** How many keys there are, and how long ago the database was last heard of. */
-    state: () => ({ keys: entries.size, ageSeconds: (performance.now() - askedAt) / 1000 }),
+    /** The number of keys, and the time since the last successful poll. */
+    state: () => ({ keys: entries.size, ageSeconds: (performance.now() - polledAt) / 1000 }),
 
-    /** Why the key does not open the container; null when it does. */
-    refusal(key: string | undefined, asked: Asked): Refusal | null {
+    /** Why the key does not grant access to the container; null when it does. */
+    refusal(key: string | undefined, request: ContainerRequest): Refusal | null {
       if (!key) return 'missing_key';
       const dot = key.indexOf('.');
       const entry = entries.get(key.slice(0, Math.max(dot, 0)));
@@ -176,12 +176,12 @@ export function createKeyGate({ db, clock, log }: { db: Db; clock: Clock; log: L
       if (entry.isDisabled) return 'disabled_key';
       if (entry.endsAt <= now) return 'expired_key';
       if (entry.startsAt > now) return 'pending_key';
-      return refusalOfContainer(entry, asked);
+      return refusalOfContainer(entry, request);
     },
   };
 }
 
-function refusalOfContainer(entry: Entry, { name, namespace, projectId, regionId }: Asked): Refusal | null {
+function refusalOfContainer(entry: Entry, { name, namespace, projectId, regionId }: ContainerRequest): Refusal | null {
   if (!name || !namespace) return 'unnamed_container';
   if (projectId !== undefined && projectId !== entry.projectId) return 'other_place';
   if (regionId !== undefined && regionId !== entry.regionId) return 'other_place';
@@ -198,12 +198,12 @@ function isEmpty(containers: Containers): boolean {
   return Array.isArray(containers) && containers.length === 0;
 }
 
-/** A name has no slash in it. Joined, because text that is put together with `+` or a template is kept in its pieces. */
+/** Names contain no slash. `join` makes a flat string; V8 keeps the pieces of a concatenation. */
 function containerKey(name: string, namespace: string): string {
   return [name, namespace].join('/');
 }
 
-function entryOf(row: GateRow): Entry {
+function entryOf(row: CachedRow): Entry {
   const containers = row.containers.map(({ name, namespace }) => containerKey(name, namespace));
   return {
     projectId: row.projectId,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changeSequence, endpointOf, newMember } from './replace-members.ts';
-import { memberSettings } from '../pools/settings.ts';
-import type { MemberSettings } from '../pools/settings.ts';
+import { newMemberSettings } from './normalize.ts';
+import type { MemberSettings } from './normalize.ts';
+import { endpointOf, newMember, replaceMembers } from './replacement.ts';
 
 const settings = fc
   .record({
@@ -11,7 +11,7 @@ const settings = fc
     weight: fc.constantFrom(1, 2),
     backup: fc.boolean(),
   })
-  .map((body): MemberSettings => memberSettings(body));
+  .map((body): MemberSettings => newMemberSettings(body));
 const sequence = fc.uniqueArray(settings, { selector: endpointOf, maxLength: 9 });
 
 describe('a sequence of members that takes the place of another', () => {
@@ -20,7 +20,7 @@ describe('a sequence of members that takes the place of another', () => {
       fc.property(sequence, sequence, (before, wanted) => {
         const present = before.map((member, position) => newMember('pool', member, position));
         const rowOf = new Map(present.map((row) => [endpointOf(row), row]));
-        const { members, written, removed } = changeSequence('pool', present, wanted);
+        const { members, written, removed } = replaceMembers('pool', present, wanted);
 
         expect(members).toMatchObject(wanted.map((member, position) => ({ ...member, position })));
         for (const row of members) {
@@ -35,7 +35,7 @@ describe('a sequence of members that takes the place of another', () => {
         for (const row of written) rows.set(row.id, row);
         const after = [...rows.values()].sort((a, b) => a.position - b.position);
         expect(after).toEqual(members);
-        expect(changeSequence('pool', after, wanted)).toEqual({ members, written: [], removed: [] });
+        expect(replaceMembers('pool', after, wanted)).toEqual({ members, written: [], removed: [] });
       }),
     );
   });
