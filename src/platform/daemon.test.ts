@@ -184,7 +184,7 @@ test('a first start that never answers is refused and leaves no process', async 
     if (existsSync(join(dir, 'program.pid'))) pid = pidInFile();
     throw new Error('no');
   };
-  await expect(superviseDaemon(options('plain', { startTimeout: 1, probe }))).rejects.toThrow('did not answer in 1 s');
+  await expect(superviseDaemon(options('plain', { startTimeout: 1, probe }))).rejects.toThrow('did not respond in 1 s');
   expect(pid).toBeGreaterThan(0);
   expect(liveProcess(pid)).toBeNull();
 });
@@ -192,7 +192,7 @@ test('a first start that never answers is refused and leaves no process', async 
 test('a hanging probe counts as no answer', async () => {
   const probe = () => new Promise<void>(() => undefined);
   const hangs = options('plain', { startTimeout: 1, probe });
-  await expect(superviseDaemon(hangs)).rejects.toThrow('did not answer in 1 s');
+  await expect(superviseDaemon(hangs)).rejects.toThrow('did not respond in 1 s');
 });
 
 test('a program that is not there is refused', async () => {

@@ -21,7 +21,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { liveProcess } from './daemon.ts';
-import { findBinaries, makeWhole, placeBinaries } from './embedded-postgres-places.ts';
+import { findBinaries, createAtomically, placeBinaries } from './embedded-postgres-places.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
@@ -221,7 +221,7 @@ test('what PostgreSQL says against its start is in the error', async () => {
 
 test('where a directory is made by another process meanwhile, that one stands', async () => {
   const target = join(dir, 'target');
-  await makeWhole(target, async (unfinished) => {
+  await createAtomically(target, async (unfinished) => {
     mkdirSync(unfinished);
     mkdirSync(target);
     writeFileSync(join(target, 'theirs'), '');

@@ -48,7 +48,7 @@ describe('a keyring', () => {
     fc.assert(
       fc.property(plaintexts, contexts, contexts, (plaintext, context, other) => {
         fc.pre(context !== other);
-        expect(() => keyring.decrypt(keyring.encrypt(plaintext, context), other)).toThrow(/was changed or belongs to/);
+        expect(() => keyring.decrypt(keyring.encrypt(plaintext, context), other)).toThrow(/was modified or belongs to/);
       }),
     );
   });
@@ -74,11 +74,11 @@ describe('a keyring', () => {
   it('names the key that is missing, or that has another value, and never the plaintext', () => {
     const ciphertext = createKeyring([aKey('lost')]).encrypt(Buffer.from('hush'), 'secret:1');
     expect(() => keyring.decrypt(ciphertext, 'secret:1')).toThrow(
-      'secret:1 was encrypted with the key lost, which is not in the keyring',
+      'secret:1 was encrypted with key lost, which is not in the keyring',
     );
-    expect(() => createKeyring([aKey('lost')]).decrypt(ciphertext, 'secret:1')).toThrow(/another key has this id/);
+    expect(() => createKeyring([aKey('lost')]).decrypt(ciphertext, 'secret:1')).toThrow(/a different key has this id/);
     expect(() => createKeyring([]).encrypt(Buffer.from('hush'), 'secret:1')).toThrow(/no key to encrypt with/);
-    expect(() => keyring.decrypt(Buffer.from('hush'), 'secret:1')).toThrow(/^secret:1 is no ciphertext/);
+    expect(() => keyring.decrypt(Buffer.from('hush'), 'secret:1')).toThrow(/^secret:1 is not a ciphertext/);
   });
 });
 
@@ -104,7 +104,7 @@ describe('a key file', () => {
 
   it('is not made by who only decrypts', () => {
     const ciphertext = keyring.encrypt(Buffer.from('hush'), 'a');
-    expect(() => openKeyFile(file).decrypt(ciphertext, 'a')).toThrow(`there is no key file ${file}`);
+    expect(() => openKeyFile(file).decrypt(ciphertext, 'a')).toThrow(`key file ${file} not found`);
     expect(readdirSync(directory)).toEqual([]);
   });
 
@@ -135,14 +135,14 @@ describe('a key file', () => {
     expect(ring.isCurrent(after)).toBe(true);
     writeFileSync(file, line(current));
     expect(ring.decrypt(after, 'a').toString()).toBe('hush');
-    expect(() => ring.decrypt(before, 'a')).toThrow(`the key old, which is not in ${file}`);
+    expect(() => ring.decrypt(before, 'a')).toThrow(`key old, which is not in ${file}`);
   });
 
   it('that is broken is named with its line, without what stands there', () => {
     const cases: [string, string][] = [
       [`${line(old)}hush\n`, ':2 is not an id'],
       [`id ${randomBytes(31).toString('base64')}\n`, ':1 is not an id'],
-      [`${line(old)}${line(old)}`, ':2: the id old is there twice'],
+      [`${line(old)}${line(old)}`, ':2: the id old is listed twice'],
       ['# nothing\n', ' has no key to encrypt with'],
     ];
     for (const [text, message] of cases) {
@@ -151,8 +151,8 @@ describe('a key file', () => {
     }
   });
 
-  it('that cannot be made is named, too', () => {
+  it('that cannot be created is named in the error', () => {
     const nowhere = join(directory, 'absent', 'secret.keys');
-    expect(() => openKeyFile(nowhere).encrypt(Buffer.from('x'), 'a')).toThrow(`${nowhere} cannot be made (ENOENT)`);
+    expect(() => openKeyFile(nowhere).encrypt(Buffer.from('x'), 'a')).toThrow(`${nowhere} cannot be created (ENOENT)`);
   });
 });
