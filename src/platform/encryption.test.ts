@@ -140,8 +140,8 @@ describe('a key file', () => {
 
   it('that is broken is reported with the number of the line, without its content', () => {
     const cases: [string, string][] = [
-      [`${line(old)}hush\n`, ':2 is not an id'],
-      [`id ${randomBytes(31).toString('base64')}\n`, ':1 is not an id'],
+      [`${line(old)}hush\n`, ':2 must be an id'],
+      [`id ${randomBytes(31).toString('base64')}\n`, ':1 must be an id'],
       [`${line(old)}${line(old)}`, ':2: the id old is listed twice'],
       ['# nothing\n', ' has no key to encrypt with'],
     ];

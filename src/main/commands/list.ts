@@ -2,7 +2,7 @@
  * All commands, in the order of the help. The server is loaded by the commands that need it, so that help and usage errors
  * are immediate.
  */
-import type { Settings } from '../../platform/settings.ts';
+import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import type { Roles } from '../run.ts';
@@ -54,6 +54,6 @@ export const commands: Command[] = [
   command({
     name: 'doctor',
     summary: 'List the programs that drivers need, what is missing, and the command that installs it',
-    run: async () => (await import('../doctor.ts')).doctor(),
+    run: async (settings) => (await import('../doctor.ts')).doctor(settings),
   }),
 ];

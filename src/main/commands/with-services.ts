@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../platform/clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
-import type { Settings } from '../../platform/settings.ts';
+import type { Settings } from '../settings.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';
