@@ -14,7 +14,7 @@ import type { FileShares } from './file-shares/service.ts';
 import { lbPoolMemberRoutes } from './load-balancers/members/routes.ts';
 import { lbPoolRoutes } from './load-balancers/pools/routes.ts';
 import type { LbPools } from './load-balancers/pools/service.ts';
-import { lifecyclePolicyRoutes } from './lifecycle-policies/routes.ts';
+import { lifecyclePolicyOperations } from './lifecycle-policies/routes.ts';
 import type { LifecyclePolicyRuns } from './lifecycle-policies/runs/service.ts';
 import type { LifecyclePolicies } from './lifecycle-policies/service.ts';
 import { listenerRoutes } from './load-balancers/listeners/routes.ts';
@@ -95,7 +95,7 @@ export const resourceRoutes = (services: ResourceServices): Routes[] => [
   lbPoolMemberRoutes(services.lbPools),
   routesOf(volumeOperations(services.volumes)),
   routesOf(snapshotOperations(services.snapshots)),
-  lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
+  routesOf(lifecyclePolicyOperations(services.lifecyclePolicies, services.lifecyclePolicyRuns)),
   registryRoutes(services.registries),
   routesOf(pricingOperations(services.pricing)),
   quotaRoutes(services.clientQuotas),
