@@ -33,11 +33,6 @@ export const policy = {
   getMetrics: everyone,
   getOpenApi: everyone,
 
-  // In the protocols of registries: they check credentials of their own.
-  getRegistryToken: everyone,
-  createRegistryToken: everyone,
-  receiveRegistryEvents: everyone,
-
   listTasks: token('reader'),
   listActiveTasks: project('reader'),
   getTask: token('reader'),
@@ -164,24 +159,6 @@ export const policy = {
   listNotifications: client('reader'),
   getNotification: client('reader'),
   replayDelivery: client('member'),
-
-  createRegistry: project('member'),
-  listRegistries: project('reader'),
-  getRegistry: project('reader'),
-  deleteRegistry: project('member'),
-  resizeRegistry: project('member'),
-  checkRegistryLimits: project('reader'),
-  createRegistryUser: project('member'),
-  createRegistryUsers: project('member'),
-  listRegistryUsers: project('reader'),
-  updateRegistryUser: project('member'),
-  deleteRegistryUser: project('member'),
-  refreshRegistryUserSecret: project('member'),
-  listRegistryRepositories: project('reader'),
-  deleteRegistryRepository: project('member'),
-  listRegistryArtifacts: project('reader'),
-  deleteRegistryArtifact: project('member'),
-  deleteRegistryTag: project('member'),
 
   createApiKey: project('member'),
   listApiKeys: project('reader'),
