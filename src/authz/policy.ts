@@ -169,14 +169,6 @@ export const policy = {
   authorizeContainer: everyone,
   authorizeContainerByPath: everyone,
 
-  createPullSecret: project('member'),
-  listPullSecrets: project('reader'),
-  getPullSecret: project('reader'),
-  updatePullSecret: project('member'),
-  deletePullSecret: project('member'),
-  verifyPullSecret: project('member'),
-  getPullSecretDockerConfigJson: project('member'),
-
   listAudit: token('admin'),
 } as const satisfies Record<string, Rule>;
 
