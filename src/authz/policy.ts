@@ -160,15 +160,6 @@ export const policy = {
   getNotification: client('reader'),
   replayDelivery: client('member'),
 
-  createApiKey: project('member'),
-  listApiKeys: project('reader'),
-  getApiKey: project('reader'),
-  updateApiKey: project('member'),
-  deleteApiKey: project('member'),
-  // The API key is the credential.
-  authorizeContainer: everyone,
-  authorizeContainerByPath: everyone,
-
   listAudit: token('admin'),
 } as const satisfies Record<string, Rule>;
 
