@@ -4,11 +4,12 @@ import type { SQL } from 'drizzle-orm';
 import { preparedQuery } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
+import type { Member } from '../members/schema.ts';
 import { activeTask, byAge, inScope } from '../store.ts';
 import type { Where } from '../store.ts';
 import { lbListeners, lbPools } from '../table.ts';
 import type { ListenerRow, PoolRow } from '../table.ts';
-import type { ListPools, Member } from './schema.ts';
+import type { ListPools } from './schema.ts';
 
 /** A member without the status that it shares with its pool. */
 export type MemberView = Omit<Member, 'provisioning_status'>;
