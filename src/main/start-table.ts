@@ -19,7 +19,7 @@ export function printStart(facts: {
   const { serves, url, work, deliveries, loopbackRegions } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
-    lines.push(`  API        ${url}`, `  Reference  ${url}/docs`);
+    lines.push(`  API        ${url}`, ...portNote(facts.settings, url), `  Reference  ${url}/docs`);
     lines.push(
       `  Token      ${facts.token ?? 'printed at the first start; to create another: npm run cloudyard -- token create --role admin'}`,
     );
@@ -32,6 +32,13 @@ export function printStart(facts: {
   lines.push(...driverTable(deliveries), '');
   if (loopbackRegions.length > 0) lines.push(...loopbackWarning(loopbackRegions), '');
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** Without CLOUDYARD_PORT, a busy port is replaced by the next free one. */
+function portNote({ port, portIsFixed }: Settings, url: string | null): string[] {
+  const actual = url === null ? undefined : new URL(url).port;
+  if (portIsFixed || actual === undefined || actual === String(port)) return [];
+  return [`             (port ${port} is in use by another program, so the API listens on port ${actual})`];
 }
 
 function loopbackWarning(regionIds: number[]): string[] {

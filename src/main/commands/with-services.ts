@@ -6,7 +6,8 @@ import { createLogger } from '../../platform/log.ts';
 import type { Settings } from '../settings.ts';
 import { migrate, openDatabase } from '../database.ts';
 import { program } from '../program.ts';
-import { configurationFiles, createServices, readConfiguration } from '../services.ts';
+import { configurationFiles, readConfiguration } from '../configuration.ts';
+import { createServices } from '../services.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';
 
