@@ -3,6 +3,8 @@
  * reported as healthy.
  */
 import { refuseAborted } from '../command.ts';
+import type { Simulation } from '../kind.ts';
+import { simulatedBase } from './base.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';

@@ -14,6 +14,6 @@ export const lifecyclePolicies = {
     lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   usageOfRows,
   usesOfProject,
-  duties: ({ notifications, pollSeconds, ...services }: DutyServices) =>
-    createLifecyclePolicyDuties({ ...services, notify: notifications.issue, lookSeconds: pollSeconds }),
+  duties: ({ notifications, ...services }: DutyServices) =>
+    createLifecyclePolicyDuties({ ...services, notify: notifications.issue }),
 } satisfies Resource;
