@@ -1,4 +1,5 @@
 /** Opens the external or the embedded database, and migrates it to the schema of this version. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
@@ -13,6 +14,7 @@ import type { Settings } from '../platform/settings.ts';
 import { root } from './root.ts';
 
 const oldestVersion = 15;
+const migrationsFolder = join(root, 'migrations');
 /** Advisory lock that serializes migrations of servers that start together. */
 const migrationLock = 0x636c6f75_6d;
 
@@ -60,7 +62,8 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
       throw new Error(`PostgreSQL ${rows[0]!.version} is too old; Cloudyard requires ${oldestVersion} or newer`);
     }
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
-    await runDrizzleMigrations(drizzle({ client }), { migrationsFolder: join(root, 'migrations') });
+    await refuseUnreleased(client);
+    await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installAuditTriggers(client);
     const pool = new pg.Pool({ ...connection, max: 2 });
     pool.on('error', () => {});
@@ -73,6 +76,26 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/** @throws Error for a database of a state before 0.2.0, whose migrations were not released and are gone */
+async function refuseUnreleased(client: pg.Client): Promise<void> {
+  const { rows: tables } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
+  if (tables[0]!.name === null) return;
+  const journal = JSON.parse(readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')) as Journal;
+  const { rows } = await client.query<{ oldest: string | null }>(
+    'select min(created_at)::text as oldest from drizzle.__drizzle_migrations',
+  );
+  const oldest = rows[0]!.oldest;
+  if (oldest === null || Number(oldest) >= journal.entries[0]!.when) return;
+  throw new Error(
+    'the database was created by a version before 0.2.0, which cannot be upgraded; ' +
+      'use an empty database, or another CLOUDYARD_DATA_DIR',
+  );
+}
+
+interface Journal {
+  entries: { when: number }[];
 }
 
 async function checkConnection(url: string): Promise<void> {
