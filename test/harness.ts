@@ -51,6 +51,8 @@ export interface CloudyardOptions {
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
+  /** How often lifecycle policies look for what is due; default: 0.25, as in production. */
+  lookSeconds?: number;
   /** What the host delivers to itself; default: nothing beside loopback, whatever this machine has. */
   localNetworks?: () => string[];
   controlPlane?: ServicesDeps['controlPlane'];
@@ -203,7 +205,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
           regionIds,
           sweepSeconds: 1,
           registryPatienceSeconds: 1,
-          lookSeconds: 0.05,
+          lookSeconds: options.lookSeconds ?? 0.25,
         }),
       });
       workers.push(worker);
