@@ -3,7 +3,7 @@ import { systemClock } from '../src/platform/clock.ts';
 import { connect } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
-import { readSettings } from '../src/platform/settings.ts';
+import { readSettings } from '../src/main/settings.ts';
 import { root } from '../src/main/root.ts';
 import { configurationFiles } from '../src/main/services.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';

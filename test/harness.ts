@@ -8,18 +8,15 @@ import { afterAll, beforeAll, inject } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
-import { createSimulatedFileShareDriver } from '../src/drivers/simulated/file-share.ts';
 import type { RegistryDriver } from '../src/drivers/registry.ts';
-import { createSimulatedLoadBalancerDriver } from '../src/drivers/simulated/load-balancer.ts';
-import { createSimulatedRegistryDriver } from '../src/drivers/simulated/registry.ts';
 import { createSimulatedDeliveryDriver } from '../src/drivers/simulated/delivery.ts';
-import { createSimulatedVolumeDriver } from '../src/drivers/simulated/volume.ts';
 import type { VolumeDriver } from '../src/drivers/volume.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
-import { allDrivers } from '../src/main/drivers.ts';
+import { driverStatuses, simulatedDrivers } from '../src/main/drivers.ts';
 import { createJobs } from '../src/main/notifier.ts';
-import { createDuties, createReconcilers, withDevelopmentFaults } from '../src/main/work.ts';
+import { readSettings } from '../src/main/settings.ts';
+import { createWork } from '../src/main/work.ts';
 import { createServices, readConfiguration } from '../src/main/services.ts';
 import type { Configuration, Services, ServicesDeps } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
@@ -51,8 +48,8 @@ export interface CloudyardOptions {
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
-  /** How often lifecycle policies look for what is due; default: 0.25, as in production. */
-  lookSeconds?: number;
+  /** How often the worker polls for lifecycle policies that are due; default: 0.25, as in production. */
+  pollSeconds?: number;
   /** What the host delivers to itself; default: nothing beside loopback, whatever this machine has. */
   localNetworks?: () => string[];
   controlPlane?: ServicesDeps['controlPlane'];
@@ -171,14 +168,14 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const { text } = await services.tokens.create({ clientId, name: 'test', role, projectIds, expiresAt });
       return text;
     },
-    async startWorker(
-      fileShare = createSimulatedFileShareDriver({ host: '127.0.0.1' }),
-      loadBalancer = options.loadBalancerDriver ??
-        createSimulatedLoadBalancerDriver({ memberRules: services.memberRules }),
-    ) {
-      const registry = options.registryDriver ?? createSimulatedRegistryDriver();
-      const volume = options.volumeDriver ?? createSimulatedVolumeDriver();
-      const drivers = withDevelopmentFaults({ fileShare, loadBalancer, volume, registry }, services);
+    async startWorker(fileShare = options.driver, loadBalancer = options.loadBalancerDriver) {
+      const simulated = simulatedDrivers({ drivers: driverSettings }, { memberRules: services.memberRules });
+      const drivers = {
+        fileShare: fileShare ?? simulated.fileShare,
+        loadBalancer: loadBalancer ?? simulated.loadBalancer,
+        registry: options.registryDriver ?? simulated.registry,
+        volume: options.volumeDriver ?? simulated.volume,
+      };
       const { secretOf } = services.webhooks;
       const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
       const deliveries = createDeliveries({
@@ -197,16 +194,14 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         regionIds,
         concurrency: 4,
         sweepSeconds: 1,
-        reconcilers: createReconcilers(services, drivers),
         jobs: createJobs(services, deliveries),
-        driverStatus: () => allDrivers(drivers).map((driver) => driver.status()),
+        driverStatus: () => Object.values(driverStatuses(drivers)),
         onDriverError: services.metrics.countDriverError,
-        duties: createDuties(services, drivers, {
-          regionIds,
-          sweepSeconds: 1,
-          registryPatienceSeconds: 1,
-          lookSeconds: options.lookSeconds ?? 0.25,
-        }),
+        ...createWork(
+          { ...services, regionIds, sweepSeconds: 1, pollSeconds: options.pollSeconds ?? 0.25, driverSettings },
+          drivers,
+          services.development,
+        ),
       });
       workers.push(worker);
       return worker;
@@ -228,6 +223,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     },
   };
 }
+
+const { drivers: driverSettings } = readSettings({ CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '1' }, process.cwd(), false);
 
 const simulatedDeliveries: DeliveryDrivers = {
   email: createSimulatedDeliveryDriver('e-mail', 'in tests', 'none'),

@@ -1,9 +1,9 @@
 /**
- * The audit log: who changed what, when, from where, before and after.
+ * The audit log: who changed what, when, from where, with the values before and after.
  *
- * Invariant: an entry stands in the transaction of the change that it tells of, so neither is there without the other.
- * What changed is not told by whoever changes it but by triggers on the tables (triggers.ts), so no service can forget
- * a row, or show a secret. They write nothing outside of `transaction`: what workers observe is no mutation.
+ * Invariant: an entry is written in the transaction of its change, so neither exists without the other. The changes are
+ * recorded by triggers on the tables (triggers.ts), so no service can omit a row or expose a secret. The triggers record
+ * nothing outside of `transaction`: what workers observe is not audited.
  */
 import { hostname, userInfo } from 'node:os';
 import pg from 'pg';
@@ -12,22 +12,22 @@ import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 
-/** From where: the peer of the connection, or the account that ran a command. */
+/** Where a change came from: the peer of the connection, or the account that ran a command. */
 export interface Origin {
   address?: string;
-  /** What a proxy (or the client itself) says, so only as true as they are. */
+  /** As the proxy (or the client itself) reports it; not verified. */
   forwarded_for?: string;
   user_agent?: string;
   method?: string;
   path?: string;
-  /** Of a command, or of a server that starts. */
+  /** Only for commands and for the start of a server. */
   host?: string;
   account?: string;
 }
 
 /**
- * A row that is not as it was: `before` is null where it was made, `after` where it was removed, and both where it was
- * only looked at. What is no row of a table (a key file, a clock) is told like one.
+ * A changed row: `before` is null for an insert, `after` for a delete, and both for a read. Objects that are not rows (a key
+ * file, a clock) are recorded in the same form.
  */
 export interface Change {
   table: string;
@@ -36,32 +36,32 @@ export interface Change {
   after: Record<string, unknown> | null;
 }
 
-/** What is done, by whom, to whose things. */
+/** An operation, its actor, and the client whose resources it changes. */
 export interface AuditedAction {
   operation: string;
   actor: Pick<Actor, 'tokenId'> | null;
-  /** Null: nobody but the operator sees the entry. */
+  /** Null: only the operator sees the entry. */
   clientId: number | null;
   projectId?: number | null;
   regionId?: number | null;
   requestId?: string;
   origin: Origin;
-  /** Whether there is an entry even where no row is other than it was, as for a request. */
+  /** Whether to write an entry even if no row changed, as for a request. */
   always: boolean;
-  /** What the triggers cannot see. */
+  /** Changes that the triggers cannot see. */
   changes?: Change[];
 }
 
 export interface Audit {
-  /** Runs a change in one transaction that ends with its entry. `work` may still say whose things these are. */
+  /** Runs a change in one transaction that ends with its entry. `work` may still set the client of the action. */
   transaction<T>(db: Db, act: AuditedAction, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
-  /** Deletes entries that are older than they are kept. */
+  /** Deletes entries that are older than the retention time. */
   deleteExpired(db: Db): Promise<void>;
 }
 
 /**
- * As text, because it goes with the commit: what is changed last is what others wait for, a counter above all. The
- * function (triggers.ts) has its statement planned.
+ * The statement that writes the entry, as text: it is sent together with the commit, because locks are held by now (above
+ * all on quota counters) and a round trip would prolong them. PostgreSQL caches the plan inside the function.
  */
 function entryOf(act: AuditedAction, now: Date): string {
   const { clientId, projectId, regionId, actor, operation, requestId, origin, always, changes = [] } = act;
@@ -78,18 +78,18 @@ function entryOf(act: AuditedAction, now: Date): string {
 }
 
 const deleteExpired = prepared<{ count: number }>(
-  'audit_forget',
+  'audit_delete_expired',
   `with old as (
      delete from audit_entries where id in
        (select id from audit_entries where at < $1 limit 10000) returning 1
    ) select count(*)::int as count from old`,
 );
 
-/** The triggers look at this; `set local` ends with the transaction. */
+/** The triggers check this setting; `set local` ends with the transaction. */
 const begin = `begin; set local cloudyard.audit = 'on'`;
 const dayMs = 86_400_000;
 
-/** `keepDays`: 0 keeps entries for ever. */
+/** `keepDays`: 0 keeps entries forever. */
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
   return {
     transaction: (db, act, work) =>
@@ -103,7 +103,7 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
   };
 }
 
-/** What a request does, as far as it said. */
+/** The action of a request. */
 export function requestAction({ actor, requestId, request }: RequestContext): AuditedAction {
   const { operation = 'unknown', origin = {}, scope } = request ?? {};
   return {
@@ -118,12 +118,12 @@ export function requestAction({ actor, requestId, request }: RequestContext): Au
   };
 }
 
-/** What a command, or the start of a server, does on this machine. */
+/** The action of a command, or of the start of a server, on this host. */
 export function commandAction(operation: string, clientId: number | null = null): AuditedAction {
   return { operation, actor: null, clientId, origin: { host: hostname(), account: accountName() }, always: false };
 }
 
-/** Who runs this process. A container may have an account without a name. */
+/** The account of this process. In a container it may have no name. */
 function accountName(): string {
   try {
     return userInfo().username;

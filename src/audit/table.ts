@@ -8,17 +8,17 @@ export const auditEntries = pgTable(
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     at: instant('at').notNull(),
-    /** Whose things were changed; null: the operator's alone. */
+    /** The client whose resources were changed; null: only the operator sees the entry. */
     clientId: integer('client_id'),
     projectId: integer('project_id'),
     regionId: integer('region_id'),
-    /** Null: no token, but whoever ran a command or started a server. */
+    /** Null: a command, or the start of a server. */
     tokenId: integer('token_id'),
     operation: text('operation').notNull(),
     requestId: text('request_id'),
     origin: jsonb('origin').notNull().$type<Origin>(),
     changes: jsonb('changes').notNull().$type<Change[]>(),
   },
-  // Entries come in the order of their time, so an index of blocks will do, and costs a create nothing.
+  // Entries are inserted in the order of time, so a BRIN index is enough; it adds no cost to a create.
   (t) => [index('audit_entries_client').on(t.clientId, t.id), index('audit_entries_at').using('brin', t.at)],
 );

@@ -1,14 +1,14 @@
 /**
- * The triggers that tell the audit log what changed, and the function that writes it down. They are put in place after
- * the migrations at every start, on all tables there are, so a table that comes to be is audited without a line anywhere.
+ * The triggers that record changes for the audit log, and the function that writes an entry. They are installed on all
+ * tables after the migrations at every start, so a new table is audited without further code.
  *
- * In a transaction without `cloudyard.audit` a trigger costs the look at that setting. In one with it, changes pile up in
- * a setting that ends with the transaction, and `audit.transaction` has them written out at its end: a table would cost
- * an insert a row.
+ * In a transaction without the setting `cloudyard.audit`, a trigger only reads that setting. In a transaction with it,
+ * changes collect in a transaction-local setting, and `audit.transaction` writes them at its end: collecting them in a
+ * table would cost an insert for each row.
  */
 import type pg from 'pg';
 
-/** What only counts, or says what workers and servers do. */
+/** Tables of counters and of the state of workers and servers. */
 const unaudited = [
   'audit_entries',
   'quota_crossings',
@@ -19,13 +19,13 @@ const unaudited = [
   'lb_listener_counters',
   'load_balancer_traffic',
 ];
-/** Of these only some changes are of interest: the others come with every request. */
+/** Tables of which only some changes are audited: the others occur with every request. */
 const events: Record<string, string> = {
   quota_counters: 'insert or update of limit_override or delete',
   tasks: 'update of acknowledged_at',
 };
 const everyEvent = 'insert or update or delete';
-/** Secrets that are not bytes: what may stand in a URL, and hashes of passwords. */
+/** Secrets in columns that are not bytes: URLs, which may contain secrets, and password hashes. */
 const secretColumns: Record<string, string[]> = {
   lb_listeners: ['user_list'],
   notification_deliveries: ['target'],
@@ -33,9 +33,9 @@ const secretColumns: Record<string, string[]> = {
 };
 
 /**
- * Columns of bytes are secrets, encrypted or hashed, and so are `secretColumns`: that they changed is told, and nothing
- * more. They are the trigger's arguments. A row that is marked as deleted is told whole, like one that is removed. After
- * 256 KiB of changes the rest is left out, and a last one says so; from then on a row costs next to nothing.
+ * Columns of bytes (encrypted or hashed) and `secretColumns` are secrets: the entry shows that they changed, and no value.
+ * They are the arguments of the trigger. A row that is marked as deleted is recorded whole, like a deleted row. After 256
+ * KiB of changes the rest is omitted, and the last change says so; from then on the trigger returns at once.
  */
 const auditFunction = `
 create or replace function cloudyard_audit() returns trigger language plpgsql as $$
@@ -68,7 +68,7 @@ begin
   return null;
 end $$`;
 
-/** Writes the entry of a transaction with what piled up. */
+/** Writes the entry of a transaction with the collected changes. */
 const entryFunction = `
 create or replace function cloudyard_audit_entry(
   at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
@@ -88,7 +88,7 @@ interface Table {
   trigger: string | null;
 }
 
-/** Puts in place what is missing; asks for no lock on a table that has its trigger. */
+/** Installs missing triggers; takes no lock on a table that has its trigger. */
 export async function installAuditTriggers(client: pg.Client): Promise<void> {
   await client.query(auditFunction);
   await client.query(entryFunction);

@@ -10,7 +10,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { ensureServiceAccount, type ServiceAccount } from '../platform/service-account.ts';
-import { thisHost } from './haproxy/detect.ts';
+import { findProgram } from './programs.ts';
 
 export interface Command {
   file: string;
@@ -43,7 +43,7 @@ const known = new Map<keyof typeof ACCOUNTS, ServiceAccount>();
 /** The same command as `account`, or as root without one, with these capabilities and no others. */
 export function confined(command: Command, account: ServiceAccount | null, capabilities: Capability[]): Command {
   if (!runsAsRoot()) return command;
-  const setpriv = thisHost().program('setpriv');
+  const setpriv = findProgram('setpriv');
   if (!setpriv) throw new Error('setpriv is not installed: apt-get install util-linux');
   const only = ['-all', ...capabilities.map((name) => `+${name}`)].join(',');
   const identity = account

@@ -15,7 +15,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
 import type { OwnPort } from '../platform/own-ports.ts';
-import { thisHost } from './haproxy/detect.ts';
+import { findProgram } from './programs.ts';
 
 /** What an account may not connect to. */
 export interface EgressRule {
@@ -37,7 +37,7 @@ interface Gap {
 }
 
 /** Whether this host could enforce the filter. Changes nothing. */
-export function egressGap(nft = thisHost().program('nft')): Promise<Gap | null> {
+export function egressGap(nft = findProgram('nft')): Promise<Gap | null> {
   return failureOf(nft, ['--check', renderEgressFilter('cloudyard_check', [])]);
 }
 
@@ -45,7 +45,7 @@ export function egressTable(dataDir: string): string {
   return `cloudyard_${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)}`;
 }
 
-export function createEgressFilter(dataDir: string, nft = thisHost().program('nft')): EgressFilter {
+export function createEgressFilter(dataDir: string, nft = findProgram('nft')): EgressFilter {
   const table = egressTable(dataDir);
   let gap: Gap | null = null;
   return {

@@ -1,49 +1,55 @@
 /**
- * Every error that a client can get. A code is `exception_class` in the body and a heading in docs/errors.md;
- * test/errors.test.ts holds the two together.
+ * The error catalogue. A code is `exception_class` in the body and a heading in docs/errors.md; test/errors.test.ts
+ * compares the two.
  */
 export const catalogue = {
-  InvalidInput: { status: 400, meaning: 'Something in the request is wrong; `errors` names every field at fault.' },
-  Unauthenticated: { status: 401, meaning: 'No token (or API key) was given, or it is unknown, expired or revoked.' },
-  Forbidden: { status: 403, meaning: 'The token (or API key) is good but does not allow this.' },
-  NotFound: { status: 404, meaning: 'There is no such thing, or it is not visible to this client.' },
+  InvalidInput: { status: 400, meaning: 'The request is invalid; `errors` names the fields.' },
+  Unauthenticated: { status: 401, meaning: 'The token (or API key) is missing, unknown, expired or revoked.' },
+  Forbidden: { status: 403, meaning: 'The token (or API key) is valid but does not allow the operation.' },
+  NotFound: { status: 404, meaning: 'The resource does not exist or is not visible to this client.' },
   ResourceLocked: {
     status: 409,
-    meaning: 'A task is working on the resource; the message names it. Try again when it ended.',
+    meaning: 'A task is changing the resource; the message names the task. Try again when it has ended.',
   },
-  NameTaken: { status: 409, meaning: 'Another resource of the kind has this name.' },
-  InUse: { status: 409, meaning: 'Something still uses the resource; the message names it.' },
-  Conflict: { status: 409, meaning: 'The resource is in a state that does not allow this.' },
-  QuotaExceeded: { status: 409, meaning: 'The request would pass a quota; the message and `errors` give the figures.' },
-  IdempotencyKeyReused: { status: 409, meaning: 'The `Idempotency-Key` was used for another request within 24 hours.' },
+  NameTaken: { status: 409, meaning: 'Another resource has this name.' },
+  InUse: { status: 409, meaning: 'Other resources use this resource; the message names them.' },
+  Conflict: { status: 409, meaning: 'The state of the resource does not allow the operation.' },
+  QuotaExceeded: {
+    status: 409,
+    meaning: 'The request would exceed a quota; the message and `errors` give the figures.',
+  },
+  IdempotencyKeyReused: {
+    status: 409,
+    meaning: 'The `Idempotency-Key` was used for a different request within 24 hours.',
+  },
   BodyTooLarge: { status: 413, meaning: 'The body is larger than the operation accepts; the message gives the limit.' },
   UnsupportedMediaType: { status: 415, meaning: 'The body is not `application/json`.' },
   TooManyRequests: {
     status: 429,
     meaning:
-      'The client, or the address without a valid credential, exceeds a limit; the message names it. See `Retry-After`.',
+      'The client, or an address without a valid credential, exceeds a limit; the message names it. See `Retry-After`.',
   },
-  Internal: { status: 500, meaning: 'A fault of Cloudyard. The log has the details under the `request_id`.' },
+  Internal: { status: 500, meaning: 'Internal error. The server log has the details under the `request_id`.' },
   Unavailable: {
     status: 503,
     meaning:
-      "The database, or the region's worker, cannot be reached just now, or the address has too many connections; see " +
+      "The database or the region's worker is not reachable, or the address has too many open connections; see " +
       '`Retry-After`.',
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof catalogue;
 
-/** One field at fault. `path` is where it stands: `network.network_id`, `tags`, `project_id`. */
+/** An invalid field. `path` is its place in the request: `network.network_id`, `tags`, `project_id`. */
 export interface FieldError {
   path: string;
   message: string;
 }
 
-/** Conflicts that time alone does not cure: clients are told not to retry them by themselves. */
+/** Conflicts that a retry cannot resolve: the response tells clients not to retry by themselves. */
 const final = new Set<ErrorCode>(['NameTaken', 'InUse', 'Conflict', 'QuotaExceeded', 'IdempotencyKeyReused']);
 
-/** An error for the client. `message` is for the customer; `cause` and `fields` are for the operator's log only. */
+/** An error response. `message` and `errors` are for the client; `cause` is only for the log. */
 export class ClientError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -63,22 +69,22 @@ export class ClientError extends Error {
   }
 }
 
-/** What an error lists at most. */
+/** The most fields that an error lists. */
 export const maxErrors = 100;
 
-/** 400 with the fields at fault. */
+/** 400 with the invalid fields. */
 export function invalidInput(all: FieldError[]): ClientError {
   const errors = all.slice(0, maxErrors);
   const message = errors.map((e) => (e.path ? `${e.path}: ${e.message}` : e.message)).join('; ');
   return new ClientError('InvalidInput', message, { errors });
 }
 
-/** 404, worded the same whether the thing does not exist or is another client's. */
+/** 404, with the same words whether the resource does not exist or belongs to another client. */
 export function notFound(what: string, id: string | number): ClientError {
   return new ClientError('NotFound', `${what} ${id} was not found`);
 }
 
-/** 409 naming the task that holds the lock. */
+/** 409 that names the task. */
 export function resourceLocked(what: string, id: string, taskId: string): ClientError {
   return new ClientError(
     'ResourceLocked',
@@ -89,14 +95,14 @@ export function resourceLocked(what: string, id: string, taskId: string): Client
   );
 }
 
-/** Things of one kind that use something: how many, and some of their ids. */
+/** Resources of one kind that use a resource: their number, and some of their ids. */
 export interface Uses {
   kind: string;
   count: number;
   ids: string[];
 }
 
-/** 409 naming what must go first. */
+/** 409 that names the resources to delete first. */
 export function inUse(what: string, id: string | number, uses: Uses[]): ClientError {
   const users = uses.map(usesInWords).join(', ') || 'another resource';
   return new ClientError('InUse', `${what} ${id} is in use by ${users}; delete what uses it first`);

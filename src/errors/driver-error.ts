@@ -1,6 +1,6 @@
 /**
- * A failure of the real world. `message` is for the operator; `customerMessage` is the sentence that a task shows.
- * `retryable` tells the engine whether another try may help (a busy device) or not (no space left on the host).
+ * A failure on a host. `message` is for the operator; `customerMessage` is the sentence that the task shows. `retryable`:
+ * whether a retry may succeed (a busy device) or not (no space left on the host).
  */
 export class DriverError extends Error {
   readonly customerMessage: string;

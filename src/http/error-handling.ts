@@ -130,11 +130,11 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
     ]);
   }
   if (isUnavailable(error)) {
-    return new ClientError('Unavailable', 'the database cannot be reached just now; try again in a moment', {
+    return new ClientError('Unavailable', 'the database cannot be reached; try again in a second', {
       headers: { 'retry-after': '1' },
     });
   }
-  return new ClientError('Internal', 'a fault of Cloudyard; the operator finds it in the log under the request id');
+  return new ClientError('Internal', `internal error; see the server log for request ${request.id}`);
 }
 
 function unreadablePath(message: string): ClientError {

@@ -19,10 +19,10 @@ export const Index = Type.Object(
         readiness: Type.String({ description: 'Readiness' }),
         drivers: Type.String({ description: 'The drivers of all workers and their status' }),
       },
-      { description: 'Paths on this server' },
+      { title: 'ServerLinks', description: 'Paths on this server' },
     ),
   },
-  { description: 'What this server is' },
+  { title: 'ServerIndex', description: 'What this server is' },
 );
 
 export function describeServer(version: string): Static<typeof Index> {

@@ -1,10 +1,10 @@
 /**
- * `Idempotency-Key`: the same request within 24 hours gets the same answer and does nothing more.
+ * `Idempotency-Key`: a repeated request within 24 hours gets the same answer and changes nothing.
  *
- * Invariant: a key is claimed, with the answer, in the transaction that does the work. So a crash leaves both or
- * neither, and of two requests at once the second waits for the first one's commit and then repeats its answer.
- * Errors are not kept: whoever mends a request may send it under the same key. An answer that shows a secret is kept
- * encrypted (`sealed`). A key belongs to the token that sent it, so no other token of the client sees the answer.
+ * Invariant: the key and the answer are stored in the transaction that does the work. So a crash leaves both or neither,
+ * and of two concurrent requests the second one waits for the commit of the first and then repeats its answer. Errors are
+ * not stored: a corrected request may use the same key. An answer that contains a secret is stored encrypted (`sealed`). A
+ * key belongs to the token that sent it, so no other token of the client sees the answer.
  */
 import { createHash } from 'node:crypto';
 import { requestAction } from '../audit/audit.ts';
@@ -27,8 +27,8 @@ const claim = prepared(
    returning 1`,
 );
 
-const keep = prepared(
-  'idempotency_keep',
+const store = prepared(
+  'idempotency_store',
   `update idempotency_keys set answer = $3::jsonb where token_id = $1 and key = $2`,
 );
 
@@ -44,28 +44,28 @@ const sealed = prepared<{ token_id: number; key: string; answer: unknown }>(
 );
 
 const deleteExpired = prepared(
-  'idempotency_forget',
+  'idempotency_delete_expired',
   `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
 );
 
-/** Thrown inside a transaction whose key another request has claimed: roll back, and repeat that one's answer. */
+/** Thrown in a transaction whose key another request has claimed: roll back, and repeat the answer of that request. */
 export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
-  /** Runs a change of a request in one transaction, with its entry in the audit log; under an `Idempotency-Key`, at most once. */
+  /** Runs the change of a request in one transaction with its audit entry; under an `Idempotency-Key`, at most once. */
   auditedTransaction<T>(
     db: Db,
     context: RequestContext,
     work: (tx: Tx, act: AuditedAction) => Promise<T>,
     options?: { sealed?: boolean },
   ): Promise<T>;
-  /** The kept answer, or undefined. @throws ClientError 409 when the key was used for another request */
+  /** The stored answer, or undefined. @throws ClientError 409 when the key was used for a different request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
-  /** Keeps the answer of a request that changed nothing (a price, a check of limits). */
-  keepUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
-  /** Deletes what is older than 24 hours. */
+  /** Stores the answer of a request that changed nothing (a price, a check of limits). */
+  storeUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
+  /** Deletes answers that are older than 24 hours. */
   deleteExpired(db: Db): Promise<void>;
-  /** Seals with the current key what an older one sealed. Returns how many answers these were. */
+  /** Encrypts with the current key the answers that an older key encrypted. Returns their number. */
   reencrypt(db: Db): Promise<number>;
 }
 
@@ -75,17 +75,17 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     const claimed = await claim(tx, context.actor.tokenId, key, fingerprint, clock.now());
     if (claimed.length === 0) throw new AlreadyAnswered();
   };
-  const keepIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
+  const storeIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
     const text = JSON.stringify(answer ?? null);
-    const kept = sealed ? seal(keyring, contextOf(context.actor.tokenId, context.idempotency!.key), text) : text;
-    await keep(tx, context.actor.tokenId, context.idempotency!.key, kept);
+    const stored = sealed ? seal(keyring, contextOf(context.actor.tokenId, context.idempotency!.key), text) : text;
+    await store(tx, context.actor.tokenId, context.idempotency!.key, stored);
   };
   const auditedTransaction: Idempotency['auditedTransaction'] = async (db, context, work, { sealed = false } = {}) => {
     const result = await audit.transaction(db, requestAction(context), async (tx, act) => {
       if (!context.idempotency) return work(tx, act);
       await claimIn(tx, context);
       const answer = await work(tx, act);
-      await keepIn(tx, context, answer, sealed);
+      await storeIn(tx, context, answer, sealed);
       return answer;
     });
     if (context.idempotency) context.idempotency.claimed = true;
@@ -100,16 +100,16 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
       if (row && row.fingerprint !== fingerprint) {
         throw new ClientError(
           'IdempotencyKeyReused',
-          `the Idempotency-Key ${JSON.stringify(key)} was used for another request within 24 hours; use a new key`,
+          `the Idempotency-Key ${JSON.stringify(key)} was used for a different request within 24 hours; use a new key`,
         );
       }
       return row && { answer: unseal(keyring, contextOf(context.actor.tokenId, key), row.answer) };
     },
-    async keepUnclaimed(db, context, answer) {
+    async storeUnclaimed(db, context, answer) {
       if (context.idempotency!.claimed) return;
       await transaction(db, async (tx) => {
         await claimIn(tx, context);
-        await keepIn(tx, context, answer, false);
+        await storeIn(tx, context, answer, false);
       });
       context.idempotency!.claimed = true;
     },
@@ -121,7 +121,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
       for (const { token_id, key, answer } of await sealed(db)) {
         const context = contextOf(token_id, key);
         if (keyring.isCurrent(Buffer.from((answer as Sealed)[sealMark], 'base64'))) continue;
-        await keep(db, token_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));
+        await store(db, token_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));
         count++;
       }
       return count;
@@ -137,21 +137,21 @@ function seal(keyring: Keyring, context: string, text: string): string {
   return JSON.stringify({ [sealMark]: keyring.encrypt(Buffer.from(text), context).toString('base64') });
 }
 
-/** @throws ClientError 409 when the key that sealed it is gone from the key file */
-function unseal(keyring: Keyring, context: string, kept: unknown): unknown {
-  const sealed = (kept as Record<string, unknown> | null)?.[sealMark];
-  if (typeof sealed !== 'string') return kept;
+/** @throws ClientError 409 when the key file no longer has the key that encrypted it */
+function unseal(keyring: Keyring, context: string, stored: unknown): unknown {
+  const sealed = (stored as Record<string, unknown> | null)?.[sealMark];
+  if (typeof sealed !== 'string') return stored;
   try {
     return JSON.parse(keyring.decrypt(Buffer.from(sealed, 'base64'), context).toString());
   } catch (error) {
     if (!(error instanceof EncryptionError)) throw error;
     const message =
-      'the request was done, but its answer cannot be read any more (the key is gone); use a new Idempotency-Key';
+      'the request was done, but its answer can no longer be decrypted (the key was removed); use a new Idempotency-Key';
     throw new ClientError('IdempotencyKeyReused', message, { cause: error });
   }
 }
 
-/** Hex SHA-256 over what makes a request the same request. Bodies are compared by value, not by spelling. */
+/** Hex SHA-256 of method, path and body. Bodies are compared by value: the order of fields does not matter. */
 export function fingerprintOf(method: string, path: string, body: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify([method, path, canonical(body)]))

@@ -42,7 +42,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,
     recallAnswer: (context) => services.idempotency.recall(db, context),
-    keepAnswer: (context, answer) => services.idempotency.keepUnclaimed(db, context, answer),
+    keepAnswer: (context, answer) => services.idempotency.storeUnclaimed(db, context, answer),
     isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
     routes: [
       systemRoutes({

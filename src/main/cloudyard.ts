@@ -1,6 +1,6 @@
 /** The `cloudyard` command. It reads the environment, and no other module does. */
 import { forbidCoreDumps } from '../platform/child-process.ts';
-import { readSettings, settingNames, unknownSettings } from '../platform/settings.ts';
+import { readSettings, settingNames, unknownSettings } from './settings.ts';
 import { closest } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';

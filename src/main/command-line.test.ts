@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { settingNames } from '../platform/settings.ts';
+import { settingNames } from './settings.ts';
 import { closest } from './closest.ts';
 import { command, helpOf, parseCommandLine } from './command-line.ts';
 import type { Command } from './command-line.ts';

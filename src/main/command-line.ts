@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
-import type { Settings } from '../platform/settings.ts';
+import type { Settings } from './settings.ts';
 import { closest } from './closest.ts';
 import { UsageError } from './usage-error.ts';
 

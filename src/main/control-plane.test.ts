@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
-import { readSettings } from '../platform/settings.ts';
+import { readSettings } from './settings.ts';
 import { findControlPlane } from './control-plane.ts';
 
 const planeOf = (env: Record<string, string>) => findControlPlane(readSettings(env, '/srv', false), silentLogger);
@@ -20,8 +20,8 @@ describe('the control plane', () => {
       'registry 5',
     ]);
     const plane = await planeOf({ CLOUDYARD_PORT: '0' });
-    await plane.learn('API', 'http://127.0.0.1:34567');
-    await plane.learn('API', 'http://[::1]:34568');
+    await plane.add('API', 'http://127.0.0.1:34567');
+    await plane.add('API', 'http://[::1]:34568');
     await plane.refresh();
     const api = plane.ownPorts().filter(({ daemon }) => daemon === 'API');
     expect(api.map(({ port }) => port)).toEqual([34567, 34568]);
@@ -46,7 +46,7 @@ describe('the control plane', () => {
       CLOUDYARD_SMTP_URL: 'smtps://user:password@10.0.0.6',
       CLOUDYARD_SMTP_FROM: 'a@example.org',
     });
-    await plane.learn('API', 'http://10.0.0.7:8080');
+    await plane.add('API', 'http://10.0.0.7:8080');
     const expected = [...[1, 2, 3, 4, 6, 7].map((n) => `10.0.0.${n}`), 'fd00::5'];
     expect(plane.controlPlane()).toEqual(expect.arrayContaining(expected));
   });

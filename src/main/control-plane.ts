@@ -1,9 +1,9 @@
 /**
- * What of Cloudyard load balancers must not reach: where it listens, and the hosts that it depends on. The settings name
- * most of it. The port of an API server is known only once it listens: in this process from itself, of another process by
- * what that one announces in the database.
+ * The ports and hosts of Cloudyard that load balancers must not reach: where it listens, and the hosts that it depends on.
+ * The settings name most of them. The port of an API server is known only when it listens: this process adds its own, and
+ * API servers in other processes announce theirs in the database.
  *
- * Failure modes: a name that does not resolve is logged, and its host is not guarded until a later `refresh` resolves it.
+ * Failure modes: a name that does not resolve is logged, and its host is not protected until a later `refresh` resolves it.
  */
 import { lookup } from 'node:dns/promises';
 import { localNetworks } from '../platform/local-networks.ts';
@@ -12,21 +12,22 @@ import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { isInNetworks } from '../platform/network-address.ts';
 import { controlPlaneEndpoints, endpointOf, ownPorts } from '../platform/own-ports.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
-import type { Settings } from '../platform/settings.ts';
+import { driverEndpoints, driverPorts } from './drivers.ts';
+import type { Settings } from './settings.ts';
 
 export interface ControlPlane extends Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'> {
-  /** A server of Cloudyard listens at this URL. */
-  learn(name: string, url: string): Promise<void>;
-  /** Looks all names up again. */
+  /** Adds a server of Cloudyard that listens at this URL. */
+  add(name: string, url: string): Promise<void>;
+  /** Resolves all names again. */
   refresh(): Promise<void>;
 }
 
-const patienceMs = 3000;
+const lookupTimeoutMs = 3000;
 const thisHost = ['127.0.0.0/8', '::1/128', '0.0.0.0/8', '::/128'];
 
-/** Resolves when the hosts that the settings name are looked up. */
+/** Resolves the hosts that the settings name. */
 export async function findControlPlane(settings: Settings, log: Logger): Promise<ControlPlane> {
-  const fixed = ownPorts(settings);
+  const fixed = [...ownPorts(settings), ...driverPorts(settings)];
   const endpoints = new Map<string, ControlPlaneEndpoint>();
   const addresses = new Map<string, string[]>();
   const ports = new Map<number, OwnPort>();
@@ -34,18 +35,21 @@ export async function findControlPlane(settings: Settings, log: Logger): Promise
   const resolve = async ({ name, host, port }: ControlPlaneEndpoint) => {
     const found = await addressesOf(host);
     if (found.length > 0) addresses.set(host, found);
-    else if (!addresses.has(host)) log.warn({ part: name, host }, 'the host of a part of the control plane is unknown');
+    else if (!addresses.has(host))
+      log.warn({ part: name, host }, 'the host of a part of the control plane does not resolve');
     const here = [...thisHost, ...localNetworks()];
     if (port !== null && found.some((address) => isInNetworks(address, here))) ports.set(port, { daemon: name, port });
   };
   const refresh = async () => void (await Promise.all([...endpoints.values()].map(resolve)));
 
-  for (const endpoint of controlPlaneEndpoints(settings)) endpoints.set(endpoint.name, endpoint);
+  for (const endpoint of [...controlPlaneEndpoints(settings), ...driverEndpoints(settings)]) {
+    endpoints.set(endpoint.name, endpoint);
+  }
   await refresh();
   return {
     controlPlane: () => [...addresses.values()].flat(),
     ownPorts: () => [...fixed, ...ports.values()],
-    async learn(name, url) {
+    async add(name, url) {
       for (const endpoint of endpointOf(name, url, 80)) {
         const key = `${name} at ${url}`;
         if (endpoints.has(key)) continue;
@@ -57,9 +61,9 @@ export async function findControlPlane(settings: Settings, log: Logger): Promise
   };
 }
 
-/** Empty when a name does not resolve in time. */
+/** Empty if a name does not resolve in time. */
 async function addressesOf(host: string): Promise<string[]> {
-  const tooLate = new Promise<[]>((resolve) => setTimeout(() => resolve([]), patienceMs).unref());
+  const tooLate = new Promise<[]>((resolve) => setTimeout(() => resolve([]), lookupTimeoutMs).unref());
   const found = await Promise.race([lookup(host, { all: true }).catch(() => []), tooLate]);
   return found.map(({ address }) => address);
 }

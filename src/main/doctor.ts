@@ -1,88 +1,29 @@
-/** Says what this host has of the real parts, what is missing, and the line that installs it. */
-import { findDistribution } from '../drivers/distribution/detect.ts';
+/** Prints which programs of the real drivers this host has, the command that installs the others, and what `start` would choose. */
 import { egressGap } from '../drivers/egress-filter.ts';
-import { findGanesha, thisHost, withoutFolders } from '../drivers/ganesha/detect.ts';
-import { findHaproxy, thisHost as hostOfLoadBalancers } from '../drivers/haproxy/detect.ts';
-import { driverTable } from './start-table.ts';
+import { hostDriverKinds } from '../drivers/kinds.ts';
+import type { HostProgram } from '../drivers/kind.ts';
+import { findProgram } from '../drivers/programs.ts';
+import { detectDrivers } from './drivers.ts';
+import type { Settings } from './settings.ts';
+import { asRoot, driverTable } from './start-table.ts';
 
-interface PartOfHost {
-  what: string;
-  /** Where it is; null: missing. */
-  found: string | null;
-  package: string;
-}
-
-/** The programs that drivers run, with the Debian packages that bring them. */
-function parts(): PartOfHost[] {
-  const host = thisHost();
-  const program = (name: string, from: string): PartOfHost => ({
-    what: name,
-    found: host.program(name),
-    package: from,
-  });
-  return [
-    program('ganesha.nfsd', 'nfs-ganesha'),
-    { what: 'VFS plugin of Ganesha', found: host.vfsPlugin, package: 'nfs-ganesha-vfs' },
-    program('mkfs.xfs', 'xfsprogs'),
-    program('xfs_growfs', 'xfsprogs'),
-    program('mount', 'mount'),
-    program('losetup', 'mount'),
-    program('rpcbind', 'rpcbind'),
-    program('haproxy', 'haproxy'),
-    program('nginx', 'nginx-light'),
-    { what: 'stream module of nginx', found: hostOfLoadBalancers().streamModule, package: 'libnginx-mod-stream' },
-    program('ping', 'iputils-ping'),
-    program('docker-registry', 'docker-registry'),
-    program('setpriv', 'util-linux'),
-    program('nft', 'nftables'),
-  ];
-}
-
-export async function doctor(): Promise<void> {
-  const ganesha = withoutFolders(findGanesha());
-  const haproxy = findHaproxy();
-  const distribution = findDistribution();
-  const gap = await egressGap();
-  const all = parts();
-  const missing = [...new Set(all.filter((part) => !part.found).map((part) => part.package))];
+export async function doctor(settings: Settings): Promise<void> {
+  const programs = Object.values(hostDriverKinds)
+    .flatMap((kind): HostProgram[] => kind.programs)
+    .map(({ find, ...program }) => ({ ...program, path: find ? find() : findProgram(program.name) }));
+  const missing = [...new Set(programs.filter(({ path }) => !path).map((program) => program.package))];
   const lines = [
-    'Programs that make resources real:',
-    ...all.map((part) => `  ${part.what.padEnd(22)} ${part.found ?? `missing (package ${part.package})`}`),
+    'Programs of the real drivers:',
+    ...programs.map((each) => `  ${each.name.padEnd(22)} ${each.path ?? `missing (package ${each.package})`}`),
     '',
-    missing.length > 0 ? `To install what is missing: apt-get install ${missing.join(' ')}` : 'Nothing is missing.',
+    missing.length > 0
+      ? `To install the missing programs: ${asRoot(`apt-get install ${missing.join(' ')}`)}`
+      : 'Nothing is missing.',
     '',
-    `Time zones of schedules: IANA ${process.versions.tz}, as Node ${process.version} brings them`,
+    `Time zones of schedules: IANA ${process.versions.tz}, from Node ${process.version}`,
     '',
     `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
-    ...driverTable({
-      'file shares': {
-        driver: ganesha.programs ? 'ganesha' : 'simulated',
-        real: ganesha.programs !== null,
-        healthy: true,
-        detail: ganesha.detail,
-        remedy: ganesha.remedy,
-      },
-      'load balancers': {
-        driver: haproxy.haproxy ? 'haproxy' : 'simulated',
-        real: haproxy.haproxy !== null,
-        healthy: true,
-        detail: gap ? `${haproxy.detail}; ${gap.detail}` : haproxy.detail,
-        remedy: haproxy.remedy ?? gap?.remedy,
-      },
-      volumes: {
-        driver: 'disk',
-        real: true,
-        healthy: true,
-        detail: 'raw images in the data directory; snapshots are reflinks where its filesystem has them',
-      },
-      registries: {
-        driver: distribution.distribution ? 'distribution' : 'simulated',
-        real: distribution.distribution !== null,
-        healthy: true,
-        detail: distribution.detail,
-        remedy: distribution.remedy,
-      },
-    }),
+    ...driverTable(await detectDrivers(settings, await egressGap())),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

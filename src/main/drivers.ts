@@ -1,199 +1,164 @@
-/** Chooses the driver for each kind of thing on this host, and starts it. */
-import { existsSync } from 'node:fs';
-import { createDiskDriver } from '../drivers/disk/driver.ts';
-import { hasVolumes } from '../drivers/disk/layout.ts';
-import { isIP } from 'node:net';
-import { findDistribution } from '../drivers/distribution/detect.ts';
-import { createDistributionDriver } from '../drivers/distribution/driver.ts';
-import { hasRegistries } from '../drivers/distribution/layout.ts';
-import { createGaneshaDriver } from '../drivers/ganesha/driver.ts';
-import { hasFileShares } from '../drivers/ganesha/layout.ts';
-import { findGanesha, withoutFolders } from '../drivers/ganesha/detect.ts';
-import { findHaproxy } from '../drivers/haproxy/detect.ts';
-import { createHaproxyDriver } from '../drivers/haproxy/driver.ts';
-import { idsIn, layoutOf } from '../drivers/haproxy/layout.ts';
-import { createSmtpDriver } from '../drivers/smtp/driver.ts';
-import { createWebhookDriver } from '../drivers/webhook/driver.ts';
-import type { FileShareDriver } from '../drivers/file-share.ts';
-import type { LoadBalancerDriver } from '../drivers/load-balancer.ts';
-import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
-import { createSimulatedDeliveryDriver } from '../drivers/simulated/delivery.ts';
-import { createSimulatedFileShareDriver } from '../drivers/simulated/file-share.ts';
-import { createSimulatedLoadBalancerDriver } from '../drivers/simulated/load-balancer.ts';
-import { createSimulatedVolumeDriver } from '../drivers/simulated/volume.ts';
-import type { VolumeDriver } from '../drivers/volume.ts';
-import { createSimulatedRegistryDriver } from '../drivers/simulated/registry.ts';
+/** Detects, starts and describes the drivers of this host, all derived from drivers/kinds.ts. */
+import type { DriverContext, HostDriverKind, SimulatedContext } from '../drivers/kind.ts';
+import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
+import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
+import { findBusyPort } from '../drivers/ports.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Logger } from '../platform/log.ts';
-import type { MemberRules } from '../platform/member-networks.ts';
-import type { Settings } from '../platform/settings.ts';
-import type { DeliveryDrivers } from '../resources/notifications/reconcile.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
+import type { Settings } from './settings.ts';
 
-export interface Drivers {
-  fileShare: FileShareDriver;
-  loadBalancer: LoadBalancerDriver;
-  /** With the snapshots. */
-  volume: VolumeDriver;
-  registry: RegistryDriver;
+type AnyDriver = Drivers[keyof Drivers];
+type AnySettings = { driver: string };
+type AnyKind = HostDriverKind<AnyDriver, AnySettings>;
+type KindName = keyof Drivers;
+/** What the derivations read of the settings. */
+type DriverOptions = Pick<Settings, 'drivers' | 'dataDir'>;
+
+/** The entries of kinds.ts, each with its own settings. The types of one entry match; the compiler cannot know that. */
+function entries({ drivers }: Pick<Settings, 'drivers'>): { name: KindName; kind: AnyKind; settings: AnySettings }[] {
+  return (Object.keys(hostDriverKinds) as KindName[]).map((name) => ({
+    name,
+    kind: hostDriverKinds[name] as unknown as AnyKind,
+    settings: drivers[name],
+  }));
 }
 
-/** Every driver of a host, for what concerns them all. */
-export function allDrivers(drivers: Drivers) {
-  return [drivers.fileShare, drivers.loadBalancer, drivers.volume, drivers.registry];
-}
-
-/** @throws when a driver that was asked for by name cannot start, or one that has data to serve */
-export async function startDrivers(
-  settings: Settings,
-  log: Logger,
-  hosting: RegistryHosting | null,
-  memberRules: MemberRules,
-): Promise<Drivers> {
-  const started: { stop(): Promise<void> }[] = [];
-  const keep = <T extends { stop(): Promise<void> }>(driver: T): T => (started.push(driver), driver);
+/** @throws when a driver that the settings name cannot start, or one that has data to serve */
+export async function startDrivers(settings: Settings, context: DriverContext): Promise<Drivers> {
+  const started: [KindName, AnyDriver][] = [];
   try {
-    return {
-      volume: keep(await startVolumeDriver(settings, log)),
-      fileShare: keep(await startFileShareDriver(settings, log)),
-      loadBalancer: keep(await startLoadBalancerDriver(settings, log, memberRules)),
-      registry: keep(await startRegistryDriver(settings, log, hosting)),
-    };
+    for (const entry of entries(settings)) {
+      started.push([entry.name, await startDriver(entry.kind, entry.settings, context)]);
+    }
+    return Object.fromEntries(started) as unknown as Drivers;
   } catch (error) {
-    for (const driver of started) await driver.stop().catch(() => {});
+    for (const [, driver] of started) await driver.stop().catch(() => {});
     throw error;
   }
 }
 
-async function startFileShareDriver(settings: Settings, log: Logger): Promise<FileShareDriver> {
-  const host = settings.nfsHost;
-  const pretend = (detail?: string, remedy?: string) => createSimulatedFileShareDriver({ host, detail, remedy });
-  if (settings.fileShareDriver === 'simulated') {
-    return pretend('by CLOUDYARD_FILE_SHARE_DRIVER', 'CLOUDYARD_FILE_SHARE_DRIVER=auto');
+async function startDriver(kind: AnyKind, settings: AnySettings, context: DriverContext): Promise<AnyDriver> {
+  const { dataDir, log } = context;
+  const { setting, title } = kind;
+  if (settings.driver === 'simulated') return kind.simulated(settings, context, simulatedBySetting(kind));
+  // An operator who has data gets an error instead of a simulated driver that does not serve it.
+  const mustBeReal = settings.driver !== 'auto' || (await kind.hasData(dataDir));
+  const found = kind.detect(settings);
+  if (!found.create) {
+    if (mustBeReal) throw new Error(`${found.detail}; to fix it: ${found.remedy ?? `${setting}=simulated npm start`}`);
+    return kind.simulated(settings, context, found);
   }
-  const finding = settings.fileShareDriver === 'ganesha' ? findGanesha() : withoutFolders(findGanesha());
-  const { dataDir, nfsPort: port, nfsMountPort: mountPort, nfsVersion3: version3 } = settings;
-  // Whoever has real shares is told, rather than given ones that only pretend in their place.
-  const mustBeReal = settings.fileShareDriver === 'ganesha' || (await hasFileShares(dataDir));
-  if (!finding.programs) {
-    if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
-    return pretend(finding.detail, finding.remedy);
-  }
-  const driver = createGaneshaDriver({ dataDir, host, port, mountPort, version3, log, finding });
+  const driver = found.create(context);
   try {
     await driver.start();
+    await kind.configure?.(driver, context);
     return driver;
   } catch (error) {
     await driver.stop().catch(() => {});
     if (mustBeReal) throw error;
-    const [detail = ''] = (error as Error).message.split('\n');
-    log.warn({ detail }, 'NFS-Ganesha cannot be started; file shares are simulated');
-    return pretend(detail, 'CLOUDYARD_NFS_PORT=<a free port> npm start');
+    const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
+    const [message = ''] = (error as Error).message.split('\n');
+    const detail = busy?.detail ?? message;
+    log.warn({ kind: title, driver: found.driver, detail }, 'the driver did not start; a simulated one replaces it');
+    return kind.simulated(settings, context, { detail, remedy: busy?.remedy ?? kind.repair?.(dataDir) });
   }
 }
 
-async function startLoadBalancerDriver(
-  settings: Settings,
-  log: Logger,
-  memberRules: MemberRules,
-): Promise<LoadBalancerDriver> {
-  const pretend = (detail?: string, remedy?: string) =>
-    createSimulatedLoadBalancerDriver({ detail, remedy, memberRules });
-  if (settings.loadBalancerDriver === 'simulated') {
-    return pretend('by CLOUDYARD_LOAD_BALANCER_DRIVER', 'CLOUDYARD_LOAD_BALANCER_DRIVER=auto');
-  }
-  const { dataDir } = settings;
-  const finding = findHaproxy();
-  // As for file shares: who has load balancers that serve is told, rather than given ones that only pretend.
-  const mustBeReal = settings.loadBalancerDriver === 'haproxy' || (await hasLoadBalancers(dataDir));
-  if (!finding.haproxy) {
-    if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
-    return pretend(finding.detail, finding.remedy);
-  }
-  const driver = createHaproxyDriver({ dataDir, log, finding, memberRules });
-  try {
-    await driver.start();
-    return driver;
-  } catch (error) {
-    await driver.stop().catch(() => {});
-    if (mustBeReal) throw error;
-    const [detail = ''] = (error as Error).message.split('\n');
-    log.warn({ detail }, 'HAProxy cannot be started; load balancers are simulated');
-    return pretend(detail, finding.remedy);
-  }
+const simulatedBySetting = ({ setting }: AnyKind) => ({
+  detail: `${setting} is simulated`,
+  remedy: `${setting}=auto npm start`,
+});
+
+/** A simulated driver of every kind. */
+export function simulatedDrivers(settings: Pick<Settings, 'drivers'>, context: SimulatedContext): Drivers {
+  return Object.fromEntries(
+    entries(settings).map((entry) => [entry.name, entry.kind.simulated(entry.settings, context, {})]),
+  ) as unknown as Drivers;
 }
 
-async function startVolumeDriver({ volumeDriver, dataDir }: Settings, log: Logger): Promise<VolumeDriver> {
-  if (volumeDriver === 'simulated') return createSimulatedVolumeDriver({ detail: 'by CLOUDYARD_VOLUME_DRIVER' });
-  const driver = createDiskDriver({ dataDir });
-  try {
-    await driver.start();
-    return driver;
-  } catch (error) {
-    // As for file shares: who has volumes is told, rather than given ones that only pretend.
-    if (volumeDriver === 'disk' || (await hasVolumes(dataDir))) throw error;
-    const detail = (error as Error).message;
-    log.warn({ detail }, 'volumes cannot be kept in the data directory; they are simulated');
-    return createSimulatedVolumeDriver({ detail, remedy: 'CLOUDYARD_DATA_DIR=<a folder that can be written to>' });
-  }
+/** What `start` would choose on this host, by kind, without starting anything. */
+export async function detectDrivers(
+  settings: DriverOptions,
+  egressGap: { detail: string; remedy: string } | null,
+): Promise<Record<string, DriverStatus>> {
+  const found = entries(settings).map(async (entry) => {
+    const status = await detectDriver(entry.kind, entry.settings, settings.dataDir);
+    const gap = status.real && entry.kind.needsEgressFilter ? egressGap : null;
+    return [entry.kind.title, gap ? withGap(status, gap) : status] as const;
+  });
+  return Object.fromEntries(await Promise.all(found));
 }
 
-/** Whether this host was ever asked to serve one. */
-async function hasLoadBalancers(dataDir: string): Promise<boolean> {
-  const { specs } = layoutOf(dataDir);
-  return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
+async function detectDriver(kind: AnyKind, settings: AnySettings, dataDir: string): Promise<DriverStatus> {
+  const simulated = { driver: 'simulated', real: false, healthy: true };
+  if (settings.driver === 'simulated') return { ...simulated, ...simulatedBySetting(kind) };
+  const found = kind.detect(settings);
+  const remedy = found.remedy !== undefined && { remedy: found.remedy };
+  const mustBeReal = settings.driver !== 'auto' || (await kind.hasData(dataDir));
+  const failing = { driver: found.driver, real: mustBeReal, healthy: !mustBeReal };
+  if (!found.create) return { ...failing, detail: found.detail, ...remedy, ...(!mustBeReal && simulated) };
+  const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
+  if (!busy) return { driver: found.driver, real: true, healthy: true, detail: found.detail, ...remedy };
+  return { ...failing, detail: busy.detail, remedy: busy.remedy, ...(!mustBeReal && simulated) };
 }
 
-/** `hosting` null: it waits to be told by `configure`. */
-async function startRegistryDriver(
-  settings: Settings,
-  log: Logger,
-  hosting: RegistryHosting | null,
-): Promise<RegistryDriver> {
-  const { dataDir, registryHost: host, registryPort: port, registryTls: tls, registryPatienceSeconds } = settings;
-  const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  const pretend = (detail?: string, remedy?: string) => createSimulatedRegistryDriver({ address, detail, remedy });
-  if (settings.registryDriver === 'simulated') {
-    return pretend('by CLOUDYARD_REGISTRY_DRIVER', 'CLOUDYARD_REGISTRY_DRIVER=auto');
-  }
-  const finding = findDistribution();
-  // As for file shares: who has images is told, rather than given a registry that only pretends.
-  const mustBeReal = settings.registryDriver === 'distribution' || (await hasRegistries(dataDir));
-  if (!finding.distribution) {
-    if (mustBeReal) throw new Error(`${finding.detail}; to mend it: ${finding.remedy}`);
-    return pretend(finding.detail, finding.remedy);
-  }
-  const patience = registryPatienceSeconds;
-  const driver = createDistributionDriver({ dataDir, address, host, port, tls, patience, log, finding });
-  try {
-    await driver.start();
-    if (hosting) await driver.configure(hosting);
-    return driver;
-  } catch (error) {
-    await driver.stop().catch(() => {});
-    if (mustBeReal) throw error;
-    const detail = /address already in use/.test((error as Error).message)
-      ? `port ${port} is in use by another program`
-      : (error as Error).message.split('\n')[0];
-    log.warn({ detail }, 'distribution cannot be started; registries are simulated');
-    return pretend(detail, 'CLOUDYARD_REGISTRY_PORT=<a free port> npm start');
-  }
+/** Adds what the kernel does not enforce. */
+export function withGap(status: DriverStatus, gap: { detail: string; remedy: string }): DriverStatus {
+  const remedy = [status.remedy, gap.remedy].filter((each) => each !== undefined).join(' && ');
+  return { ...status, detail: `${status.detail}; ${gap.detail}`, remedy };
 }
 
-/** What carries notifications. They are of no host: every process has them. */
-export function createDeliveryDrivers(
-  settings: Pick<Settings, 'smtpUrl' | 'smtpFrom' | 'webhookDriver' | 'webhookAllowPrivate'>,
-  { now }: Clock,
-): DeliveryDrivers {
-  const { smtpUrl, smtpFrom, webhookDriver, webhookAllowPrivate: allowPrivate } = settings;
-  const smtpLine = 'CLOUDYARD_SMTP_URL=smtp://host:port CLOUDYARD_SMTP_FROM=alerts@example.com';
-  return {
-    email:
-      smtpUrl && smtpFrom
-        ? createSmtpDriver({ url: smtpUrl, from: smtpFrom })
-        : createSimulatedDeliveryDriver('e-mail', 'there is no CLOUDYARD_SMTP_URL', smtpLine),
-    webhook:
-      webhookDriver === 'webhook'
-        ? createWebhookDriver({ allowPrivate, now })
-        : createSimulatedDeliveryDriver('webhooks', 'by CLOUDYARD_WEBHOOK_DRIVER', 'CLOUDYARD_WEBHOOK_DRIVER=webhook'),
-  };
+/** The status of running drivers by title; `annotate` is applied where the egress filter is needed. */
+export function driverStatuses(
+  drivers: Drivers,
+  annotate: (status: DriverStatus) => DriverStatus = (status) => status,
+): Record<string, DriverStatus> {
+  return Object.fromEntries(
+    (Object.keys(hostDriverKinds) as KindName[]).map((name) => {
+      const kind = hostDriverKinds[name] as unknown as AnyKind;
+      const status = drivers[name].status();
+      return [kind.title, kind.needsEgressFilter ? annotate(status) : status];
+    }),
+  );
+}
+
+/** Ports and hosts of all drivers, which members of load balancers must not reach. */
+export function driverPorts({ drivers }: Pick<Settings, 'drivers'>): OwnPort[] {
+  return declarations(drivers).flatMap(({ kind, settings }) => kind.ports?.(settings) ?? []);
+}
+
+export function driverEndpoints({ drivers }: Pick<Settings, 'drivers'>): ControlPlaneEndpoint[] {
+  return declarations(drivers).flatMap(({ kind, settings }) => kind.endpoints?.(settings) ?? []);
+}
+
+function declarations(drivers: Settings['drivers']) {
+  const kinds = { ...hostDriverKinds, ...deliveryDriverKinds };
+  return (Object.keys(kinds) as (keyof typeof kinds)[]).map((name) => ({
+    kind: kinds[name] as Pick<AnyKind, 'ports' | 'endpoints'>,
+    settings: drivers[name] as AnySettings,
+  }));
+}
+
+/** Whether a program with an account of its own runs, to which the egress filter applies. */
+export function usesEgressFilter(settings: Pick<Settings, 'drivers'>): boolean {
+  return entries(settings).some((entry) => entry.kind.accounts && entry.settings.driver !== 'simulated');
+}
+
+/** The drivers that send notifications. They belong to no host: every process has them. */
+export function createDeliveryDrivers({ drivers }: Pick<Settings, 'drivers'>, clock: Clock): DeliveryDrivers {
+  const created = (Object.keys(deliveryDriverKinds) as (keyof DeliveryDrivers)[]).map((name) => {
+    const kind = deliveryDriverKinds[name] as { create(settings: unknown, context: Clock): unknown };
+    return [name, kind.create(drivers[name], clock)];
+  });
+  return Object.fromEntries(created) as DeliveryDrivers;
+}
+
+export function deliveryStatuses(drivers: DeliveryDrivers): Record<string, DriverStatus> {
+  return Object.fromEntries(
+    (Object.keys(deliveryDriverKinds) as (keyof DeliveryDrivers)[]).map((name) => [
+      deliveryDriverKinds[name].title,
+      drivers[name].status(),
+    ]),
+  );
 }

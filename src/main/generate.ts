@@ -1,6 +1,7 @@
 /**
- * Writes the derived files that are committed: openapi.json, policy.txt and migrations/schema.sql. `--check` writes
- * nothing and fails when a file is stale, or when the tables have a change that no migration contains.
+ * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql and
+ * docs/driver-settings.md. `--check` writes nothing and fails when a file is stale, or when the tables have a change that
+ * no migration contains.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { join, relative } from 'node:path';
 import { runChildSync } from '../platform/child-process.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
 import { root } from './root.ts';
+import { driverSettings } from './settings.ts';
 
 const check = process.argv.includes('--check');
 
@@ -17,6 +19,7 @@ async function generated(): Promise<Record<string, string>> {
     'openapi.json': `${JSON.stringify(document, null, 2)}\n`,
     'policy.txt': policyText(operations),
     'migrations/schema.sql': schemaSql(),
+    'docs/driver-settings.md': driverSettingsTable(),
   };
 }
 
@@ -24,6 +27,13 @@ async function generated(): Promise<Record<string, string>> {
 function schemaSql(): string {
   const head = '-- Generated from src/**/table.ts (npm run generate). The migrations beside it are what runs.\n\n';
   return head + drizzleKit('export').trimEnd() + '\n';
+}
+
+/** The settings that the kinds of drivers declare. */
+function driverSettingsTable(): string {
+  const rows = driverSettings.map((setting) => `| \`${setting.name}\` | ${setting.default} | ${setting.meaning} |`);
+  const head = ['# Settings of drivers', '', 'Generated from src/drivers/kinds.ts (npm run generate).', ''];
+  return [...head, '| Setting | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
 }
 
 /** Runs on a copy, because the next start would run the migration that drizzle-kit writes. */

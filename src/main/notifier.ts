@@ -5,17 +5,17 @@
 import { systemClock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
-import type { Settings } from '../platform/settings.ts';
 import { alertJob } from '../quota/crossings.ts';
 import { createDeliveries } from '../resources/notifications/reconcile.ts';
-import type { Deliveries, DeliveryDrivers } from '../resources/notifications/reconcile.ts';
+import type { Deliveries } from '../resources/notifications/reconcile.ts';
 import { deliverJob } from '../resources/notifications/store.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { Job } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
-import { createDeliveryDrivers } from './drivers.ts';
+import { createDeliveryDrivers, deliveryStatuses } from './drivers.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import type { Services } from './services.ts';
+import type { Settings } from './settings.ts';
 
 /** Messages that a process sends at once. */
 const concurrency = 8;
@@ -53,17 +53,13 @@ export async function startNotifier(deps: {
     ],
   });
   closing.push(notifier.stop);
-  return statusByChannel(drivers);
+  return deliveryStatuses(drivers);
 }
 
 /** Every job that is not about a region: one line each. */
 export function createJobs({ thresholds }: Pick<Services, 'thresholds'>, deliveries: Deliveries): Record<string, Job> {
   return {
-    [alertJob]: ({ client_id }) => thresholds.tell(Number(client_id)),
+    [alertJob]: ({ client_id }) => thresholds.notify(Number(client_id)),
     [deliverJob]: ({ id }, shutdown) => deliveries.deliver(String(id), shutdown),
   };
-}
-
-function statusByChannel({ email, webhook }: DeliveryDrivers): Record<string, DriverStatus> {
-  return { 'e-mail': email.status(), webhooks: webhook.status() };
 }

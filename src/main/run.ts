@@ -10,7 +10,6 @@ import { openKeyFile } from '../platform/encryption.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
-import type { Settings } from '../platform/settings.ts';
 import type { App } from '../http/app.ts';
 import { createApi } from './api.ts';
 import { findControlPlane } from './control-plane.ts';
@@ -20,6 +19,7 @@ import { listen } from './listen.ts';
 import { configurationFiles, createServices, readConfiguration } from './services.ts';
 import type { Services } from './services.ts';
 import { startNotifier } from './notifier.ts';
+import type { Settings } from './settings.ts';
 import type { Ending, ShutdownSteps } from './shutdown.ts';
 import { printStart } from './start-table.ts';
 import { version } from './version.ts';
@@ -79,6 +79,7 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Shut
   const services = await createServices({
     ...settings,
     ...{ db, clock, movableClock, log, configuration, keyring, controlPlane },
+    webhookAllowPrivate: settings.drivers.webhook.allowPrivate,
   });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
@@ -140,9 +141,9 @@ async function openApi(given: {
   const { clientLimits, trustedProxies } = settings;
   const api = await createApi(services, { log, clientLimits, trustedProxies, resources: serves, holdUntil });
   const url = await listen(api, settings, serves);
-  await controlPlane.learn(serves ? 'API' : 'worker', url);
+  await controlPlane.add(serves ? 'API' : 'worker', url);
   if (serves) {
-    services.metrics.watchApiKeys(services.apiKeys.gateState);
+    services.metrics.watchApiKeys(services.apiKeys.cacheState);
     // A key file that is not there keeps nothing else from its work.
     const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
     await services.registries.announce(url, isStart).catch(failed);
@@ -157,7 +158,7 @@ async function openApi(given: {
 async function adminToken(services: Services, settings: Settings): Promise<string | null> {
   const { operatorId } = await services.clients.bootstrap();
   if (!settings.bootstrapToken) return services.tokens.createFirst(operatorId);
-  await services.tokens.fix(settings.bootstrapToken, operatorId);
+  await services.tokens.setFixed(settings.bootstrapToken, operatorId);
   return settings.bootstrapToken;
 }
 

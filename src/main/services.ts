@@ -20,42 +20,30 @@ import type { Settings } from '../platform/settings.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
-import type { UsageOfRows } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
-import { createKeyGate } from '../resources/api-keys/gate.ts';
+import { createKeyCache } from '../resources/api-keys/key-cache.ts';
 import { createApiKeys } from '../resources/api-keys/service.ts';
 import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
-import {
-  usageOfRows as usageOfFileShares,
-  usesOfProject as fileSharesOfProject,
-} from '../resources/file-shares/store.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
-import {
-  usageOfRows as usageOfLifecyclePolicies,
-  usesOfProject as lifecyclePoliciesOfProject,
-} from '../resources/lifecycle-policies/store.ts';
+import { resources } from '../resources/list.ts';
+import type { ReencryptionServices } from '../resources/list.ts';
 import { createListeners } from '../resources/load-balancers/listeners/service.ts';
-import { createLoadBalancerChanges, createLoadBalancers } from '../resources/load-balancers/service.ts';
-import {
-  usageOfRows as usageOfLoadBalancers,
-  usesOfProject as loadBalancersOfProject,
-  usesOfSecret,
-} from '../resources/load-balancers/store.ts';
+import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
+import { createLoadBalancers } from '../resources/load-balancers/service.ts';
+import { usesOfSecret } from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
-import { usageOfRows as usageOfNetworks } from '../resources/networks/store.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
 import { PriceBook } from '../resources/pricing/schema.ts';
 import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
 import type { BookOfRegion } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
-import { usageOfRows as usageOfProjects } from '../resources/projects/store.ts';
 import { QuotasFile } from '../resources/quotas/schema.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { createPullSecrets } from '../resources/pull-secrets/service.ts';
@@ -63,23 +51,16 @@ import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions, loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
 import { createRegistries } from '../resources/registries/service.ts';
-import {
-  usageOfRows as usageOfRegistries,
-  usesOfProject as registriesOfProject,
-} from '../resources/registries/store.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
-import { usageOfRows as usageOfSecrets } from '../resources/secrets/store.ts';
 import { createSnapshots } from '../resources/snapshots/service.ts';
-import { usageOfRows as usageOfSnapshots } from '../resources/snapshots/store.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
-import { usageOfRows as usageOfSubnets } from '../resources/subnets/store.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
-import { usageOfRows as usageOfVolumes, usesOfProject as volumesOfProject } from '../resources/volumes/store.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
+import { countJobs } from '../tasks/queue.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { root } from './root.ts';
 
@@ -127,20 +108,6 @@ export function readConfiguration(files: { regions: string; quotas: string }, lo
     },
   };
 }
-
-/** What the rows of each resource use of the quota, for the audit: one line a resource. */
-const usages: UsageOfRows[] = [
-  usageOfProjects,
-  usageOfNetworks,
-  usageOfSubnets,
-  usageOfSecrets,
-  usageOfFileShares,
-  usageOfLoadBalancers,
-  usageOfVolumes,
-  usageOfSnapshots,
-  usageOfLifecyclePolicies,
-  usageOfRegistries,
-];
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
@@ -191,22 +158,9 @@ export async function createServices(deps: ServicesDeps) {
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, gate: createKeyGate({ ...shared, log: deps.log }) });
-  const projects = createProjects({
-    ...shared,
-    usedBy: [
-      networks.usesOfProject,
-      subnets.usesOfProject,
-      fileSharesOfProject,
-      loadBalancersOfProject,
-      volumesOfProject,
-      lifecyclePoliciesOfProject,
-      registriesOfProject,
-      secrets.usesOfProject,
-      apiKeys.usesOfProject,
-      pullSecrets.usesOfProject,
-    ],
-  });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log: deps.log }) });
+  const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
+  const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
   const notifications = createNotifications({ ...shared, clients });
   const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
@@ -225,8 +179,9 @@ export async function createServices(deps: ServicesDeps) {
   const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  metrics.watchQueue(() => countJobs(db));
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
-  return {
+  const services = {
     db,
     clock,
     log: deps.log,
@@ -235,7 +190,11 @@ export async function createServices(deps: ServicesDeps) {
     audit,
     idempotency,
     quota,
-    quotaAudit: createQuotaAudit(db, quota, usages),
+    quotaAudit: createQuotaAudit(
+      db,
+      quota,
+      resources.flatMap(({ usageOfRows }) => usageOfRows ?? []),
+    ),
     tasks,
     regions,
     networks,
@@ -246,13 +205,7 @@ export async function createServices(deps: ServicesDeps) {
     tokens,
     fileShares: createFileShares({ ...shared, networks }),
     memberRules,
-    loadBalancers: createLoadBalancers({
-      ...shared,
-      networks,
-      changes: loadBalancerChanges,
-      checkNested: listeners.checkNested,
-      insertNested: listeners.insertNested,
-    }),
+    loadBalancers: createLoadBalancers({ ...shared, networks, changes: loadBalancerChanges, listeners }),
     listeners,
     lbPools,
     registries,
@@ -279,15 +232,8 @@ export async function createServices(deps: ServicesDeps) {
     pullSecrets,
     auditLog: createAuditLog(shared),
     taskViews,
-    reencrypt: () =>
-      reencryptEverything([
-        secrets.reencrypt,
-        pullSecrets.reencrypt,
-        webhooks.reencrypt,
-        registries.reencrypt,
-        () => idempotency.reencrypt(db),
-      ]),
   };
+  return { ...services, reencrypt: () => reencryptAll(services, () => idempotency.reencrypt(db)) };
 }
 
 function memberRulesOf({ configuration, controlPlane, localNetworks = recentLocalNetworks }: ServicesDeps) {
@@ -306,13 +252,14 @@ function refuseUrl(allowPrivate = false) {
 }
 
 /**
- * Encrypts everything with the current key: one function a kind. Returns how much another key had encrypted.
- * @throws EncryptionError of the first kind that has a ciphertext which does not decrypt, once all are done
+ * Encrypts everything with the current key. Returns how much another key had encrypted.
+ * @throws EncryptionError of the first resource that has a ciphertext which does not decrypt, after all others are done
  */
-async function reencryptEverything(reencrypts: (() => Promise<number>)[]): Promise<number> {
+async function reencryptAll(services: ReencryptionServices, reencryptAnswers: () => Promise<number>): Promise<number> {
+  const all = resources.flatMap(({ reencrypt }) => (reencrypt ? () => reencrypt(services as never) : []));
   let sum = 0;
   const failures: unknown[] = [];
-  for (const reencrypt of reencrypts) {
+  for (const reencrypt of [...all, reencryptAnswers]) {
     await reencrypt().then(
       (count) => (sum += count),
       (error: unknown) => failures.push(error),

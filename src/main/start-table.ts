@@ -1,9 +1,9 @@
-/** What a person reads at start: where it runs, with which token, and what of it is real. */
+/** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
-import type { Settings } from '../platform/settings.ts';
+import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 
-const developmentMode = 'Development mode (CLOUDYARD_DEV): clients may move the clock and have operations fail';
+const developmentMode = 'Development mode (CLOUDYARD_DEV=1): clients may move the clock and inject faults';
 
 export function printStart(facts: {
   settings: Settings;
@@ -12,9 +12,8 @@ export function printStart(facts: {
   token: string | null;
   database: string;
   work: Work | null;
-  /** What every process does. */
   deliveries: Record<string, DriverStatus>;
-  /** Where members of load balancers may be on loopback. */
+  /** Regions that allow members of load balancers on loopback. */
   loopbackRegions: number[];
 }): void {
   const { serves, url, work, deliveries, loopbackRegions } = facts;
@@ -22,13 +21,13 @@ export function printStart(facts: {
   if (serves) {
     lines.push(`  API        ${url}`, `  Reference  ${url}/docs`);
     lines.push(
-      `  Token      ${facts.token ?? 'printed at the first start; another: npm run cloudyard -- token create --role admin'}`,
+      `  Token      ${facts.token ?? 'printed at the first start; to create another: npm run cloudyard -- token create --role admin'}`,
     );
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);
   lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');
   if (facts.settings.development) lines.push(`  ${developmentMode}`, '');
-  if (!work) lines.push('  Other drivers run in the workers: see /healthz/drivers', '');
-  else if (work.standingBy) lines.push(`  Standing by: ${work.because}`, '');
+  if (!work) lines.push('  The other drivers run in the workers: see /healthz/drivers', '');
+  else if (work.standby) lines.push(`  Standby: ${work.reason}`, '');
   else lines.push(...driverTable(work.drivers));
   lines.push(...driverTable(deliveries), '');
   if (loopbackRegions.length > 0) lines.push(...loopbackWarning(loopbackRegions), '');
@@ -38,16 +37,23 @@ export function printStart(facts: {
 function loopbackWarning(regionIds: number[]): string[] {
   return [
     `  Region ${regionIds.join(', ')}: load balancers may have members on loopback (member_networks in the regions file).`,
-    '  Do not allow this in production: tenants reach whatever on this host trusts 127.0.0.1.',
+    '  Do not allow this in production: tenants can reach every service on this host that trusts 127.0.0.1.',
   ];
 }
 
-/** One line a driver: for what, which, and whether it is real; below it the one line that would make it so. */
+/** One line a driver: its kind, its name, and whether it is real; below it the command that makes it real. */
 export function driverTable(drivers: Record<string, DriverStatus>): string[] {
-  return Object.entries(drivers).flatMap(([what, status]) => {
+  return Object.entries(drivers).flatMap(([title, status]) => {
     const verdict = !status.real ? 'SIMULATED' : status.healthy ? 'real' : 'real, UNHEALTHY';
-    const line = `  ${what.padEnd(15)} ${status.driver.padEnd(12)} ${verdict.padEnd(10)} ${status.detail}`;
-    const purpose = status.real ? 'to make it whole' : 'to make it real';
-    return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${status.remedy}`] : [line];
+    const line = `  ${title.padEnd(15)} ${status.driver.padEnd(12)} ${verdict.padEnd(10)} ${status.detail}`;
+    const purpose = status.real ? 'to fix it' : 'to make it real';
+    return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${asRoot(status.remedy)}`] : [line];
   });
+}
+
+/** A command that this user can paste into a shell. */
+export function asRoot(command: string): string {
+  return process.getuid?.() === 0
+    ? command.replace(/(^|&& )sudo /g, '$1')
+    : command.replace(/(^|&& )(?=apt-get )/g, '$1sudo ');
 }

@@ -7,7 +7,7 @@ import { realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { noticeLostHost } from '../platform/db.ts';
+import { detectLostHost } from '../platform/db.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 
@@ -48,7 +48,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
     client.on('error', () => {});
     await client.connect();
     try {
-      await client.query(noticeLostHost);
+      await client.query(detectLostHost);
       for (const lock of locks) await takeOne(client, lock);
     } catch (error) {
       await client.end().catch(() => {});

@@ -20,13 +20,13 @@ export function withZone(date: Date | null): string | null {
 }
 
 /**
- * A date and time as the formats `date-time` and `iso-date-time` let it in; without a zone it is UTC. Null for what no
- * column holds: a leap second, or a year that is not 1 to 9999.
+ * A date, or a date and time as the formats `date-time` and `iso-date-time` accept it; without a zone it is UTC. Null for
+ * an instant that no column holds: a leap second, or a year that is not 1 to 9999.
  */
 export function instantOf(text: string): Date | null {
-  const [day, time = ''] = text.toUpperCase().split(/[T\s]/);
-  const zone = /(Z|[+-]\d\d(:?\d\d)?)$/.exec(time)?.[0] ?? '';
-  const date = new Date(`${day}T${time}${zone === '' ? 'Z' : zone.length === 3 ? ':00' : ''}`);
+  const [day = '', time] = text.toUpperCase().split(/[T\s]/);
+  const zone = /(Z|[+-]\d\d(:?\d\d)?)$/.exec(time ?? '')?.[0] ?? '';
+  const date = new Date(time ? `${day}T${time}${zone === '' ? 'Z' : zone.length === 3 ? ':00' : ''}` : day);
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9999 ? date : null;
 }

@@ -38,7 +38,7 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
  * Another pool on the same database, without a bound, for connections that are held instead of borrowed: a lock for life,
  * a LISTEN. In the pool that statements share, enough of them would keep every statement waiting for ever.
  */
-export function openHoldingPool({ $client: { options } }: Db, log: Logger): pg.Pool {
+export function openUnboundedPool({ $client: { options } }: Db, log: Logger): pg.Pool {
   // The password is no enumerable property.
   return openPool({ ...options, password: options.password, max: Infinity }, log);
 }
@@ -148,7 +148,7 @@ export function isUnavailable(error: unknown): boolean {
  * For a connection whose life stands for this process's: PostgreSQL notices within some 9 s when the host behind it is
  * gone. Without effect on a unix socket, which cannot outlive its host.
  */
-export const noticeLostHost = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2`;
+export const detectLostHost = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2`;
 
 /** A query of Drizzle that is built once a database: `build` ends in `.prepare(name)`. */
 export function preparedQuery<Q>(build: (db: Db) => Q): (db: Db) => Q {

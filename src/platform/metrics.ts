@@ -1,4 +1,4 @@
-/** What /metrics shows, in Prometheus' text format. */
+/** The metrics of /metrics, in the text format of Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Db } from './db.ts';
 
@@ -36,7 +36,7 @@ export function createMetrics() {
   });
   const deliveries = new Counter({
     name: 'cloudyard_delivery_attempts_total',
-    help: 'Attempts to deliver a notification, by channel and what became of them',
+    help: 'Attempts to deliver a notification, by channel and outcome',
     labelNames: ['channel', 'outcome'],
     registers: [registry],
   });
@@ -49,7 +49,7 @@ export function createMetrics() {
   let requestCounts = (): RequestCounts => ({ running: 0, waiting: 0, waits: 0 });
   new Gauge({
     name: 'cloudyard_requests',
-    help: 'Requests of clients, by state: running and waiting for their turn, and those that wait for a task',
+    help: 'Requests of clients, by state: running, waiting for a slot, or open_wait for a task',
     labelNames: ['state'],
     registers: [registry],
     collect() {
@@ -72,21 +72,20 @@ export function createMetrics() {
     countRefusal(limit: string) {
       refusals.inc({ limit });
     },
-    /** Shows what the requests of clients do. */
+    /** Adds the gauge of requests. */
     watchRequests(state: () => RequestCounts) {
       requestCounts = state;
     },
     countDelivery(channel: string, outcome: string) {
       deliveries.inc({ channel, outcome });
     },
-    /** Adds a pool to the gauges of connections; the first one is asked for the queue too, which is asked only when somebody looks. */
+    /** Adds a pool to the gauges of connections. */
     watchDatabase(name: string, db: Db) {
       pools.set(name, db.$client);
       if (pools.size > 1) return;
-      const pool = db.$client;
       new Gauge({
         name: 'cloudyard_database_connections',
-        help: 'Connections of this process, by state; `waiting` counts requests for one',
+        help: 'Connections of this process, by state; `waiting` counts requests for a connection',
         labelNames: ['pool', 'state'],
         registers: [registry],
         collect() {
@@ -97,6 +96,9 @@ export function createMetrics() {
           }
         },
       });
+    },
+    /** Adds the gauge of jobs; `count` is called at each scrape. */
+    watchQueue(count: () => Promise<{ ready: number; delayed: number; running: number }>) {
       new Gauge({
         name: 'cloudyard_queue_jobs',
         help: 'Jobs in the queue, by state',
@@ -104,24 +106,17 @@ export function createMetrics() {
         registers: [registry],
         async collect() {
           this.reset();
-          // The database may be away: the other metrics are wanted all the more then.
-          const { rows } = await pool
-            .query<{ ready: number; delayed: number; running: number }>(
-              `select count(*) filter (where locked_at is null and run_at <= now()) as ready,
-                      count(*) filter (where locked_at is null and run_at > now()) as delayed,
-                      count(*) filter (where locked_at is not null) as running
-               from graphile_worker.jobs where attempts < max_attempts or locked_at is not null`,
-            )
-            .catch(() => ({ rows: [{}] }));
-          for (const [state, count] of Object.entries(rows[0]!)) this.set({ state }, count);
+          // Without the database the gauge is absent: the other metrics are needed most then.
+          const counts = await count().catch(() => ({}));
+          for (const [state, value] of Object.entries(counts)) this.set({ state }, value);
         },
       });
     },
-    /** Counts how load balancers were changed, asked when somebody looks. */
+    /** Adds the counter of proxy changes; `counters` is called at each scrape. */
     watchLoadBalancers(counters: () => { reloads: number; runtimeChanges: number }) {
       new Counter({
         name: 'cloudyard_load_balancer_changes_total',
-        help: 'Changes of the proxy, by how they were made: with a reload, or at run time',
+        help: 'Changes of the proxy, by method: with a reload, or at run time',
         labelNames: ['how'],
         registers: [registry],
         collect() {
@@ -132,23 +127,23 @@ export function createMetrics() {
         },
       });
     },
-    /** How late the schedules are, asked when somebody looks. */
+    /** Adds the gauge of schedules; `latenessSeconds` is called at each scrape. */
     watchSchedules(latenessSeconds: () => Promise<number>) {
       new Gauge({
         name: 'cloudyard_schedule_lateness_seconds',
         help: 'How long the most overdue schedule has been waiting for its run',
         registers: [registry],
         async collect() {
-          // The database may be away.
+          // Without the database the value is unknown.
           this.set(await latenessSeconds().catch(() => Number.NaN));
         },
       });
     },
-    /** Shows how many API keys are in memory, and how old what is known of them may be. */
+    /** Adds the gauges of API keys in memory and of their age. */
     watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
       new Gauge({
         name: 'cloudyard_api_keys',
-        help: 'API keys that authorize knows',
+        help: 'API keys in the memory of authorize',
         registers: [registry],
         collect() {
           this.set(state().keys);
@@ -156,7 +151,7 @@ export function createMetrics() {
       });
       new Gauge({
         name: 'cloudyard_api_keys_age_seconds',
-        help: 'Time since authorize last heard of the database; it grows while the database is away',
+        help: 'Age of the API keys in memory; it grows while the database is away',
         registers: [registry],
         collect() {
           this.set(state().ageSeconds);

@@ -1,7 +1,7 @@
 /**
- * Where Cloudyard itself listens, and what it connects to; pure. Load balancers must not carry tenants there
- * (member-networks.ts). Daemons that are not listed have no port: the embedded PostgreSQL, HAProxy and nginx are
- * administered over unix sockets, and distribution runs without its debug server.
+ * Where Cloudyard itself listens and what it connects to; pure. Load balancers must not carry tenants there
+ * (member-networks.ts). Drivers declare theirs in drivers/kinds.ts. Daemons that are not listed have no port: the embedded
+ * PostgreSQL, HAProxy and nginx are administered over unix sockets, and distribution runs without its debug server.
  */
 import type { Settings } from './settings.ts';
 
@@ -11,22 +11,16 @@ export interface OwnPort {
   port: number;
 }
 
-const rpcbindPort = 111;
-
 /**
- * Ports of this host's daemons as far as the settings say. An API server whose port is not fixed may take another one,
- * so its port is known only once it listens.
+ * The ports of Cloudyard's own processes as far as the settings determine them. An API server whose port is not fixed may
+ * take another one, so its port is known only when it listens.
  */
-export function ownPorts(settings: Settings): OwnPort[] {
+export function ownPorts({ portIsFixed, port, workerPort }: Settings): OwnPort[] {
   const ports = [
-    { daemon: 'API', port: settings.portIsFixed ? settings.port : 0 },
-    { daemon: 'worker', port: settings.workerPort },
-    { daemon: 'NFS', port: settings.nfsPort },
-    { daemon: 'mountd', port: settings.nfsMountPort },
-    { daemon: 'rpcbind', port: rpcbindPort },
-    { daemon: 'registry', port: settings.registryPort },
+    { daemon: 'API', port: portIsFixed ? port : 0 },
+    { daemon: 'worker', port: workerPort },
   ];
-  return ports.filter(({ port }) => port !== 0);
+  return ports.filter((each) => each.port !== 0);
 }
 
 /** A part of the control plane as a setting names it. */
@@ -40,11 +34,8 @@ export interface ControlPlaneEndpoint {
 export function controlPlaneEndpoints(settings: Settings): ControlPlaneEndpoint[] {
   return [
     ...endpointOf('database', settings.databaseUrl, 5432),
-    ...endpointOf('SMTP', settings.smtpUrl, settings.smtpUrl?.startsWith('smtps:') ? 465 : 587),
     ...endpointOf('public URL', settings.publicUrl, settings.publicUrl?.startsWith('https:') ? 443 : 80),
     { name: 'API', host: settings.host, port: null },
-    { name: 'NFS', host: settings.nfsHost, port: null },
-    { name: 'registry', host: settings.registryHost, port: null },
   ];
 }
 

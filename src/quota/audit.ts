@@ -1,20 +1,20 @@
 /**
- * The audit: are the counters what the rows say?
+ * The quota audit compares the counters with the rows that they count.
  *
- * Each resource says in SQL what its rows use (`UsageOfRows`, one line a resource in main/services.ts). Comparing is one
- * statement, so it sees one instant, also while servers work. Repairing locks the counters that differ and then counts
- * anew: whoever changes rows of a counter changes the counter in the same transaction, so it has either committed by then,
- * and is counted, or it waits for the counter, and adds to what was repaired.
+ * Each resource declares the usage of its rows as SQL (`UsageOfRows`). The comparison is one statement, so it sees one
+ * instant even while servers run. A repair locks the counters that differ and then counts again: every transaction that
+ * changes rows also changes their counter, so it has either committed and is counted, or it waits for the counter and then
+ * adds to the repaired value.
  */
 import { transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Kind } from './kinds.ts';
 import type { Quota } from './quota.ts';
 
-/** SQL: rows of (client_id, region_id, kind, amount), what the rows of one resource use; a kind may come in many rows. */
+/** SQL: the usage of the rows of one resource, as (client_id, region_id, kind, amount); a kind may be in many rows. */
 export type UsageOfRows = string;
 
-/** A counter that is not what the rows say. */
+/** A counter that differs from the rows. */
 export interface Drift {
   clientId: number;
   regionId: number;
@@ -45,7 +45,7 @@ export function createQuotaAudit(db: Db, quota: Quota, resources: UsageOfRows[])
     /** The counters that differ from the rows, as of one instant. */
     find: () => find(db),
 
-    /** Sets those counters right, whatever goes on meanwhile, and returns them as they were. */
+    /** Repairs those counters, even while servers run, and returns them as they were. */
     async repair(): Promise<Drift[]> {
       const suspects = await find(db);
       if (suspects.length === 0) return [];
@@ -60,7 +60,7 @@ export function createQuotaAudit(db: Db, quota: Quota, resources: UsageOfRows[])
   };
 }
 
-/** Locks the counters in the order in which everybody does; one that is not there is made, or nothing would be locked. */
+/** Locks the counters in the order that all transactions use. A missing counter is inserted, so that it can be locked. */
 async function lock(tx: Tx, counters: Drift[]): Promise<void> {
   const values = [
     counters.map(({ clientId }) => clientId),

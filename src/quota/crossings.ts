@@ -1,22 +1,23 @@
 /**
- * Crossings: usage that reached the client's threshold from below.
+ * Crossings: counters whose usage rose to the client's threshold.
  *
- * Invariant: a counter's `alerted_at` is set exactly while its usage is at the threshold or above, by the statement that
- * changes the usage or the limit; the crossing, and the job that will tell of it, stand in the same transaction. Nothing
- * polls: a client that crosses nothing costs one look at its threshold.
+ * Invariant: `alerted_at` of a counter is set exactly while its usage is at or above the threshold, by the statement that
+ * changes the usage or the limit. The crossing, and the job that notifies the client, are written in the same transaction.
+ * Nothing polls: a change that crosses nothing only reads the threshold.
  *
- * A crossing waits for the end of the grouping window, so that one message tells of all that crossed. The window begins
- * with the first of them; the job of a client is one (`job_key`), whoever adds it.
+ * A crossing waits for the end of a grouping window, so that one message reports all crossings of the window. The window
+ * begins with the first crossing; a client has at most one job (`job_key`).
  */
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { addJob, hasJob } from '../tasks/queue.ts';
 import { globalKinds, regionalKinds } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
-/** Percent, where a client has not chosen. */
+/** Percent, for clients that have not set one. */
 export const defaultThreshold = 80;
 
-/** The job that tells a client of its crossings; it carries the client's id. */
+/** The job that notifies a client of its crossings; its payload is the client's id. */
 export const alertJob = 'quota_alert';
 
 export interface Crossing {
@@ -37,48 +38,51 @@ export interface Crossed {
 /** SQL: the threshold of the client `$1`. */
 const threshold = `coalesce((select t.threshold from quota_thresholds t where t.client_id = $1), ${defaultThreshold})`;
 
-/** SQL: whether the client `$1` is to be told. A limit of zero is reached by what is in use, not by nothing. */
+/** SQL: whether usage has reached the threshold of the client `$1`. Without usage, a limit of zero is not reached. */
 const reached = (usage: string, limit: string) => `(${usage} > 0 and ${usage} * 100 >= ${threshold} * ${limit})`;
 
-/** SQL: the limit that an override leaves, where the parameters `kinds` and `defaults` are the defaults of the kinds. */
+/** SQL: the override, or else the default of the kind; the parameters `kinds` and `defaults` list the defaults. */
 export const limitOf = (override: string, kinds: string, defaults: string) =>
   `coalesce(${override}, (${defaults}::bigint[])[array_position(${kinds}::text[], c.kind)])`;
 
-/** SQL: `alerted_at` of a counter that will have this usage and limit. */
+/** SQL: the new `alerted_at` of a counter with this usage and limit. */
 export const alertedAt = (before: string, usage: string, limit: string) =>
   `case when ${reached(usage, limit)} then coalesce(${before}, now()) end`;
 
-/** SQL: whether this transaction made the counter cross. `now()` is the begin of the transaction. */
+/** SQL: whether the counter crossed in this transaction. `now()` is the start of the transaction. */
 export const crossedNow = 'c.alerted_at is not distinct from now() as crossed';
 
-/** SQL: asks for the job of a client after so many seconds, unless it is asked for sooner already. */
-const askFor = (clientId: string, seconds: string) =>
-  `graphile_worker.add_job('${alertJob}', json_build_object('client_id', ${clientId}::int),
-     job_key => '${alertJob}:' || ${clientId}::int, job_key_mode => 'preserve_run_at',
-     run_at => now() + ${seconds}::int * interval '1 second')`;
+const jobKey = (clientId: string) => `'${alertJob}:' || ${clientId}::int`;
 
-const note = prepared(
-  'quota_note_crossings',
+/** SQL: adds the job of a client, to run after some seconds; an existing job keeps its time. */
+const addAlert = (clientId: string, seconds: string) =>
+  addJob(`'${alertJob}'`, `'client_id', ${clientId}::int`, {
+    job_key: jobKey(clientId),
+    job_key_mode: `'preserve_run_at'`,
+    run_at: `now() + ${seconds}::int * interval '1 second'`,
+  });
+
+const record = prepared(
+  'quota_record_crossings',
   `with noted as (
      insert into quota_crossings (client_id, region_id, kind, usage, "limit")
      select $1, * from unnest($2::int[], $3::text[], $4::bigint[], $5::bigint[])
      on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit")
-   select 1 from ${askFor('$1', '$6')}`,
+   select 1 from ${addAlert('$1', '$6')}`,
 );
 
-const askAgain = prepared('quota_ask_again', `select 1 from ${askFor('$1', '$2')}`);
+const enqueueAlert = prepared('quota_enqueue_alert', `select 1 from ${addAlert('$1', '$2')}`);
 
-const askForLost = prepared(
-  'quota_ask_for_lost',
-  `select 1 from (select distinct client_id from quota_crossings) c, ${askFor('c.client_id', '0')}
-   where not exists (select from graphile_worker.jobs j where j.key = '${alertJob}:' || c.client_id
-                     and (j.attempts < j.max_attempts or j.locked_at is not null))`,
+const enqueueLostAlerts = prepared(
+  'quota_enqueue_lost_alerts',
+  `select 1 from (select distinct client_id from quota_crossings) c, ${addAlert('c.client_id', '0')}
+   where not ${hasJob(jobKey('c.client_id'))}`,
 );
 
 const limit = limitOf('c.limit_override', '$2', '$3');
 
-const judge = prepared<Crossed & { region_id: number }>(
-  'quota_judge',
+const evaluate = prepared<Crossed & { region_id: number }>(
+  'quota_evaluate',
   `with locked as (
      select region_id, kind from quota_counters where client_id = $1 order by region_id, kind for update)
    update quota_counters c set alerted_at = ${alertedAt('c.alerted_at', 'c.usage', limit)}
@@ -106,32 +110,32 @@ const writeThreshold = prepared(
    on conflict (client_id) do update set threshold = excluded.threshold`,
 );
 
-const forgetThreshold = prepared('quota_forget_threshold', 'delete from quota_thresholds where client_id = $1');
+const deleteThreshold = prepared('quota_delete_threshold', 'delete from quota_thresholds where client_id = $1');
 
-const noteMessage = prepared(
-  'quota_note_message',
+const recordMessage = prepared(
+  'quota_record_message',
   `insert into quota_thresholds (client_id, last_message, last_sending) values ($1, $2::json, $3)
    on conflict (client_id) do update set last_message = excluded.last_message, last_sending = excluded.last_sending`,
 );
 
 export type Crossings = ReturnType<typeof createCrossings>;
 
-/** `windowSeconds`: how long the first crossing waits for others. */
+/** `windowSeconds`: the grouping window. */
 export function createCrossings(defaults: Record<Kind, number>, windowSeconds: number) {
   const kinds: Kind[] = [...regionalKinds, ...globalKinds];
   const limits = kinds.map((kind) => defaults[kind]);
 
-  const noteAll = async (tx: Tx, clientId: number, crossings: Crossing[]): Promise<void> => {
+  const recordAll = async (tx: Tx, clientId: number, crossings: Crossing[]): Promise<void> => {
     if (crossings.length === 0) return;
     const column = <K extends keyof Crossing>(name: K) => crossings.map((crossing) => crossing[name]);
-    await note(tx, clientId, column('regionId'), column('kind'), column('usage'), column('limit'), windowSeconds);
+    await record(tx, clientId, column('regionId'), column('kind'), column('usage'), column('limit'), windowSeconds);
   };
 
-  /** Looks at all counters of a client anew. */
-  const judgeAll = async (tx: Tx, clientId: number): Promise<void> => {
-    const counters = await judge(tx, clientId, kinds, limits);
+  /** Evaluates all counters of a client again. */
+  const evaluateAll = async (tx: Tx, clientId: number): Promise<void> => {
+    const counters = await evaluate(tx, clientId, kinds, limits);
     const crossed = counters.filter((counter) => counter.crossed);
-    await noteAll(
+    await recordAll(
       tx,
       clientId,
       crossed.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest })),
@@ -139,50 +143,50 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
   };
 
   return {
-    /** Notes those of the counters that crossed, and asks for the message. */
-    async note(tx: Tx, scope: { clientId: number; regionId: number }, counters: Crossed[]): Promise<void> {
+    /** Records the counters that crossed, and enqueues the job that notifies the client. */
+    async record(tx: Tx, scope: { clientId: number; regionId: number }, counters: Crossed[]): Promise<void> {
       const crossed = counters.filter((counter) => counter.crossed);
-      await noteAll(
+      await recordAll(
         tx,
         scope.clientId,
         crossed.map((counter) => ({ regionId: scope.regionId, ...counter })),
       );
     },
 
-    /** What stands of the client's threshold; undefined: nothing, so the default is in force. */
+    /** The stored threshold of the client; undefined: none is stored, so the default applies. */
     async threshold(db: Db | Tx, clientId: number) {
       const [row] = await readThreshold(db, clientId);
       return row && { threshold: row.threshold, lastMessage: row.last_message, lastSending: row.last_sending };
     },
 
     /**
-     * Sets the threshold, or forgets it and what was last sent. Counters that are at the new one or above have crossed.
-     * Who reserves at this very moment may still go by the old one, so all is looked at again when the window ends.
+     * Sets the threshold, or deletes it with the record of the last message. Counters at or above the new threshold have
+     * crossed. A concurrent reservation may still use the old threshold, so the job evaluates all counters again.
      */
     async setThreshold(tx: Tx, clientId: number, percent: number | null): Promise<void> {
-      await (percent === null ? forgetThreshold(tx, clientId) : writeThreshold(tx, clientId, percent));
-      await judgeAll(tx, clientId);
-      await askAgain(tx, clientId, windowSeconds);
+      await (percent === null ? deleteThreshold(tx, clientId) : writeThreshold(tx, clientId, percent));
+      await evaluateAll(tx, clientId);
+      await enqueueAlert(tx, clientId, windowSeconds);
     },
 
     /**
-     * Takes the crossings that no message tells of yet, with the figures as they are now (where the usage has fallen
-     * since, as they were). In the transaction that issues the message.
+     * Removes and returns the crossings that no message has reported, with current figures (with the recorded ones where the
+     * usage has fallen below the threshold since). Call it in the transaction that issues the message.
      */
     async take(tx: Tx, clientId: number): Promise<Crossing[]> {
-      await judgeAll(tx, clientId);
+      await evaluateAll(tx, clientId);
       const rows = await take(tx, clientId, kinds, limits);
       return rows.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest }));
     },
 
-    /** Asks anew for jobs that are not there: only a broken database can have lost one. */
+    /** Enqueues missing jobs again: only a broken database can have lost one. */
     async requeueLost(db: Db): Promise<void> {
-      await askForLost(db);
+      await enqueueLostAlerts(db);
     },
 
-    /** Keeps what was told, and when, beside the threshold. */
-    async noteMessage(tx: Tx, clientId: number, message: unknown, at: Date): Promise<void> {
-      await noteMessage(tx, clientId, JSON.stringify(message), at);
+    /** Records the message that was sent, and when. */
+    async recordMessage(tx: Tx, clientId: number, message: unknown, at: Date): Promise<void> {
+      await recordMessage(tx, clientId, JSON.stringify(message), at);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The kinds of quota, regional and global, with the unit of each (docs/interface.md, "Quotas"). */
+/** Every kind of quota, regional and global, with what a unit of it counts. */
 const regional = {
   baremetal_basic_count: 'basic bare metal servers',
   baremetal_gpu_a100_count: 'bare metal servers with A100 GPU',
@@ -70,5 +70,5 @@ export const regionalKinds = Object.keys(regional) as RegionalKind[];
 export const globalKinds = Object.keys(global) as GlobalKind[];
 export const meaningOfKind: Record<Kind, string> = { ...regional, ...global };
 
-/** Counters of global kinds stand under this region id, which no region has. */
+/** The region id of the counters of global kinds; no region has it. */
 export const globalRegion = 0;

@@ -1,11 +1,12 @@
 /**
- * Quotas: what a client may have in a region, by kind.
+ * Quotas: limits and usage of a client in a region, by kind.
  *
- * Invariant: a counter changes in the transaction of the row it counts, so counters equal rows, whatever dies; and the
- * condition `usage + n <= limit` stands in the statement that adds, so no concurrency passes a limit. Every call locks
- * its counters in the order of their names, so two never deadlock. The counter is the hottest row of a create: reserve
- * last, right before the commit. Shrinking is always allowed, also above a limit that was lowered. The statements also
- * tell whether the client's threshold was reached (crossings.ts).
+ * Invariants: a counter changes in the transaction of the row that it counts, so the counters match the rows after any
+ * crash. The condition `usage + n <= limit` is part of the statement that adds, so concurrent requests cannot exceed a
+ * limit. Each call locks its counters in the order of their names, so two calls never deadlock.
+ *
+ * The counter is the hottest row of a create: reserve last, right before the commit. Usage may always shrink, even above a
+ * limit that was lowered. The statements also return whether the client's threshold was reached (crossings.ts).
  */
 import { ClientError } from '../errors/catalogue.ts';
 import { prepared } from '../platform/db.ts';
@@ -15,7 +16,7 @@ import type { Crossed, Crossings } from './crossings.ts';
 import { meaningOfKind } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
-/** Whose counters: a client's in a region (`globalRegion` for global kinds). */
+/** The counters of a client in a region (`globalRegion` for global kinds). */
 export interface QuotaScope {
   clientId: number;
   regionId: number;
@@ -32,23 +33,23 @@ export interface QuotaFigure {
 export type DefaultLimits = Record<Kind, number>;
 
 export interface Quota {
-  /** Adds to counters. @throws ClientError 409 QuotaExceeded with the figures; then the transaction must roll back */
+  /** Adds to counters. @throws ClientError 409 QuotaExceeded with the figures; the transaction must then roll back */
   reserve(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
-  /** Takes from counters, in the transaction that removes the rows. */
+  /** Subtracts from counters, in the transaction that removes the rows. */
   release(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
-  /** The kinds that `amounts` would exceed; empty when all fits. Changes nothing. */
+  /** The kinds whose limits `amounts` would exceed. Changes nothing. */
   exceeded(db: Db | Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<QuotaFigure[]>;
   /** Limit and usage of the given kinds. */
   figures(db: Db | Tx, scope: QuotaScope, kinds: Kind[]): Promise<Omit<QuotaFigure, 'requested'>[]>;
-  /** Sets what a client may have; null goes back to the default. */
+  /** Sets limits; null restores the default. */
   setLimits(tx: Tx, scope: QuotaScope, limits: Partial<Record<Kind, number | null>>): Promise<void>;
-  /** Sets counters to what the rows say. For the audit (audit.ts), which holds their locks. */
+  /** Sets counters to the usage of the rows. Only for the audit (audit.ts), which holds their locks. */
   correct(tx: Tx, scope: QuotaScope, usages: Partial<Record<Kind, number>>): Promise<void>;
-  /** Thresholds, and what reached them. */
+  /** Thresholds, and the counters that reached them. */
   crossings: Crossings;
 }
 
-/** SQL: the limit of the counter `c`. All statements that need it have the kinds as `$3` and their defaults as `$5`. */
+/** SQL: the limit of the counter `c`. Statements that use it have the kinds as `$3` and their defaults as `$5`. */
 const limit = limitOf('c.limit_override', '$3', '$5');
 
 const add = prepared<Crossed>(
@@ -103,7 +104,7 @@ const correct = prepared<Crossed>(
    returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 
-/** `windowSeconds`: how long a crossing of the threshold waits for others, to be told of together. */
+/** `windowSeconds`: how long a crossing of the threshold waits for others, to be reported together. */
 export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quota {
   const crossings = createCrossings(defaults, windowSeconds);
   const parameters = (scope: QuotaScope, given: [Kind, number | null][]) => [
@@ -141,7 +142,7 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
       const wanted = entries(amounts).filter(([, amount]) => amount > 0);
       const reserved = await add(tx, ...parameters(scope, wanted));
       if (reserved.length < wanted.length) throw quotaExceeded(await exceeded(tx, scope, without(amounts, reserved)));
-      await crossings.note(tx, scope, reserved);
+      await crossings.record(tx, scope, reserved);
     },
 
     async release(tx, scope, amounts) {
@@ -149,11 +150,11 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
     },
 
     async setLimits(tx, scope, limits) {
-      await crossings.note(tx, scope, await override(tx, ...parameters(scope, entries(limits))));
+      await crossings.record(tx, scope, await override(tx, ...parameters(scope, entries(limits))));
     },
 
     async correct(tx, scope, usages) {
-      await crossings.note(tx, scope, await correct(tx, ...parameters(scope, entries(usages))));
+      await crossings.record(tx, scope, await correct(tx, ...parameters(scope, entries(usages))));
     },
   };
 }
@@ -162,7 +163,7 @@ function entries<T>(map: Partial<Record<Kind, T>>): [Kind, T][] {
   return Object.entries(map) as [Kind, T][];
 }
 
-/** The amounts that were not reserved: those that were are in the counters already, and would count twice. */
+/** The amounts that were not reserved; the reserved ones are in the counters already and would count twice. */
 function without(amounts: Partial<Record<Kind, number>>, reserved: { kind: Kind }[]): Partial<Record<Kind, number>> {
   const done = new Set(reserved.map((row) => row.kind));
   return Object.fromEntries(entries(amounts).filter(([kind]) => !done.has(kind)));

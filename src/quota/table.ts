@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, check, integer, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant } from '../platform/columns.ts';
 
-/** One row a client, region and kind that was ever used or limited. Region 0 holds the global kinds. */
+/** One row a client, region and kind that was ever used or limited. Region 0 has the global kinds. */
 export const quotaCounters = pgTable(
   'quota_counters',
   {
@@ -10,9 +10,9 @@ export const quotaCounters = pgTable(
     regionId: integer('region_id').notNull(),
     kind: text('kind').notNull(),
     usage: bigint('usage', { mode: 'number' }).notNull().default(0),
-    /** What an administrator allows; null: the default of the quotas file. */
+    /** The limit that an administrator set; null: the default of the quotas file. */
     limitOverride: bigint('limit_override', { mode: 'number' }),
-    /** Since when the usage is at the client's threshold or above; null: it is below, and the next crossing counts. */
+    /** When the usage reached the client's threshold; null: it is below the threshold. */
     alertedAt: instant('alerted_at'),
   },
   (t) => [
@@ -21,17 +21,17 @@ export const quotaCounters = pgTable(
   ],
 );
 
-/** Clients that chose a threshold, or were told of a crossing. */
+/** Clients that set a threshold or were notified of a crossing. */
 export const quotaThresholds = pgTable('quota_thresholds', {
   clientId: integer('client_id').primaryKey(),
   /** Percent; null: the default. */
   threshold: integer('threshold'),
-  /** What was last issued, and when. */
+  /** The last message, and when it was issued. */
   lastMessage: json('last_message'),
   lastSending: instant('last_sending'),
 });
 
-/** Crossings that no message tells of yet: those of one grouping window. */
+/** Crossings that no message has reported yet: those of one grouping window. */
 export const quotaCrossings = pgTable(
   'quota_crossings',
   {

@@ -1,111 +1,86 @@
-/** Every resource that clients can reach: one line each. */
+/** Every resource: one line each. What a resource registers is in its index.ts. */
 import type { Routes } from '../http/app.ts';
 import { routesOf } from '../http/operations.ts';
-import { apiKeyRoutes, authorizeRoutes } from './api-keys/routes.ts';
-import type { ApiKeys } from './api-keys/service.ts';
-import { auditRoutes } from './audit/routes.ts';
-import type { AuditLog } from './audit/service.ts';
-import { clientRoutes } from './clients/routes.ts';
-import type { Clients } from './clients/service.ts';
-import { developmentRoutes } from './development/routes.ts';
-import type { Development } from './development/service.ts';
-import { fileShareOperations } from './file-shares/routes.ts';
-import type { FileShares } from './file-shares/service.ts';
-import { lbPoolMemberRoutes } from './load-balancers/members/routes.ts';
-import { lbPoolRoutes } from './load-balancers/pools/routes.ts';
-import type { LbPools } from './load-balancers/pools/service.ts';
-import { lifecyclePolicyRoutes } from './lifecycle-policies/routes.ts';
-import type { LifecyclePolicyRuns } from './lifecycle-policies/runs/service.ts';
-import type { LifecyclePolicies } from './lifecycle-policies/service.ts';
-import { listenerRoutes } from './load-balancers/listeners/routes.ts';
-import type { Listeners } from './load-balancers/listeners/service.ts';
-import { loadBalancerRoutes } from './load-balancers/routes.ts';
-import type { LoadBalancers } from './load-balancers/service.ts';
-import { networkRoutes } from './networks/routes.ts';
-import type { Networks } from './networks/service.ts';
-import { notificationRoutes } from './notifications/routes.ts';
-import type { Notifications } from './notifications/service.ts';
-import { pricingRoutes } from './pricing/routes.ts';
-import type { Pricing } from './pricing/service.ts';
-import { projectRoutes } from './projects/routes.ts';
-import type { Projects } from './projects/service.ts';
-import { quotaRoutes } from './quotas/routes.ts';
-import type { ClientQuotas } from './quotas/service.ts';
-import { pullSecretRoutes } from './pull-secrets/routes.ts';
-import type { PullSecrets } from './pull-secrets/service.ts';
-import { regionRoutes } from './regions/routes.ts';
-import type { Regions } from './regions/service.ts';
-import { registryRoutes } from './registries/routes.ts';
-import type { Registries } from './registries/service.ts';
-import { secretRoutes } from './secrets/routes.ts';
-import type { Secrets } from './secrets/service.ts';
-import { snapshotRoutes } from './snapshots/routes.ts';
-import type { Snapshots } from './snapshots/service.ts';
-import { subnetRoutes } from './subnets/routes.ts';
-import type { Subnets } from './subnets/service.ts';
-import { taskRoutes } from './tasks/routes.ts';
-import type { TaskViews } from './tasks/service.ts';
-import { thresholdRoutes } from './thresholds/routes.ts';
-import type { Thresholds } from './thresholds/service.ts';
-import { volumeRoutes } from './volumes/routes.ts';
-import type { Volumes } from './volumes/service.ts';
-import { webhookRoutes } from './webhooks/routes.ts';
-import type { Webhooks } from './webhooks/service.ts';
+import type { Operation } from '../http/operations.ts';
+import { apiKeys } from './api-keys/index.ts';
+import { audit } from './audit/index.ts';
+import { clients } from './clients/index.ts';
+import { development } from './development/index.ts';
+import { fileShares } from './file-shares/index.ts';
+import { lifecyclePolicies } from './lifecycle-policies/index.ts';
+import { loadBalancers } from './load-balancers/index.ts';
+import { networks } from './networks/index.ts';
+import { notifications } from './notifications/index.ts';
+import { pricing } from './pricing/index.ts';
+import { projects } from './projects/index.ts';
+import { pullSecrets } from './pull-secrets/index.ts';
+import { quotas } from './quotas/index.ts';
+import { regions } from './regions/index.ts';
+import { registries } from './registries/index.ts';
+import { secrets } from './secrets/index.ts';
+import { snapshots } from './snapshots/index.ts';
+import { subnets } from './subnets/index.ts';
+import { tasks } from './tasks/index.ts';
+import { thresholds } from './thresholds/index.ts';
+import { volumes } from './volumes/index.ts';
+import { webhooks } from './webhooks/index.ts';
+import type { Resource } from './resource.ts';
 
-export interface ResourceServices {
-  taskViews: TaskViews;
-  projects: Projects;
-  regions: Regions;
-  networks: Networks;
-  subnets: Subnets;
-  secrets: Secrets;
-  fileShares: FileShares;
-  loadBalancers: LoadBalancers;
-  listeners: Listeners;
-  lbPools: LbPools;
-  volumes: Volumes;
-  snapshots: Snapshots;
-  lifecyclePolicies: LifecyclePolicies;
-  lifecyclePolicyRuns: LifecyclePolicyRuns;
-  registries: Registries;
-  pricing: Pricing;
-  clientQuotas: ClientQuotas;
-  apiKeys: ApiKeys;
-  pullSecrets: PullSecrets;
-  thresholds: Thresholds;
-  clients: Clients;
-  notifications: Notifications;
-  webhooks: Webhooks;
-  auditLog: AuditLog;
-  /** Null: not in development mode. */
-  development: Development | null;
-}
-
-export const resourceRoutes = (services: ResourceServices): Routes[] => [
-  taskRoutes(services.taskViews),
-  projectRoutes(services.projects),
-  regionRoutes(services.regions),
-  networkRoutes(services.networks),
-  subnetRoutes(services.subnets),
-  secretRoutes(services.secrets),
-  routesOf(fileShareOperations(services.fileShares)),
-  loadBalancerRoutes(services.loadBalancers),
-  listenerRoutes(services.listeners),
-  lbPoolRoutes(services.lbPools),
-  lbPoolMemberRoutes(services.lbPools),
-  volumeRoutes(services.volumes),
-  snapshotRoutes(services.snapshots),
-  lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
-  registryRoutes(services.registries),
-  pricingRoutes(services.pricing),
-  quotaRoutes(services.clientQuotas),
-  apiKeyRoutes(services.apiKeys),
-  authorizeRoutes(services.apiKeys),
-  pullSecretRoutes(services.pullSecrets),
-  thresholdRoutes(services.thresholds),
-  clientRoutes(services.clients),
-  notificationRoutes(services.notifications),
-  webhookRoutes(services.webhooks),
-  auditRoutes(services.auditLog),
-  ...(services.development ? [developmentRoutes(services.development)] : []),
+const list = [
+  tasks,
+  projects,
+  regions,
+  networks,
+  subnets,
+  secrets,
+  fileShares,
+  loadBalancers,
+  volumes,
+  snapshots,
+  lifecyclePolicies,
+  registries,
+  pricing,
+  quotas,
+  apiKeys,
+  pullSecrets,
+  thresholds,
+  clients,
+  notifications,
+  webhooks,
+  audit,
+  development,
 ];
+
+export const resources: readonly Resource[] = list;
+
+/** The names by which faults of development mode refer to resources. */
+export const faultNames = resources.flatMap(({ faults }) => faults ?? []).sort();
+
+type Listed = (typeof list)[number];
+/** The functions of this name that resources register. */
+type Registered<Name extends keyof Resource> = Listed extends infer Each
+  ? Name extends keyof Each
+    ? Each[Name]
+    : never
+  : never;
+/** The first parameters of these functions, all together. */
+type Needs<Each> = (
+  Each extends (services: infer Services, ...rest: never[]) => unknown
+    ? (services: Services) => void
+    : never
+) extends (services: infer Together) => void
+  ? Together
+  : never;
+
+/** The services that operations need. */
+export type ResourceServices = Needs<Registered<'operations'>>;
+/** The services and options that reconcilers and duties need. */
+export type WorkServices = Needs<Registered<'reconciler'>> & Needs<Registered<'duties'>>;
+export type ReencryptionServices = Needs<Registered<'reencrypt'>>;
+/** The drivers that resources need. */
+export type ResourceDrivers = Needs<Registered<'driver'>>;
+
+export const resourceRoutes = (services: ResourceServices): Routes[] =>
+  resources
+    .flatMap(({ operations }): (Routes | Operation)[] | Routes => operations(services as never, faultNames))
+    .map((each) => (typeof each === 'function' ? each : routesOf([each])));

@@ -1,15 +1,17 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
-import { ClientError, inUse, notFound, resourceLocked } from '../errors/catalogue.ts';
+import { ClientError, inUse, invalidInput, notFound, resourceLocked } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
+import { instantOf } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import { violatedConstraint, postgresCode } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
 import { mergeTags } from '../tags/tags.ts';
 import type { Tags, UpdateTags } from '../tags/tags.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { NewTask, Tasks } from '../tasks/tasks.ts';
+import { holdProject } from './store-kit.ts';
 
 /** What every service of a resource is made of. */
 export interface ServiceDeps {
@@ -25,10 +27,31 @@ export interface TaskIds {
   tasks: string[];
 }
 
+interface RowKey {
+  id: string;
+  regionId: number;
+  projectId: number;
+}
+
+/** A task about a resource that lives in its row alone, so that every change is done with its transaction. */
+export function rowTask(
+  action: 'create' | 'update' | 'delete',
+  resource: string,
+  { id, regionId, projectId }: RowKey,
+  more: Pick<NewTask, 'id' | 'createdResources'> = {},
+): NewTask {
+  return { type: `${action}_${resource}`, key: { resource, id, regionId }, projectId, generation: 1, ...more };
+}
+
 /** @throws ClientError 404 */
 export function requireFound<Row>(row: Row | null, what: string, id: string | number): Row {
   if (row === null) throw notFound(what, id);
   return row;
+}
+
+/** Keeps the project from being deleted until the commit. @throws ClientError 404 when it is deleted already */
+export async function requireProject(tx: Tx, projectId: number): Promise<void> {
+  if (!(await holdProject(tx, projectId))) throw notFound('project', projectId);
 }
 
 /** @throws ClientError 409 when a task locks the resource */
@@ -109,4 +132,25 @@ export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number>
       [`${kind}_requested`, requested],
     ]),
   );
+}
+
+const notAnInstant = 'must be a date and time such as 2026-11-20T09:52:52Z';
+
+/** @throws ClientError 400 for a date that no column holds, such as a leap second */
+export function requireInstant(path: string, text: string): Date {
+  const date = instantOf(text);
+  if (!date) throw invalidInput([{ path, message: notAnInstant }]);
+  return date;
+}
+
+/** The expiry that a request sets, null for none, and the errors in it. */
+export function readExpiry(
+  path: string,
+  text: string | null | undefined,
+  now: Date,
+): { date: Date | null; errors: FieldError[] } {
+  if (text === null || text === undefined) return { date: null, errors: [] };
+  const date = instantOf(text);
+  if (!date) return { date, errors: [{ path, message: notAnInstant }] };
+  return { date, errors: date > now ? [] : [{ path, message: 'is in the past' }] };
 }

@@ -76,7 +76,7 @@ export interface RowsOptions<Field extends string> {
 /**
  * Reads and writes of single rows. Services use `find` and `lock`, which need the scope of the request; `findById` and
  * `lockById` are for reconcilers and for ids that the caller has already checked. Whoever changes a row holds its lock
- * from reading to commit.
+ * from reading to commit. `lockForChange` still lets other transactions insert rows that refer to it.
  */
 export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & string = keyof Row<T> & string>(
   table: T,
@@ -90,6 +90,7 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   const byKey = `${select} where ${key.name} = $1 and project_id = $2 and region_id = $3 and ${condition}`;
   const find = prepared<Found>(`${name}_find`, byKey);
   const lock = prepared<Found>(`${name}_lock`, `${byKey} for update`);
+  const lockForChange = prepared<Found>(`${name}_lock_for_change`, `${byKey} for no key update`);
   const findById = prepared<Found>(`${name}_find_by_id`, byId);
   const lockById = prepared<Found>(`${name}_lock_by_id`, `${byId} for update`);
   const remove = prepared(`${name}_remove`, `delete from ${name} where id = $1`);
@@ -99,6 +100,9 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
     },
     async lock(tx: Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
       return (await lock(tx, key, projectId, regionId))[0] ?? null;
+    },
+    async lockForChange(tx: Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
+      return (await lockForChange(tx, key, projectId, regionId))[0] ?? null;
     },
     async findById(on: Db | Tx, id: Id): Promise<Found | null> {
       return (await findById(on, id))[0] ?? null;

@@ -1,21 +1,21 @@
 /**
- * The active tasks of each client, for two limits: how many a client may have, and in which order jobs run.
+ * Counts the active tasks of each client, for the limit of tasks and for the priorities of jobs.
  *
- * A count of this process: what the database said within the last seconds, and what was enqueued here since then. So a create
- * costs no count, and a limit may be passed by what several servers accept within a second.
+ * The count is approximate: what the database said within the last seconds, plus what this process has enqueued since. So
+ * a create does not count rows, and several servers together may exceed a limit by what they accept within a second.
  */
 import { ClientError } from '../errors/catalogue.ts';
 import type { Db } from '../platform/db.ts';
 
 const refreshMs = 1000;
-/** At the limit: tasks end, and their client should not have to wait for a second. */
+/** At the limit, where a client waits for its tasks to end. */
 const refreshAtLimitMs = 100;
-/** A refresh may take this share of the time, however long the backlog. */
+/** A refresh may take at most this share of the time, however long the backlog is. */
 const refreshLoad = 0.05;
-/** Older counts are ignored: nobody enqueued here, and much may have ended. */
+/** Older counts are ignored: nothing was enqueued here meanwhile, and many tasks may have ended. */
 const staleMs = 5000;
 
-export interface Share {
+export interface WeightedClient {
   clientId: number;
   weight?: number;
 }
@@ -24,15 +24,15 @@ export interface BacklogOptions {
   db: Db;
   /** Active tasks of a client of weight 1. */
   limit: number;
-  /** Hears of every refusal, for metrics. */
+  /** Called for every refusal, for metrics. */
   onRefusal(): void;
 }
 
 export interface Backlog {
-  /** Counts one more. Returns how many the client has in the region before it. */
-  add(share: Share, regionId: number | null): number;
-  /** @throws ClientError 429 when the client has as many tasks as it may */
-  requireRoom(share: Share): void;
+  /** Adds one task. Returns how many the client had in the region before. */
+  add(client: WeightedClient, regionId: number | null): number;
+  /** @throws ClientError 429 when the client is at its limit */
+  requireRoom(client: WeightedClient): void;
 }
 
 interface Counts {
@@ -42,20 +42,20 @@ interface Counts {
 
 export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog {
   let counts = new Map<number, Counts>();
-  /** What was added since the running refresh began: its result may lack them. */
+  /** What was added since the current refresh began: its result may lack them. */
   let added: [clientId: number, regionId: number | null][] | null = null;
   let refreshedAt = -Infinity;
   let tookMs = 0;
 
   const count = (to: Map<number, Counts>, clientId: number, regionId: number | null, n: number) => {
-    let mine = to.get(clientId);
-    if (!mine) to.set(clientId, (mine = { total: 0, byRegion: new Map() }));
-    mine.total += n;
-    mine.byRegion.set(regionId, (mine.byRegion.get(regionId) ?? 0) + n);
+    let ofClient = to.get(clientId);
+    if (!ofClient) to.set(clientId, (ofClient = { total: 0, byRegion: new Map() }));
+    ofClient.total += n;
+    ofClient.byRegion.set(regionId, (ofClient.byRegion.get(regionId) ?? 0) + n);
   };
 
   const refresh = async () => {
-    const began = performance.now();
+    const started = performance.now();
     added = [];
     try {
       const { rows } = await db.$client.query<{ client_id: number; region_id: number | null; count: number }>({
@@ -67,11 +67,11 @@ export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog
       for (const [clientId, regionId] of added) count(fresh, clientId, regionId, 1);
       counts = fresh;
     } catch {
-      // The database is away, and so nothing is enqueued.
+      // Without the database nothing is enqueued either.
     } finally {
       added = null;
       refreshedAt = performance.now();
-      tookMs = refreshedAt - began;
+      tookMs = refreshedAt - started;
     }
   };
 
@@ -98,7 +98,7 @@ export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog
       onRefusal();
       throw new ClientError(
         'TooManyRequests',
-        `the client has ${most} tasks that have not ended, its limit; try again when some have`,
+        `the client has ${most} tasks that have not ended, its limit; try again when some have ended`,
         { headers: { 'retry-after': '2' } },
       );
     },

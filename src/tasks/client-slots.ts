@@ -1,24 +1,24 @@
 /**
- * Keeps jobs of one client from taking every slot of a worker: driver calls that hang would stop the other clients.
+ * Keeps one client from occupying every slot of a worker: its driver calls may hang, and then no other client's jobs run.
  *
- * Invariant: at most `most` jobs of a client run here. Each job carries a flag that names its client, and a fetch skips the
- * clients that run as many as they may (`forbiddenFlags` of graphile-worker).
+ * Invariant: at most `limit` jobs of a client run in this worker. Each job carries a flag that names its client, and a fetch
+ * skips the clients that are at the limit (`forbiddenFlags` of graphile-worker).
  *
- * Fetches take turns, because a job counts only once it is here. A fetch that skips a client reads all ready jobs of that
- * client, so one that found nothing is repeated at once when a slot of a client becomes free, and otherwise only after ten
- * times the time that it took.
+ * Fetches take turns, because a job counts only once it has arrived here. A fetch that skips a client reads all ready jobs
+ * of that client, so after an empty fetch the next one waits for a free slot, or for ten times as long as the fetch took.
  */
 import type { WorkerEvents } from 'graphile-worker';
 
 const idleFactor = 10;
 
-export function watchClientSlots(events: WorkerEvents, most: number): () => Promise<string[] | null> {
+/** Returns the `forbiddenFlags` of graphile-worker. */
+export function watchClientSlots(events: WorkerEvents, limit: number): () => Promise<string[] | null> {
   const running = new Map<string, number>();
   let turn = Promise.resolve();
   let endTurn = () => {};
-  let slotFreed = () => {};
+  let onSlotFreed = () => {};
   let skipping = false;
-  let fetchBegan = 0;
+  let fetchStarted = 0;
   let notBefore = 0;
 
   const add = (flags: object | null, change: 1 | -1) => {
@@ -28,7 +28,7 @@ export function watchClientSlots(events: WorkerEvents, most: number): () => Prom
       else running.delete(flag);
     }
   };
-  const full = () => [...running].filter(([, count]) => count >= most).map(([flag]) => flag);
+  const atLimit = () => [...running].filter(([, count]) => count >= limit).map(([flag]) => flag);
 
   events.on('job:start', ({ job }) => {
     add(job.flags, 1);
@@ -36,34 +36,31 @@ export function watchClientSlots(events: WorkerEvents, most: number): () => Prom
   });
   events.on('job:complete', ({ job }) => {
     add(job.flags, -1);
-    slotFreed();
+    onSlotFreed();
   });
   events.on('worker:getJob:error', () => endTurn());
   events.on('worker:getJob:empty', () => {
     const now = performance.now();
-    if (skipping) notBefore = now + idleFactor * (now - fetchBegan);
+    if (skipping) notBefore = now + idleFactor * (now - fetchStarted);
     endTurn();
   });
 
   return async () => {
-    const before = turn;
-    const mine = Promise.withResolvers<void>();
-    turn = mine.promise;
-    await before;
-    endTurn = mine.resolve;
-    for (
-      let wait = notBefore - performance.now();
-      full().length > 0 && wait > 0;
-      wait = notBefore - performance.now()
-    ) {
+    const previous = turn;
+    const current = Promise.withResolvers<void>();
+    turn = current.promise;
+    await previous;
+    endTurn = current.resolve;
+    const remaining = () => notBefore - performance.now();
+    for (let wait = remaining(); atLimit().length > 0 && wait > 0; wait = remaining()) {
       await Promise.race([
-        new Promise<void>((resolve) => (slotFreed = resolve)),
+        new Promise<void>((resolve) => (onSlotFreed = resolve)),
         new Promise<void>((resolve) => void setTimeout(resolve, wait)),
       ]);
     }
-    const flags = full();
+    const flags = atLimit();
     skipping = flags.length > 0;
-    fetchBegan = performance.now();
+    fetchStarted = performance.now();
     return skipping ? flags : null;
   };
 }

@@ -1,16 +1,16 @@
 /**
  * Priorities of reconcile jobs: start-time fair queueing by client.
  *
- * graphile-worker runs the job with the lowest priority first, then the oldest. A job gets the priority of the next job that
- * is ready (virtual time), plus a step for every few jobs that its client already has there. So the backlog of
- * one client delays a job of another by a few jobs, and a client that always has work cannot starve a backlog: virtual
- * time passes with every job. A retry keeps its priority.
+ * graphile-worker runs the job with the lowest priority first, then the oldest. A job gets the priority of the next ready
+ * job (virtual time), plus one step for every few jobs that its client already has in the queue. So the backlog of one
+ * client delays a job of another client by a few jobs, and a client that always has work cannot starve a backlog, because
+ * virtual time passes with every job. A retry keeps its priority.
  *
  * Bands, lowest first: jobs that a client waits for, jobs of policies, sweeps.
  */
 import { prepared } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
-import type { Share } from './backlog.ts';
+import type { WeightedClient } from './backlog.ts';
 
 const jobsPerStep = 4;
 const lastOfClients = 19_999;
@@ -20,23 +20,26 @@ export const sweepPriority = 30_000;
 /** Virtual time starts over before it comes near the end of its band. */
 const rebaseAt = 10_000;
 
-/** What is added to virtual time for a client with so many jobs. */
-export function stepOf(jobs: number, { weight = 1 }: Share): number {
+/** The step after virtual time for a client that has this many jobs. */
+export function stepOf(jobs: number, { weight = 1 }: WeightedClient): number {
   return Math.floor(jobs / (jobsPerStep * weight));
 }
 
-/** The priority of a policy's job: nobody waits for it. */
+/** The priority of a job of a policy, which no client waits for. */
 export function policyPriority(step: number): number {
   return Math.min(firstOfPolicies + step, lastOfPolicies);
 }
 
-/** A job of a client as the worker can tell: see client-slots.ts. */
-export const flagOf = (clientId: number | string) => `client:${clientId}`;
+/** The flag of a job that names its client (client-slots.ts), as text and as an SQL expression. */
+export const clientFlag = {
+  of: (clientId: number) => `client:${clientId}`,
+  sql: (clientId: string) => `'client:' || ${clientId}`,
+};
 
 /**
- * SQL: the priority of a job that comes `step` after virtual time. Without a condition on the region, because PostgreSQL then
- * reads the first entry of the index in the order of the queue; with one it reads and sorts the whole backlog. So where a
- * region has no worker, virtual time of the others stands still, too, and their order is by the backlogs alone.
+ * SQL: the priority of a job that comes `step` after virtual time. The query has no condition on the region, because
+ * PostgreSQL then reads the first entry of the queue's index; with a condition it reads and sorts the whole backlog. So if
+ * a region has no worker, virtual time of the other regions stops as well, and their order follows the backlogs alone.
  */
 export const priorityAt = (step: string) =>
   `least(${lastOfClients}, ${step} + coalesce((
@@ -55,11 +58,8 @@ const rebase = prepared(
    from base where j.task_id = base.task_id and j.is_available and j.priority <= ${lastOfClients}`,
 );
 
-/** Sets virtual time back to 0 where a backlog has lasted so long that it grew large. Keeps the order of the jobs. */
+/** Sets virtual time back to 0 where a long backlog has made it large. Keeps the order of the jobs. */
 export async function rebasePriorities(db: Db, regionIds: number[], at = rebaseAt): Promise<void> {
-  await rebase(
-    db,
-    regionIds.map((id) => `reconcile:${id}`),
-    at,
-  );
+  const names = regionIds.map((id) => `reconcile:${id}`);
+  await rebase(db, names, at);
 }

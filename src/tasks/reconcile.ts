@@ -1,6 +1,4 @@
-/**
- * Runs one reconcile and turns its outcome into states. The one place that knows what becomes of a failure.
- */
+/** Runs one reconcile and records its outcome. What a failure leads to is decided here and nowhere else. */
 import type { Job } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
@@ -9,40 +7,40 @@ import type { Db, Tx } from '../platform/db.ts';
 import type { Placed, ResourceKey, Tasks } from './tasks.ts';
 
 export type Outcome =
-  /** What was asked is so, and recorded. */
+  /** The desired state is observed and recorded. */
   | { kind: 'done' }
-  /** Nothing is wrong, it only takes longer: look again after a time. */
+  /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
-  /** Another try may help: backoff, and after the last one as `failed`. */
+  /** A retryable error: retried with backoff; the last attempt ends like `failed`. */
   | { kind: 'retry'; message: string; cause: unknown }
-  /** No use in trying: the task ends in ERROR with this sentence for the customer. */
+  /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };
 
-/** Makes one kind of resource real. Level-triggered: given an id it reads everything else from the rows. */
+/** Reconciles one kind of resource. Level-triggered: it gets an id and reads everything else from the rows. */
 export interface Reconciler {
   /** E.g. `file_share`; the job's payload names it. */
   resource: string;
   /**
-   * Brings the world to what the row says, and records what was observed. Idempotent; may be killed anywhere. Tells
-   * `attempting` which generation it read, before it does anything about it.
+   * Applies the desired state of the row and records what was observed. Idempotent; may be killed at any point. Calls
+   * `attempting` with the generation that it read, before it changes anything.
    */
   reconcile(id: string, signal: AbortSignal, attempting: (generation: number) => void): Promise<Outcome>;
   /**
-   * Records in the row that a generation failed for good. A row that has moved on keeps its state: the newer generation
-   * has a job of its own, and only that one may say that it failed.
+   * Records in the row that a generation failed permanently. A row with a newer generation keeps its state: that generation
+   * has its own job, which alone may record its failure.
    */
   recordFailure(tx: Tx, id: string, generation: number, message: string): Promise<void>;
-  /** Rows in these regions whose desired state has not been observed. */
+  /** Rows in these regions whose desired state has not been observed (observed_generation < generation). */
   findPending(db: Db, regionIds: number[]): Promise<Placed[]>;
-  /** Compares rows with the host: returns what to reconcile, and takes what has no row at all out of service. */
+  /** Compares rows with the host: returns the resources to reconcile, and removes what no row describes. */
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
 
-/** Waits 2.7, 7.4, 20, 55 and 148 s between tries (graphile-worker's exp(attempt)), some four minutes in all. */
+/** The delays between attempts are 2.7, 7.4, 20, 55 and 148 s (graphile-worker's exp(attempt)), four minutes in all. */
 export const maxAttempts = 6;
 const reconcileTimeout = 10 * 60_000;
 
-/** Thrown to the queue to ask for its backoff. */
+/** Thrown to have the queue retry with backoff. */
 class RetryLater extends Error {}
 
 export interface ReconcileDeps {
@@ -52,10 +50,10 @@ export interface ReconcileDeps {
   onDriverError(resource: string): void;
 }
 
-/** Its priority and flags stay with it: see priority.ts. */
+/** A job that is repeated keeps its priority and flags (priority.ts). */
 export type ReconcileJob = Pick<Job, 'attempts' | 'priority' | 'flags'>;
 
-/** @throws when the job should be tried again later */
+/** @throws to have the queue retry the job */
 export async function runReconcile(
   deps: ReconcileDeps,
   reconciler: Reconciler,
@@ -71,26 +69,26 @@ export async function runReconcile(
     case 'done':
       return;
     case 'again':
-      await deps.tasks.repeatReconcile(deps.db, key, outcome.afterSeconds, job);
+      await deps.tasks.rescheduleReconcile(deps.db, key, outcome.afterSeconds, job);
       return;
     case 'retry':
       deps.onDriverError(key.resource);
-      log.warn({ err: outcome.cause }, 'reconcile failed');
+      log.warn({ err: outcome.cause }, 'reconcile attempt failed');
       if (attempt < maxAttempts) {
-        await deps.tasks.noteRetry(deps.db, key.id, attempt, outcome.message);
+        await deps.tasks.recordRetry(deps.db, key.id, attempt, outcome.message);
         throw new RetryLater(outcome.message);
       }
       await recordFailure(deps, reconciler, key, generation, outcome.message);
       return;
     case 'failed':
       deps.onDriverError(key.resource);
-      log.error({ err: outcome.cause }, 'reconcile failed for good');
+      log.error({ err: outcome.cause }, 'reconcile failed permanently');
       await recordFailure(deps, reconciler, key, generation, outcome.message);
       return;
   }
 }
 
-/** `generation` is what was attempted; null when it failed before it had read the row. */
+/** `generation` is what was attempted; null when the attempt failed before it read the row. */
 async function attemptOutcome(
   reconciler: Reconciler,
   id: string,
@@ -104,15 +102,15 @@ async function attemptOutcome(
   try {
     return { outcome: await reconciler.reconcile(id, signal, attempting), generation };
   } catch (error) {
-    // This process is stopping, or the database is away: not the resource's fault, so it costs no attempt's verdict.
+    // A shutdown, or a database that is away (below), is not a failure of the resource, so nothing is recorded.
     if (shutdown.aborted) throw error;
-    // First, because the cause of a driver's error may look like a broken connection (ENOENT, ECONNREFUSED), too.
+    // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
     if (error instanceof DriverError) {
       const kind = error.retryable ? 'retry' : 'failed';
       return { outcome: { kind, message: error.customerMessage, cause: error }, generation };
     }
     if (isUnavailable(error)) throw error;
-    const message = 'an internal fault of Cloudyard; the operator finds it in the log';
+    const message = `internal error; see the server log for ${reconciler.resource} ${id}`;
     return { outcome: { kind: 'retry', message, cause: error }, generation };
   }
 }
@@ -124,7 +122,7 @@ async function recordFailure(
   generation: number | null,
   message: string,
 ): Promise<void> {
-  // Where not even the row could be read, whatever waits for it has failed.
+  // If the row could not be read, every task that waits for the resource has failed.
   const failed = generation ?? Number.MAX_SAFE_INTEGER;
   await transaction(deps.db, async (tx) => {
     await reconciler.recordFailure(tx, key.id, failed, message);

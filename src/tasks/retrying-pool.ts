@@ -1,10 +1,10 @@
 /**
  * The database as graphile-worker sees it: one that never breaks. A statement that fails because the database is away is
- * tried again until it is back, because graphile-worker awaits nothing of the statements that end a job: where one
- * failed, Node would end (and where they are batched, a failure keeps the pool from ever stopping).
+ * retried until it is back. graphile-worker does not handle failures of the statements that end a job: one such failure
+ * ends the Node process, or, where the statements are batched, keeps the pool from ever stopping.
  *
- * All its statements may be run twice. What a lost answer leaves behind (a job that was taken, and nobody knows) is for
- * `lost` to see to. Transactions are not for this pool: migrations have run before.
+ * Every statement may therefore run twice, which all statements of graphile-worker tolerate. A lost response may leave a
+ * job assigned without a runner; `onLost` has to handle that. Transactions are not supported: migrations have run before.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -15,10 +15,10 @@ type Query = (...args: unknown[]) => Promise<unknown>;
 type Listener = (error?: Error, client?: pg.PoolClient, release?: () => void) => void;
 
 /**
- * `lost` hears of every statement whose outcome nobody knows. After `shutdown`, what cannot be done is left undone.
- * `holding` gives the connection that listens for new jobs.
+ * `onLost` is called for every statement whose outcome is unknown. After `shutdown`, a statement that cannot run is
+ * skipped. `listenPool` provides the connection that listens for new jobs.
  */
-export function retryingPool(pool: pg.Pool, holding: pg.Pool, shutdown: AbortSignal, lost: () => void): pg.Pool {
+export function retryingPool(pool: pg.Pool, listenPool: pg.Pool, shutdown: AbortSignal, onLost: () => void): pg.Pool {
   const once: Query = async (...args) => {
     const client = await pool.connect();
     let broken = false;
@@ -26,7 +26,7 @@ export function retryingPool(pool: pg.Pool, holding: pg.Pool, shutdown: AbortSig
       return await (client.query as Query)(...args);
     } catch (error) {
       broken = isUnavailable(error);
-      if (broken) lost();
+      if (broken) onLost();
       throw error;
     } finally {
       client.release(broken);
@@ -44,8 +44,8 @@ export function retryingPool(pool: pg.Pool, holding: pg.Pool, shutdown: AbortSig
     }
   };
   const client = { query, release: () => {} };
-  // The listener for new jobs takes a connection of its own by callback, and gets another one by itself when it breaks.
-  const connect = (listener?: Listener) => (listener ? holding.connect(listener as never) : Promise.resolve(client));
+  // The listener for new jobs connects with a callback, and reconnects by itself when its connection breaks.
+  const connect = (listener?: Listener) => (listener ? listenPool.connect(listener as never) : Promise.resolve(client));
   return new Proxy(pool, {
     get(target, name) {
       if (name === 'connect') return connect;

@@ -3,7 +3,7 @@ import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/
 import { instant } from '../platform/columns.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 
-/** What a client polls. A task waits for a generation of one resource; it is not the job that brings it about. */
+/** What clients poll. A task waits for a generation of one resource; the job that reconciles the resource is separate. */
 export const tasks = pgTable(
   'tasks',
   {
@@ -21,7 +21,7 @@ export const tasks = pgTable(
     data: jsonb('data').$type<Record<string, unknown>>(),
     error: text('error'),
     requestId: text('request_id'),
-    /** The policy and the schedule that asked for it; null: somebody did. Either may be gone. */
+    /** The policy and the schedule that requested it; null: a client did. Either may have been deleted since. */
     lifecyclePolicyId: integer('lifecycle_policy_id'),
     scheduleId: uuid('schedule_id'),
     createdOn: instant('created_on').notNull(),
@@ -39,7 +39,7 @@ export const tasks = pgTable(
 export const taskStates = ['ERROR', 'FINISHED', 'NEW', 'RUNNING'] as const;
 export type TaskState = (typeof taskStates)[number];
 
-/** The worker processes that live, and what their drivers say. */
+/** Live worker processes and the status of their drivers. */
 export const workers = pgTable('workers', {
   id: text('id').primaryKey(),
   host: text('host').notNull(),

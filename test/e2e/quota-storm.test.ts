@@ -12,7 +12,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { connect, isUnavailable, transaction } from '../../src/platform/db.ts';
 import { createKeyring } from '../../src/platform/encryption.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { readSettings } from '../../src/platform/settings.ts';
+import { readSettings } from '../../src/main/settings.ts';
 import type { HttpAnswer } from '../http-client.ts';
 import { openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';

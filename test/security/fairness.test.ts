@@ -296,7 +296,7 @@ describe('the limits of a client', () => {
       headers: { 'retry-after': '2' },
       body: {
         exception_class: 'TooManyRequests',
-        message: 'the client has 5 tasks that have not ended, its limit; try again when some have',
+        message: 'the client has 5 tasks that have not ended, its limit; try again when some have ended',
       },
     });
     expect((await cloud.get(attacker.shares, { token: second })).body.count).toBe(5);

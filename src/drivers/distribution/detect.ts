@@ -1,5 +1,5 @@
 /** Whether this host can serve images, decided before anything is started. Pure over `program`. */
-import { thisHost } from '../haproxy/detect.ts';
+import { findProgram } from '../programs.ts';
 
 export interface DistributionFinding {
   /** Null when only the simulated driver can stand in. */
@@ -8,7 +8,7 @@ export interface DistributionFinding {
   remedy?: string;
 }
 
-export function findDistribution(program: (name: string) => string | null = thisHost().program): DistributionFinding {
+export function findDistribution(program: (name: string) => string | null = findProgram): DistributionFinding {
   const distribution = program('docker-registry');
   if (distribution) return { distribution, detail: 'images by CNCF distribution' };
   return {

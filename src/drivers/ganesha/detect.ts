@@ -6,7 +6,8 @@
  * (open_by_handle_at), in a user namespace (`unshare -Ur`) as well; the other plugins of Debian need a cluster or keep
  * files in memory. So without it there are no shares at all, while without CAP_SYS_ADMIN there is only no size limit.
  */
-import { accessSync, constants, existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { findProgram } from '../programs.ts';
 
 export interface HostFacts {
   /** The path of a program, or null. */
@@ -79,27 +80,22 @@ function has(host: HostFacts, name: keyof typeof CAPABILITY): boolean {
   return ((host.capabilities >> CAPABILITY[name]) & 1n) === 1n;
 }
 
-export function thisHost(): HostFacts {
-  // A service often has a PATH without sbin, and these programs live there.
-  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+function thisHost(): HostFacts {
   return {
-    program: (name) => folders.map((folder) => `${folder}/${name}`).find(isExecutable) ?? null,
-    vfsPlugin:
-      pluginFolders()
-        .map((folder) => `${folder}/libfsalvfs.so`)
-        .find(existsSync) ?? null,
+    program: findProgram,
+    vfsPlugin: vfsPlugin(),
     capabilities: effectiveCapabilities(),
     loopDevices: existsSync('/dev/loop-control'),
   };
 }
 
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return path.startsWith('/');
-  } catch {
-    return false;
-  }
+/** The path of Ganesha's VFS plugin, or null. */
+export function vfsPlugin(): string | null {
+  return (
+    pluginFolders()
+      .map((folder) => `${folder}/libfsalvfs.so`)
+      .find(existsSync) ?? null
+  );
 }
 
 function pluginFolders(): string[] {

@@ -3,8 +3,9 @@
  * HAProxy 2.6 is the first whose runtime API adds and removes servers without `experimental-mode`; it has no UDP, for
  * which nginx with its stream module is needed.
  */
-import { accessSync, constants, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { runChildSync } from '../../platform/child-process.ts';
+import { findProgram } from '../programs.ts';
 
 export interface HostFacts {
   /** The path of a program, or null. */
@@ -51,38 +52,28 @@ function absent(detail: string): HaproxyFinding {
 }
 
 export function thisHost(): HostFacts {
-  // A service often has a PATH without sbin, and these programs live there.
-  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-  const program = (name: string) => folders.map((folder) => `${folder}/${name}`).find(isExecutable) ?? null;
-  const nginx = program('nginx');
   return {
-    program,
+    program: findProgram,
     haproxyVersion: (path) => output(path, '-v'),
-    streamModule: nginx ? streamModule(nginx) : null,
+    streamModule: findStreamModule(),
   };
 }
 
-function streamModule(nginx: string): string | null {
+/** The file to load, `built in`, or null. */
+export function findStreamModule(): string | null {
+  const nginx = findProgram('nginx');
+  if (!nginx) return null;
   const file = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/etc/nginx/modules']
     .map((folder) => `${folder}/ngx_stream_module.so`)
     .find((path) => existsSync(path));
   return file ?? (/--with-stream(?!=dynamic|_)/.test(output(nginx, '-V')) ? 'built in' : null);
 }
 
-/** Both streams: nginx tells about itself on stderr. */
+/** Both streams: nginx prints its version on stderr. */
 function output(file: string, argument: string): string {
   try {
     return runChildSync('/bin/sh', ['-c', '"$0" "$1" 2>&1', file, argument], { timeout: 10_000 });
   } catch {
     return '';
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return path.startsWith('/');
-  } catch {
-    return false;
   }
 }

@@ -47,6 +47,6 @@ export const commands: Command[] = [
   command({
     name: 'doctor',
     summary: 'List the programs that drivers need, what is missing, and the command that installs it',
-    run: () => doctor(),
+    run: doctor,
   }),
 ];

@@ -1,5 +1,5 @@
 import { commandAction } from '../../audit/audit.ts';
-import type { Settings } from '../../platform/settings.ts';
+import type { Settings } from '../settings.ts';
 import { globalKinds, globalRegion, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 import { closest } from '../closest.ts';

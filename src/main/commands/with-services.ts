@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../platform/clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
 import { createLogger } from '../../platform/log.ts';
-import type { Settings } from '../../platform/settings.ts';
+import type { Settings } from '../settings.ts';
 import { migrate, openDatabase } from '../database.ts';
 import { program } from '../program.ts';
 import { configurationFiles, createServices, readConfiguration } from '../services.ts';

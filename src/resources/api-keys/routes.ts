@@ -18,7 +18,7 @@ import {
   ListApiKeys,
   UpdateApiKey,
 } from './schema.ts';
-import type { Asked } from './gate.ts';
+import type { ContainerRequest } from './key-cache.ts';
 import type { ApiKeys } from './service.ts';
 
 const tags = ['API keys'];
@@ -157,7 +157,7 @@ export function authorizeQuickly(apiKeys: ApiKeys): QuickAnswer {
     const key = headers['x-api-key'] as string | undefined;
     if (url.startsWith(byQuery)) {
       const query = parse(url.slice(byQuery.length));
-      if (query['name'] === undefined || !apiKeys.opens(key, askedIn(query as AuthorizeQuery))) return false;
+      if (query['name'] === undefined || !apiKeys.opens(key, containerInQuery(query as AuthorizeQuery))) return false;
       response.writeHead(204).end();
       return true;
     }
@@ -191,7 +191,7 @@ function authorizeByQuery(app: App, apiKeys: ApiKeys): void {
       // With anything behind our path, the query is of the proxy's client: see below.
       const { url } = request;
       const isOurs = url.length === authorize.length || url[authorize.length] === '?';
-      apiKeys.authorize(header(request, 'x-api-key'), isOurs ? askedBy(request, request.query) : {});
+      apiKeys.authorize(header(request, 'x-api-key'), isOurs ? containerOf(request, request.query) : {});
       reply.code(204).send(null);
     },
   );
@@ -218,7 +218,7 @@ function authorizeByPath(app: App, apiKeys: ApiKeys): void {
         response: { 200: Type.Null() },
       },
       handler: (request, reply) => {
-        apiKeys.authorize(header(request, 'x-api-key'), askedIn(request.params));
+        apiKeys.authorize(header(request, 'x-api-key'), containerInQuery(request.params));
         reply.code(200).send(undefined as never);
       },
     });
@@ -228,8 +228,8 @@ function authorizeByPath(app: App, apiKeys: ApiKeys): void {
   route(['GET', ...others], `${path}/*`, true);
 }
 
-function askedBy(request: FastifyRequest, query: AuthorizeQuery): Asked {
-  if (query.name !== undefined) return askedIn(query);
+function containerOf(request: FastifyRequest, query: AuthorizeQuery): ContainerRequest {
+  if (query.name !== undefined) return containerInQuery(query);
   return {
     name: header(request, 'x-container-name'),
     namespace: header(request, 'x-container-namespace'),
@@ -239,7 +239,7 @@ function askedBy(request: FastifyRequest, query: AuthorizeQuery): Asked {
 }
 
 /** Not validated, so all is text, or a list of texts. */
-function askedIn({ name, namespace, project_id, region_id }: AuthorizeQuery): Asked {
+function containerInQuery({ name, namespace, project_id, region_id }: AuthorizeQuery): ContainerRequest {
   return { name, namespace, projectId: numberIn(project_id), regionId: numberIn(region_id) };
 }
 

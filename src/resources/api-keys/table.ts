@@ -4,7 +4,7 @@ import { bytes, instant } from '../../platform/columns.ts';
 import { projects } from '../projects/table.ts';
 import type { Container } from './schema.ts';
 
-/** A row outlives its key for a day, so that servers which look for what changed see that it is gone. */
+/** A deleted key stays as a row for a day, so that the caches of all servers see the deletion. */
 export const apiKeys = pgTable(
   'api_keys',
   {
@@ -18,13 +18,13 @@ export const apiKeys = pgTable(
     containers: jsonb('containers').notNull().$type<Container[]>(),
     expire: instant('expire'),
     isDisabled: boolean('is_disabled').notNull(),
-    /** What stands before the dot. */
+    /** The part of the secret before the dot. */
     keyId: text('key_id').notNull().unique(),
-    /** SHA-256 of what stands behind it. */
+    /** SHA-256 of the part after the dot. */
     secretHash: bytes('secret_hash').notNull(),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
-    /** Grows with every change of any key, in the order of the commits (gate.ts). */
+    /** Increases with every change of any key, in the order of the commits (key-cache.ts). */
     version: bigint('version', { mode: 'number' }).notNull(),
   },
   (t) => [

@@ -1,10 +1,10 @@
-/** What clients see of the audit log. An admin of the operator sees all of it, other admins what was done to their client's things. */
+/** What clients see of the audit log. An admin of the operator sees all entries, other admins those of their client. */
 import { atLeast } from '../../authz/actor.ts';
 import type { Actor } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
-import { instantOf, withZone } from '../../platform/clock.ts';
+import { withZone } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
+import { requireInstant } from '../service-kit.ts';
 import type { AuditEntry, ListAudit } from './schema.ts';
 import * as store from './store.ts';
 import type { EntryRow } from './store.ts';
@@ -13,40 +13,35 @@ export type AuditLog = ReturnType<typeof createAuditLog>;
 
 export function createAuditLog({ db }: { db: Db }) {
   return {
-    /** A page; its entries come in groups, because some are large. `next`: where the next page begins. */
+    /** A page, in groups, because some entries are large. `next`: the start of the next page. */
     async list(actor: Actor, query: ListAudit): Promise<{ next: number | null; entries: AsyncIterable<AuditEntry[]> }> {
       const seesAll = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
       const limit = query.limit ?? 100;
       const rows = await store.list(db, {
         ...query,
         visible: seesAll ? null : actor,
-        from: momentOf('from_timestamp', query),
-        to: momentOf('to_timestamp', query),
+        from: optionalInstant('from_timestamp', query.from_timestamp),
+        to: optionalInstant('to_timestamp', query.to_timestamp),
       });
       const page = rows.slice(0, limit);
       return {
         next: rows.length > limit ? page.at(-1)!.id : null,
         entries: readInGroups(
           page,
-          (ids) => store.entries(db, ids),
-          (row) => present(row, actor.operator),
+          (ids) => store.findEntries(db, ids),
+          (row) => toResponse(row, actor.operator),
         ),
       };
     },
   };
 }
 
-/** @throws ClientError 400 for a leap second, or the year 0 */
-function momentOf(path: 'from_timestamp' | 'to_timestamp', query: ListAudit): Date | undefined {
-  const text = query[path];
-  if (text === undefined) return undefined;
-  const date = instantOf(text);
-  if (!date) throw invalidInput([{ path, message: 'must be a date and time such as 2026-11-20T09:52:52Z' }]);
-  return date;
+function optionalInstant(path: string, text: string | undefined): Date | undefined {
+  return text === undefined ? undefined : requireInstant(path, text);
 }
 
-/** Which machine and account ran a command is for the operator alone. */
-function present(row: EntryRow, forOperator: boolean): AuditEntry {
+/** Only the operator sees the machine and account that ran a command. */
+function toResponse(row: EntryRow, forOperator: boolean): AuditEntry {
   const { host, account, ...origin } = row.origin;
   return {
     id: row.id,

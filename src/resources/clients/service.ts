@@ -1,24 +1,21 @@
-/** Clients: who owns projects, tokens and quotas. The operator makes them; the first start makes the operator's. */
+/** Clients own projects, tokens and quotas. The operator creates them; the first start creates the operator's client. */
 import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
+import { requireFound } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import type { Client, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
 
-export interface ClientsDeps {
-  db: Db;
-  clock: Clock;
+export interface ClientsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   audit: Audit;
-  idempotency: Idempotency;
   projects: Projects;
   networks: Networks;
   regions: Regions;
@@ -33,7 +30,7 @@ const firstStart = 0x636c6f75_64;
 export function createClients(deps: ClientsDeps) {
   const { db, clock, audit } = deps;
 
-  /** A client with its default project, and a network in each region. */
+  /** Inserts a client with its default project, and a network in each region. */
   const insertClient = async (tx: Tx, name: string, operator: boolean) => {
     const clientId = await store.insert(tx, name, operator, clock.now());
     const projectId = await deps.projects.createFirst(tx, clientId, 'Default');
@@ -44,8 +41,7 @@ export function createClients(deps: ClientsDeps) {
   };
 
   const get = async (id: number): Promise<Client> => {
-    const client = await store.find(db, id);
-    if (!client) throw notFound('client', id);
+    const client = requireFound(await store.find(db, id), 'client', id);
     return { id, name: client.name, emails: client.emails, created_at: withZone(client.createdAt) };
   };
 
@@ -56,8 +52,8 @@ export function createClients(deps: ClientsDeps) {
       await get(id);
       const { emails } = body;
       if (emails) {
-        const faults = repeated(emails).map((at) => ({ path: `emails.${at}`, message: 'is there twice' }));
-        if (faults.length > 0) throw invalidInput(faults);
+        const errors = repeated(emails).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
+        if (errors.length > 0) throw invalidInput(errors);
         await deps.idempotency.auditedTransaction(db, context, (tx) => store.setEmails(tx, id, emails));
       }
       return get(id);
@@ -65,7 +61,7 @@ export function createClients(deps: ClientsDeps) {
 
     /** @throws ClientError 404 */
     async require(id: number): Promise<void> {
-      if (!(await store.find(db, id))) throw notFound('client', id);
+      requireFound(await store.find(db, id), 'client', id);
     },
 
     async create(name: string): Promise<{ clientId: number; projectId: number }> {
@@ -78,7 +74,7 @@ export function createClients(deps: ClientsDeps) {
 
     list: () => store.list(db),
 
-    /** Every server applies it within a second. Returns whether there is such a client. */
+    /** Every server applies the weight within a second. False when the client does not exist. */
     async setWeight(id: number, weight: number): Promise<boolean> {
       return audit.transaction(db, commandAction('setWeight', id), async (tx) => {
         await deps.caches.changed(tx);
@@ -90,13 +86,11 @@ export function createClients(deps: ClientsDeps) {
       return (await store.find(db, id)) !== null;
     },
 
-    /**
-     * Makes the operator's client with project 1 when there is nothing yet. Safe to call always and everywhere.
-     */
+    /** Creates the operator's client with project 1 in an empty database. Servers may call it concurrently. */
     async bootstrap(): Promise<{ operatorId: number }> {
       return audit.transaction(db, commandAction('createOperator'), async (tx) => {
         await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
-        const operator = await store.operator(tx);
+        const operator = await store.findOperator(tx);
         if (operator) return { operatorId: operator.id };
         const { clientId } = await insertClient(tx, 'Operator', true);
         return { operatorId: clientId };
@@ -105,7 +99,7 @@ export function createClients(deps: ClientsDeps) {
   };
 }
 
-/** Places of the addresses that stood further up already; upper and lower case are the same mailbox nearly everywhere. */
+/** Positions of repeated addresses. Case is ignored, because it does not distinguish mailboxes. */
 function repeated(emails: string[]): number[] {
   const lower = emails.map((email) => email.toLowerCase());
   return lower.flatMap((email, at) => (lower.indexOf(email) < at ? [at] : []));

@@ -1,3 +1,4 @@
+/** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
 import { clients } from './table.ts';
@@ -22,13 +23,13 @@ export async function setEmails(tx: Tx, id: number, emails: string[]): Promise<v
   await tx.update(clients).set({ emails }).where(eq(clients.id, id));
 }
 
-/** Returns whether there is such a client. */
+/** False when the client does not exist. */
 export async function setWeight(tx: Tx, id: number, weight: number): Promise<boolean> {
   const changed = await tx.update(clients).set({ weight }).where(eq(clients.id, id)).returning({ id: clients.id });
   return changed.length > 0;
 }
 
-export async function operator(db: Db | Tx): Promise<ClientRow | null> {
+export async function findOperator(db: Db | Tx): Promise<ClientRow | null> {
   const [row] = await db.select().from(clients).where(eq(clients.operator, true)).orderBy(asc(clients.id)).limit(1);
   return row ?? null;
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
-import { faultyResources } from './schema.ts';
+import { faultNames } from '../list.ts';
 
 const cloud = useCloudyard({ development: true });
 const closed = useCloudyard({ driver: null });
@@ -200,7 +200,7 @@ describe('faults', () => {
     expect(paths(await create(body))).toEqual([400, ...named]);
   });
 
-  it.each(faultyResources.map((resource) => [resource]))('of %s are taken', async (resource) => {
+  it.each(faultNames.map((resource) => [resource]))('of %s are taken', async (resource) => {
     expect((await create({ resource })).status).toBe(200);
   });
 });

@@ -1,13 +1,13 @@
 /** The operations of development mode; without it they are not there. */
 import { Type } from 'typebox';
 import type { Routes } from '../../http/app.ts';
-import { ClockNow, CreateFault, Fault, FaultCollection, MoveClock } from './schema.ts';
+import { ClockNow, createFaultBody, Fault, FaultCollection, MoveClock } from './schema.ts';
 import type { Development } from './service.ts';
 
 const tags = ['Development'];
 const faults = '/cloudyard/v1/dev/faults';
 
-export function developmentRoutes(development: Development): Routes {
+export function developmentRoutes(development: Development, faultNames: string[]): Routes {
   return (app) => {
     app.post(
       '/cloudyard/v1/dev/clock',
@@ -30,7 +30,7 @@ export function developmentRoutes(development: Development): Routes {
           operationId: 'createFault',
           summary: 'Have the next operations of a driver fail, stall or take their time (development mode only)',
           tags,
-          body: CreateFault,
+          body: createFaultBody(faultNames),
           response: { 200: Fault },
         },
       },

@@ -20,32 +20,33 @@ export const MoveClock = Type.Object(
 export type MoveClock = Static<typeof MoveClock>;
 export const ClockNow = Type.Object({ now: Type.String({ format: 'date-time' }) });
 
-export const faultyResources = ['file_share', 'load_balancer', 'snapshot', 'volume'] as const;
 export const FaultyOperation = Type.Enum([...faultyOperations]);
 export type FaultyOperation = Static<typeof FaultyOperation>;
 export const FaultMode = Type.Enum([...faultModes]);
 export type FaultMode = Static<typeof FaultMode>;
 
-export const CreateFault = Type.Object(
-  {
-    resource: Type.Enum([...faultyResources]),
-    operation: FaultyOperation,
-    mode: FaultMode,
-    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
-    seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 86_400,
-        description: 'how long slow (5 by default) and stall (until it is cleared) last',
-      }),
-    ),
-    message: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 1000, description: 'what the task that fails tells the client' }),
-    ),
-  },
-  { additionalProperties: false },
-);
-export type CreateFault = Static<typeof CreateFault>;
+/** `resources`: the names of the resources whose drivers can fail. */
+export const createFaultBody = (resources: string[]) =>
+  Type.Object(
+    {
+      resource: Type.Enum(resources),
+      operation: FaultyOperation,
+      mode: FaultMode,
+      count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
+      seconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 86_400,
+          description: 'how long slow (5 by default) and stall (until it is cleared) last',
+        }),
+      ),
+      message: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 1000, description: 'what the task that fails tells the client' }),
+      ),
+    },
+    { additionalProperties: false },
+  );
+export type CreateFault = Static<ReturnType<typeof createFaultBody>>;
 
 export const Fault = Type.Object({
   id: Type.Integer(),

@@ -1,4 +1,4 @@
-/** SQL of faults, and which regions a worker serves. */
+/** SQL of injected faults, and of the regions that workers serve. */
 import { asc } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -27,7 +27,7 @@ const takeOne = prepared<FaultRow>(
    returning *`,
 );
 
-/** The oldest fault that is left for an operation: one time less is left of it. */
+/** Uses up one occurrence of the oldest remaining fault of an operation. */
 export async function take(db: Db, resource: string, operation: string): Promise<FaultRow | null> {
   return (await takeOne(db, resource, operation))[0] ?? null;
 }
@@ -43,7 +43,7 @@ const readServed = prepared<{ id: number }>(
   `select distinct unnest(region_ids) as id from workers where seen_at > now() - interval '10 seconds'`,
 );
 
-/** Regions that a living worker serves. */
-export async function servedRegions(db: Db): Promise<number[]> {
+/** The regions that live workers serve. */
+export async function findServedRegions(db: Db): Promise<number[]> {
   return (await readServed(db)).map((row) => row.id);
 }

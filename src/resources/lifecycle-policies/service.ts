@@ -255,13 +255,13 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     },
 
     /** For a clock that is set back: what is later than now has not run, and intervals are measured from now at the latest. */
-    async setBack(tx: Tx, now: Date): Promise<void> {
+    async moveToPast(tx: Tx, now: Date): Promise<void> {
       await forgetAfter(tx, now);
       await store.createdUntil(tx, wholeSecond(now));
     },
 
     /** Sets all times anew, after the clock was set back. */
-    async setAllTimes(): Promise<void> {
+    async rescheduleAll(): Promise<void> {
       for (const id of await store.allIds(db)) {
         await transaction(db, async (tx) => {
           const policy = await store.lock(tx, id);

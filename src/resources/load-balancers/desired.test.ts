@@ -2,8 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
 import type { HealthMonitor } from './pools/schema.ts';
-import { desiredLoadBalancer, secretsOf, statusChanges } from './desired.ts';
-import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow, WholeLoadBalancer } from './store.ts';
+import { desiredLoadBalancer, secretsOf } from './desired.ts';
+import { statusChanges } from './operating-status.ts';
+import type { WholeLoadBalancer } from './store.ts';
+import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
 const loadBalancer = { id: 'lb', vipAddress: '127.64.0.1', adminStateUp: true, operatingStatus: 'OFFLINE' };
 const listenerOf = (id: string, changes: Partial<ListenerRow> = {}) =>

@@ -252,7 +252,7 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
   it('a region without addresses, which says that it has no load balancers', async () => {
     const answer = await cloud.post('/cloud/v1/loadbalancers/1/3', { name: 'a balancer' });
     expect([answer.status, paths(answer)]).toEqual([400, ['region_id']]);
-    expect(answer.body.message).toContain('the region without offers no load balancers');
+    expect(answer.body.message).toContain('region without has no load balancers');
   });
 
   it('what is not there, or not visible', async () => {

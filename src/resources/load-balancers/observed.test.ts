@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { ListenerCounters } from '../../drivers/load-balancer.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
-import { createLoadBalancerReconciler, createStatusRecorder, createTrafficRecorder } from './reconcile.ts';
-import { forget } from './traffic/store.ts';
+import { createLoadBalancerReconciler } from './reconcile.ts';
+import { createStatusRecorder, createTrafficRecorder } from './recorders.ts';
+import { removeOld } from './traffic/store.ts';
 
 // No worker: the tests do its duties, when they want them done.
 const cloud = useCloudyard({ driver: null });
@@ -230,7 +231,7 @@ describe('traffic', () => {
     const week = await metrics(7, 'day');
     expect([week.count, week.results[0]]).toEqual([2, point('2026-03-01T10:00:00Z', 6720 / 3600)]);
     cloud.clock.set(new Date('2026-03-09T10:00:00Z'));
-    await forget(cloud.db, cloud.clock.now());
+    await removeOld(cloud.db, cloud.clock.now());
     expect((await metrics(30, 'day')).count).toBe(7 * 24);
     const { rows } = await cloud.db.$client.query('select from load_balancer_traffic where load_balancer_id = $1', [
       id,

@@ -1,8 +1,8 @@
-/** The rules of load balancers. A load balancer is one thing with its listeners and pools: one lock, one job. */
+/** Rules of load balancers. A load balancer and its listeners and pools share one lock and one job (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound, resourceLocked } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
@@ -14,12 +14,14 @@ import { lowestFreeAddress } from '../../platform/network-address.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
-import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
-import type { NestedListener } from './listeners/schema.ts';
+import type { Tasks } from '../../tasks/tasks.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { loggingOf, newLoadBalancer, notOffered } from './creation.ts';
+import type { Listeners } from './listeners/service.ts';
+import { keyOf } from './locked-changes.ts';
+import type { LoadBalancerChanges, TaskIds } from './locked-changes.ts';
 import { createLoadBalancerMetadata } from './metadata/service.ts';
+import { newLoadBalancer, newLogging, unsupportedFields } from './new-load-balancer.ts';
 import { flavors } from './schema.ts';
 import type {
   CheckLoadBalancerLimits,
@@ -32,82 +34,11 @@ import type {
 } from './schema.ts';
 import { createLoadBalancerStatuses } from './status/service.ts';
 import * as store from './store.ts';
-import type { LoadBalancerRow, LoadBalancerView } from './store.ts';
+import type { LoadBalancerView } from './store.ts';
+import type { LoadBalancerRow } from './table.ts';
 import { createLoadBalancerTraffic } from './traffic/service.ts';
 
-/** How anything of a load balancer changes: itself, a listener, a pool or a member. */
-export interface LoadBalancerChanges {
-  /**
-   * The load balancer, locked for this transaction and free of tasks; tasks of the types `besides` do not count.
-   * @throws ClientError 404, 409
-   */
-  lock(tx: Tx, scope: Scope, id: string, besides?: readonly string[]): Promise<LoadBalancerRow>;
-  /** Writes that the host must follow, with the task that waits for it. Returns the task's id. */
-  enqueue(
-    tx: Tx,
-    context: RequestContext,
-    loadBalancer: LoadBalancerRow,
-    task: Pick<NewTask, 'type' | 'createdResources' | 'id'>,
-    changes?: Partial<LoadBalancerRow>,
-  ): Promise<string>;
-}
-
-export function createLoadBalancerChanges({ clock, tasks }: { clock: Clock; tasks: Tasks }): LoadBalancerChanges {
-  return {
-    async lock(tx, scope, id, besides) {
-      const loadBalancer = await store.lock(tx, id, scope);
-      if (!loadBalancer) throw notFound('load balancer', id);
-      // As the row writes it: a client may write it in capitals.
-      const taskId = await tasks.lockedBy(tx, loadBalancer.id, besides);
-      if (taskId) throw resourceLocked('load balancer', id, taskId);
-      if (loadBalancer.deletedAt) {
-        throw new ClientError('Conflict', `load balancer ${id} could not be deleted; delete it again`);
-      }
-      return loadBalancer;
-    },
-
-    async enqueue(tx, context, loadBalancer, task, changes = {}) {
-      const generation = loadBalancer.generation + 1;
-      await store.update(tx, loadBalancer.id, {
-        provisioningStatus: 'PENDING_UPDATE',
-        updatedAt: clock.now(),
-        ...changes,
-        generation,
-      });
-      return tasks.enqueue(tx, context, {
-        ...task,
-        key: keyOf(loadBalancer),
-        projectId: loadBalancer.projectId,
-        generation,
-      });
-    },
-  };
-}
-
-export function keyOf(loadBalancer: Pick<LoadBalancerRow, 'id' | 'regionId'>): ResourceKey {
-  return { resource: 'load_balancer', id: loadBalancer.id, regionId: loadBalancer.regionId };
-}
-
-/** Ids of what was made inside a new load balancer. */
-export interface CreatedParts {
-  listeners: string[];
-  pools: string[];
-  members: string[];
-  healthmonitors: string[];
-}
-
-/** Listeners inside a new load balancer, with their pools: made by those who know their rules. */
-export interface NestedParts {
-  /** What is wrong with them by themselves; paths begin with `listeners`. */
-  checkNested(scope: Scope, listeners: NestedListener[]): FieldError[];
-  /** @throws ClientError 400, 409 */
-  insertNested(
-    tx: Tx,
-    parts: { scope: Scope; loadBalancerId: string; creatorTaskId: string; now: Date; listeners: NestedListener[] },
-  ): Promise<CreatedParts>;
-}
-
-export interface LoadBalancersDeps extends NestedParts {
+export interface LoadBalancersDeps {
   db: Db;
   clock: Clock;
   tasks: Tasks;
@@ -116,10 +47,10 @@ export interface LoadBalancersDeps extends NestedParts {
   networks: Networks;
   regions: Regions;
   changes: LoadBalancerChanges;
+  listeners: Pick<Listeners, 'nestedErrors' | 'insertNested'>;
 }
 
 export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
-type TaskIds = { tasks: string[] };
 
 export function createLoadBalancers(deps: LoadBalancersDeps) {
   const { db, clock, tasks, quota, idempotency, changes } = deps;
@@ -130,7 +61,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     return found;
   };
 
-  /** Changes that live in the row alone are done with this transaction, and so is their task. */
+  /** Changes that the host need not follow: their task is finished with the transaction. */
   const record = async (
     tx: Tx,
     context: RequestContext,
@@ -164,27 +95,25 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
         const range = deps.regions.get(scope.regionId)!.vipRange;
-        const faults = [...notOffered(scope, range, body), ...deps.checkNested(scope, listeners)];
-        const network = await place(deps.networks, tx, scope, body, faults);
-        if (faults.length > 0 || !network || !range) throw invalidInput(faults);
+        const errors = [...unsupportedFields(scope, range, body), ...deps.listeners.nestedErrors(scope, listeners)];
+        const network = await findNetwork(deps.networks, tx, scope, body, errors);
+        if (errors.length > 0 || !network || !range) throw invalidInput(errors);
         const taskId = randomUUID();
         const now = clock.now();
         const row = newLoadBalancer(scope, body, { ...network, tags, creatorTaskId: taskId, now });
-        await takeAddress(tx, range, row);
-        const parts = await deps.insertNested(tx, {
-          scope,
-          loadBalancerId: row.id,
-          creatorTaskId: taskId,
-          now,
-          listeners,
-        });
+        await insertWithAddress(tx, range, row);
+        const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
+        const created = Object.entries(await deps.listeners.insertNested(tx, nested));
         await tasks.enqueue(tx, context, {
           id: taskId,
           type: 'create_loadbalancer',
           key: keyOf(row),
           projectId: scope.projectId,
           generation: row.generation,
-          createdResources: { loadbalancers: [row.id], ...withoutEmpty(parts) },
+          createdResources: {
+            loadbalancers: [row.id],
+            ...Object.fromEntries(created.filter(([, ids]) => ids.length > 0)),
+          },
         });
         await quota.reserve(tx, scope, { loadbalancer_count: 1 });
         return { tasks: [taskId] };
@@ -196,32 +125,29 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       filter: ListLoadBalancers,
     ): Promise<{ count: number; results: LoadBalancer[] | Groups<LoadBalancer> }> {
       const tags = tagFilterOf(filter);
-      // None has a floating IP.
+      // No load balancer has a floating IP.
       if (filter.assigned_floating) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
       const read = (ids: string[]) => store.viewsById(db, ids, filter.show_stats);
-      return { count, results: readInGroups(rows, read, (row) => present(row, scope.regionName)) };
+      return { count, results: readInGroups(rows, read, (row) => toResponse(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> {
-      return present(await view(scope, id, showStats), scope.regionName);
+      return toResponse(await view(scope, id, showStats), scope.regionName);
     },
 
     update,
 
-    /** The deprecated form answers the load balancer; it knows no change that the host must follow. */
+    /** The deprecated update returns the load balancer and makes no changes that the host must follow. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<LoadBalancer> {
       await update(context, scope, id, body);
-      return present(await view(scope, id), scope.regionName);
+      return toResponse(await view(scope, id), scope.regionName);
     },
 
-    /** With its listeners and pools; one whose deletion failed may be deleted again. */
+    /** Also deletes its listeners and pools. A failed deletion can be repeated. */
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const loadBalancer = await store.lock(tx, id, scope);
-        if (!loadBalancer) throw notFound('load balancer', id);
-        const taskId = await tasks.lockedBy(tx, loadBalancer.id);
-        if (taskId) throw resourceLocked('load balancer', id, taskId);
+        const loadBalancer = await changes.lockDeletable(tx, scope, id);
         await store.markDeleting(tx, id);
         const written = { provisioningStatus: 'PENDING_DELETE' as const, deletedAt: clock.now() };
         const task = { type: 'delete_loadbalancer' };
@@ -229,7 +155,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       });
     },
 
-    /** A flavor is what is paid for; the host does the same for each. */
+    /** Flavors have different prices; the host treats them alike. */
     async resize(context: RequestContext, scope: Scope, id: string, flavor: FlavorName): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
@@ -238,7 +164,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       });
     },
 
-    /** There is no other instance to go to: what the host has is compared with the rows, and mended. */
+    /** There is no standby: the host is compared with the rows and repaired. */
     async failover(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
@@ -246,9 +172,9 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       });
     },
 
-    /** Some clients ask beside a load balancer that they have; the answer is the same. */
-    async checkLimits(scope: Scope, body: CheckLoadBalancerLimits, besides?: string): Promise<LoadBalancerQuota> {
-      if (besides) await view(scope, besides);
+    /** Some clients name an existing load balancer; the response is the same. */
+    async checkLimits(scope: Scope, body: CheckLoadBalancerLimits, existing?: string): Promise<LoadBalancerQuota> {
+      if (existing) await view(scope, existing);
       const exceeded = await quota.exceeded(db, scope, {
         loadbalancer_count: 1,
         ...(body?.floating_ip?.source === 'new' && { floating_count: 1 }),
@@ -270,42 +196,42 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };
 
-/** The network and subnet that it is said to be in; what is wrong with them joins the other faults. */
-async function place(
+/** The network and subnet to show. Adds to `errors`. */
+async function findNetwork(
   networks: Networks,
   tx: Tx,
   scope: Scope,
   { vip_network_id, vip_subnet_id }: CreateLoadBalancer,
-  faults: FieldError[],
+  errors: FieldError[],
 ): Promise<{ networkId: string; subnetId: string } | null> {
   const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
   try {
     return await networks.forNewResource(tx, scope, given || undefined, networkFields);
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'InvalidInput') throw error;
-    faults.push(...error.errors);
+    errors.push(...error.errors);
     return null;
   }
 }
 
 /**
- * Inserts the row with the lowest address that is free. The index decides: whoever looked at the same time and came
- * second takes the next one. @throws ClientError 409 when all are taken
+ * Inserts the row with the lowest free address. Of two concurrent creates with the same address, the unique index lets
+ * one insert and the other tries the next address. @throws ClientError 409 if no address is free
  */
-async function takeAddress(tx: Tx, range: string, row: Omit<LoadBalancerRow, 'vipAddress'>): Promise<void> {
+async function insertWithAddress(tx: Tx, range: string, row: Omit<LoadBalancerRow, 'vipAddress'>): Promise<void> {
   for (;;) {
-    const vipAddress = lowestFreeAddress(range, await store.takenAddresses(tx, row.regionId));
+    const vipAddress = lowestFreeAddress(range, await store.usedAddresses(tx, row.regionId));
     if (vipAddress === null) {
-      throw new ClientError('Conflict', `all addresses of ${range} are taken; delete a load balancer of the region`);
+      throw new ClientError('Conflict', `all addresses of ${range} are in use; delete a load balancer of the region`);
     }
     if (await store.insert(tx, { ...row, vipAddress })) return;
   }
 }
 
-/** What a patch changes in the row alone. `logging` is replaced whole. */
+/** The changes of a patch that the host need not follow. `logging` is replaced. */
 function changesOf(current: LoadBalancerRow, body: UpdateLoadBalancer): Partial<LoadBalancerRow> {
   const tags = body.tags === undefined ? current.tags : mergeTags(current.tags, body.tags);
-  const logging = body.logging ? loggingOf(body.logging) : current.logging;
+  const logging = body.logging ? newLogging(body.logging) : current.logging;
   const { name = current.name, preferred_connectivity: connectivity = current.preferredConnectivity } = body;
   return {
     ...(name !== current.name && { name }),
@@ -315,11 +241,7 @@ function changesOf(current: LoadBalancerRow, body: UpdateLoadBalancer): Partial<
   };
 }
 
-function withoutEmpty(parts: CreatedParts): Partial<CreatedParts> {
-  return Object.fromEntries(Object.entries(parts).filter(([, ids]) => ids.length > 0));
-}
-
-function present(row: LoadBalancerView, regionName: string): LoadBalancer {
+function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {
   return {
     id: row.id,
     name: row.name,
@@ -328,7 +250,7 @@ function present(row: LoadBalancerView, regionName: string): LoadBalancer {
     created_at: withZone(row.createdAt),
     creator_task_id: row.creatorTaskId,
     ddos_profile: null,
-    flavor: presentFlavor(row.flavor),
+    flavor: flavorToResponse(row.flavor),
     floating_ips: [],
     listeners: row.listenerIds.map((id) => ({ id })),
     logging: row.logging,
@@ -350,8 +272,8 @@ function present(row: LoadBalancerView, regionName: string): LoadBalancer {
   };
 }
 
-/** Null when it is sold no more. */
-function presentFlavor(name: string): LoadBalancer['flavor'] {
+/** Null if the flavor is no longer offered. */
+function flavorToResponse(name: string): LoadBalancer['flavor'] {
   if (!Object.hasOwn(flavors, name)) return null;
   return { flavor_id: name, flavor_name: name, ...flavors[name as FlavorName] };
 }

@@ -1,6 +1,6 @@
 /**
- * SQL of load balancers as wholes: the row, and for the host everything that hangs on it. Writes of listeners, pools and
- * members are in their own folders, but for what a reconcile records of all of them at once.
+ * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
+ * members are in their folders.
  */
 import { and, asc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
@@ -12,18 +12,13 @@ import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import type { Placed } from '../../tasks/tasks.ts';
-import { lbListeners } from './listeners/table.ts';
-import { lbMembers, lbPools } from './pools/table.ts';
+import { subnets } from '../subnets/table.ts';
 import type { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
 import type { ListLoadBalancers, Ordering } from './schema.ts';
-import { loadBalancers } from './table.ts';
+import { lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
+import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
-export type LoadBalancerRow = typeof loadBalancers.$inferSelect;
-export type ListenerRow = typeof lbListeners.$inferSelect;
-export type PoolRow = typeof lbPools.$inferSelect;
-export type MemberRow = typeof lbMembers.$inferSelect;
-
-/** A load balancer with all its parts, those that are being deleted included. */
+/** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
   loadBalancer: LoadBalancerRow;
   listeners: ListenerRow[];
@@ -37,12 +32,16 @@ export interface Where {
   regionId: number;
 }
 
-/** A load balancer with what others say of it: its listeners, what went through them, and the task that locks it. */
+/** With the ids and counters of its listeners, and the task that locks it. */
 export type LoadBalancerView = LoadBalancerRow & { listenerIds: string[]; stats: Stats | null; taskId: string | null };
 
-const lockingTask = sql<string | null>`(
-  select t.id from tasks t where t.resource_id = load_balancers.id::text and t.state in ('NEW', 'RUNNING')
-  order by t.created_on limit 1)`;
+/** The oldest active task of the load balancer whose id is in the column. */
+export const activeTask = (
+  column: 'load_balancers.id' | 'lb_listeners.load_balancer_id' | 'lb_pools.load_balancer_id',
+) =>
+  sql<string | null>`(
+    select t.id from tasks t where t.resource_id = ${sql.raw(column)}::text and t.state in ('NEW', 'RUNNING')
+    order by t.created_on limit 1)`;
 
 const listenerIds = sql<string[]>`array(
   select l.id from lb_listeners l where l.load_balancer_id = load_balancers.id order by l.created_at, l.id)`;
@@ -63,7 +62,7 @@ const views = (on: Db | Tx, showStats: boolean | undefined) =>
       loadBalancer: loadBalancers,
       listenerIds,
       stats: showStats ? stats : sql<null>`null`,
-      taskId: lockingTask,
+      taskId: activeTask('load_balancers.id'),
     })
     .from(loadBalancers);
 
@@ -72,9 +71,17 @@ const asView = (row: { loadBalancer: LoadBalancerRow } & Omit<LoadBalancerView, 
   return { ...loadBalancer, ...rest };
 };
 
-const inProject = (where: Where) => [
-  eq(loadBalancers.projectId, where.projectId),
-  eq(loadBalancers.regionId, where.regionId),
+export function inScope(
+  table: typeof loadBalancers | typeof lbListeners | typeof lbPools | typeof subnets,
+  { projectId, regionId }: Where,
+): SQL {
+  return and(eq(table.projectId, projectId), eq(table.regionId, regionId))!;
+}
+
+/** Oldest first. */
+export const byAge = (table: typeof loadBalancers | typeof lbListeners | typeof lbPools) => [
+  asc(table.createdAt),
+  asc(table.id),
 ];
 
 export async function view(
@@ -83,11 +90,11 @@ export async function view(
   id: string,
   showStats?: boolean,
 ): Promise<LoadBalancerView | null> {
-  const [row] = await views(on, showStats).where(and(eq(loadBalancers.id, id), ...inProject(where)));
+  const [row] = await views(on, showStats).where(and(eq(loadBalancers.id, id), inScope(loadBalancers, where)));
   return row ? asView(row) : null;
 }
 
-// Byte order, so that a list has the same order whatever the locale of the database.
+// Byte order, so that a list has the same order in every locale of the database.
 const bytewise = (column: PgColumn) => sql`${column} collate "C"`;
 const columns: Record<Ordering, SQL | PgColumn> = {
   created_at: loadBalancers.createdAt,
@@ -100,24 +107,24 @@ const columns: Record<Ordering, SQL | PgColumn> = {
   vip_ip_family: bytewise(loadBalancers.vipIpFamily),
 };
 
-/** Equals come in the order in which they were made. */
+/** Ties are in the order of creation. */
 function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
   const [column, direction] = order.split('.') as [Ordering, 'asc' | 'desc'];
-  const way = sql.raw(direction);
-  return [sql`${columns[column]} ${way}`, sql`${loadBalancers.createdAt} ${way}`, sql`${loadBalancers.id} ${way}`];
+  const suffix = sql.raw(direction);
+  return [columns[column], loadBalancers.createdAt, loadBalancers.id].map((by) => sql`${by} ${suffix}`);
 }
 
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
   + pg_column_size(${loadBalancers.tags})`;
 
-/** Load balancers may have many listeners and tags, so they are read apart. */
+/** Load balancers may have many listeners and tags, so the rows themselves are read in groups. */
 export async function list(
   db: Db,
   where: Where,
   filter: ListLoadBalancers,
   tags: TagFilter,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const conditions: SQL[] = [...inProject(where), ...hasTags(loadBalancers.tags, tags)];
+  const conditions: SQL[] = [inScope(loadBalancers, where), ...hasTags(loadBalancers.tags, tags)];
   if (filter.name) conditions.push(sql`strpos(${loadBalancers.name}, ${filter.name}) > 0`);
   if (filter.logging_enabled !== undefined) {
     conditions.push(
@@ -141,13 +148,24 @@ export async function viewsById(db: Db, ids: string[], showStats?: boolean): Pro
   return (await views(db, showStats).where(inArray(loadBalancers.id, ids))).map(asView);
 }
 
-/** Takes the row's lock: whoever changes a load balancer or a part of it holds it from reading to commit. */
+export async function exists(tx: Tx, where: Where, id: string): Promise<boolean> {
+  return (await tx.$count(loadBalancers, and(eq(loadBalancers.id, id), inScope(loadBalancers, where)))) > 0;
+}
+
+export async function find(on: Db | Tx, where: Where, id: string): Promise<LoadBalancerRow | null> {
+  const [row] = await on
+    .select()
+    .from(loadBalancers)
+    .where(and(eq(loadBalancers.id, id), inScope(loadBalancers, where)));
+  return row ?? null;
+}
+
+/** Locks the row. Every change of a load balancer or of its parts holds this lock from reading to commit. */
 export async function lock(tx: Tx, id: string, where?: Where): Promise<LoadBalancerRow | null> {
-  const conditions = [eq(loadBalancers.id, id), ...(where ? inProject(where) : [])];
   const [row] = await tx
     .select()
     .from(loadBalancers)
-    .where(and(...conditions))
+    .where(and(eq(loadBalancers.id, id), where && inScope(loadBalancers, where)))
     .for('update');
   return row ?? null;
 }
@@ -157,8 +175,8 @@ export async function update(tx: Tx, id: string, changes: Partial<LoadBalancerRo
 }
 
 /**
- * Inserts the row unless another load balancer of the region has its address; false then. Waits for a transaction that
- * is just taking the address.
+ * Inserts the row, or returns false if another load balancer of the region has its address. Waits for a concurrent
+ * transaction that takes the address.
  */
 export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
   const inserted = await tx
@@ -169,29 +187,29 @@ export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
   return inserted.length > 0;
 }
 
-/** Load balancers with all their parts, each in the order in which it was made. */
+/** Load balancers with all their parts, oldest first. */
 async function wholes(on: Db | Tx, condition: SQL | undefined): Promise<WholeLoadBalancer[]> {
-  const byAge = [asc(loadBalancers.createdAt), asc(loadBalancers.id)];
   const rows = await on
     .select()
     .from(loadBalancers)
     .where(condition)
-    .orderBy(...byAge);
+    .orderBy(...byAge(loadBalancers));
   if (rows.length === 0) return [];
+  const ids = idsOf(rows);
   const listeners = await on
     .select()
     .from(lbListeners)
-    .where(isOneOf(lbListeners.loadBalancerId, rows))
-    .orderBy(asc(lbListeners.createdAt), asc(lbListeners.id));
+    .where(isOneOf(lbListeners.loadBalancerId, ids))
+    .orderBy(...byAge(lbListeners));
   const pools = await on
     .select()
     .from(lbPools)
-    .where(isOneOf(lbPools.loadBalancerId, rows))
-    .orderBy(asc(lbPools.createdAt), asc(lbPools.id));
+    .where(isOneOf(lbPools.loadBalancerId, ids))
+    .orderBy(...byAge(lbPools));
   const members = await on
     .select()
     .from(lbMembers)
-    .where(isOneOf(lbMembers.poolId, pools))
+    .where(isOneOf(lbMembers.poolId, idsOf(pools)))
     .orderBy(asc(lbMembers.poolId), asc(lbMembers.position));
   const listenersOf = Map.groupBy(listeners, (listener) => listener.loadBalancerId);
   const poolsOf = Map.groupBy(pools, (pool) => pool.loadBalancerId);
@@ -207,53 +225,44 @@ async function wholes(on: Db | Tx, condition: SQL | undefined): Promise<WholeLoa
   });
 }
 
-/** One parameter, however many there are. */
-function isOneOf(column: PgColumn, rows: { id: string }[]): SQL {
-  return sql`${column} = any(${sql.param(rows.map((row) => row.id))}::uuid[])`;
+/** One parameter for any number of ids. */
+function isOneOf(column: PgColumn, ids: string[]): SQL {
+  return sql`${column} = any(${sql.param(ids)}::uuid[])`;
 }
 
-/** All that this transaction reads is of one moment. Call it first, and write nothing. */
-export async function readOneMoment(tx: Tx): Promise<void> {
+function idsOf(rows: { id: string }[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
+/** Makes the transaction read from one snapshot. Must be its first statement; the transaction cannot write. */
+export async function useSnapshot(tx: Tx): Promise<void> {
   await tx.execute(sql`set transaction isolation level repeatable read, read only`);
 }
 
-/** One reading of all rows that a host configuration is made of. */
-export async function loadWhole(on: Db | Tx, id: string, where?: Where): Promise<WholeLoadBalancer | null> {
-  const [whole] = await wholes(on, and(eq(loadBalancers.id, id), ...(where ? inProject(where) : [])));
-  return whole ?? null;
+export async function loadWhole(tx: Tx, id: string): Promise<WholeLoadBalancer | null> {
+  return (await wholes(tx, eq(loadBalancers.id, id)))[0] ?? null;
 }
 
 export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalancer[]> {
-  if (ids.length === 0) return [];
-  return wholes(
-    db,
-    isOneOf(
-      loadBalancers.id,
-      ids.map((id) => ({ id })),
-    ),
-  );
+  return ids.length === 0 ? [] : wholes(db, isOneOf(loadBalancers.id, ids));
 }
 
-/** Removes the listeners and pools among these that are marked as deleted, after the host has let go of them. */
+/** Removes the rows of listeners and pools that were deleted, when the host has been seen without them. */
 export async function removeDeletedParts(tx: Tx, whole: WholeLoadBalancer): Promise<void> {
-  const gone = (rows: { id: string; deletedAt: Date | null }[]) =>
-    rows.filter((row) => row.deletedAt).map((row) => row.id);
-  const [listeners, pools] = [gone(whole.listeners), gone(whole.pools)];
-  if (listeners.length > 0) await tx.delete(lbListeners).where(inArray(lbListeners.id, listeners));
-  if (pools.length > 0) await tx.delete(lbPools).where(inArray(lbPools.id, pools));
+  const listeners = whole.listeners.filter((row) => row.deletedAt);
+  const pools = whole.pools.filter((row) => row.deletedAt);
+  if (listeners.length > 0) await tx.delete(lbListeners).where(inArray(lbListeners.id, idsOf(listeners)));
+  if (pools.length > 0) await tx.delete(lbPools).where(inArray(lbPools.id, idsOf(pools)));
 }
 
-/** Everything that was pending is in place. */
 export async function markActive(tx: Tx, id: string): Promise<void> {
   await markParts(tx, id, 'ACTIVE', (parts) => [isNull(parts.deletedAt), ne(parts.provisioningStatus, 'ACTIVE')]);
 }
 
-/** What was pending could not be brought about. */
 export async function markFailed(tx: Tx, id: string): Promise<void> {
   await markParts(tx, id, 'ERROR', (parts) => [ne(parts.provisioningStatus, 'ACTIVE')]);
 }
 
-/** Everything goes, with the load balancer. */
 export async function markDeleting(tx: Tx, id: string): Promise<void> {
   await markParts(tx, id, 'PENDING_DELETE', () => []);
 }
@@ -272,7 +281,7 @@ async function markParts(
   }
 }
 
-/** Removes the row, and with it every part. */
+/** Removes the row and all its parts. */
 export async function remove(tx: Tx, id: string): Promise<void> {
   await tx.delete(loadBalancers).where(eq(loadBalancers.id, id));
 }
@@ -287,7 +296,7 @@ export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]
     .limit(1000);
 }
 
-/** Load balancers that work, so that their regions' host should have them. */
+/** Load balancers that the host of their region should have. */
 export async function active(db: Db, regionIds: number[]): Promise<Placed[]> {
   return db
     .select({ id: loadBalancers.id, regionId: loadBalancers.regionId, clientId: loadBalancers.clientId })
@@ -295,7 +304,7 @@ export async function active(db: Db, regionIds: number[]): Promise<Placed[]> {
     .where(and(inArray(loadBalancers.regionId, regionIds), eq(loadBalancers.provisioningStatus, 'ACTIVE')));
 }
 
-/** Those of the given ids that have a row, in whatever region and state. */
+/** The ids that have a row, in any region and state. */
 export async function known(db: Db, ids: string[]): Promise<Set<string>> {
   const rows = await db.select({ id: loadBalancers.id }).from(loadBalancers).where(inArray(loadBalancers.id, ids));
   return new Set(rows.map((row) => row.id));
@@ -306,12 +315,12 @@ const readVersions = prepared<{ id: string; version: string }>(
   `select id, generation || '/' || observed_generation as version from load_balancers where region_id = any($1)`,
 );
 
-/** Which load balancers these regions have, and which state of its parts each has: it changes with every write of one. */
+/** Load balancers of the regions, each with a version that changes with every write of it or its parts. */
 export async function versions(db: Db, regionIds: number[]): Promise<Map<string, string>> {
   return new Map((await readVersions(db, regionIds)).map((row) => [row.id, row.version]));
 }
 
-/** Operating statuses that changed, by id: only these are written. */
+/** Changed operating statuses by id. */
 export interface StatusChanges {
   loadBalancers: Map<string, OperatingStatus>;
   listeners: Map<string, OperatingStatus>;
@@ -357,13 +366,13 @@ const readUsesOfSecret = prepared<Uses>(
    group by kind order by kind`,
 );
 
-/** Listeners and pools that show or check this secret. */
+/** Listeners and pools that use this secret. */
 export async function usesOfSecret(tx: Tx, secretId: string): Promise<Uses[]> {
   return readUsesOfSecret(tx, secretId);
 }
 
-/** VIP addresses that are taken in a region. */
-export async function takenAddresses(tx: Tx, regionId: number): Promise<Set<string>> {
+/** The VIP addresses of the region. */
+export async function usedAddresses(tx: Tx, regionId: number): Promise<Set<string>> {
   const rows = await tx
     .select({ address: loadBalancers.vipAddress })
     .from(loadBalancers)
@@ -371,6 +380,16 @@ export async function takenAddresses(tx: Tx, regionId: number): Promise<Set<stri
   return new Set(rows.map((row) => row.address));
 }
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The ids that are subnets of the project and region. */
+export async function knownSubnets(tx: Tx, where: Where, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await tx
+    .select({ id: subnets.id })
+    .from(subnets)
+    .where(and(inArray(subnets.id, ids), inScope(subnets, where)));
+  return new Set(idsOf(rows));
+}
+
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select client_id, region_id, 'loadbalancer_count', count(*) from load_balancers group by 1, 2`;

@@ -1,15 +1,22 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import type { LbAlgorithm, ListenerProtocol, PoolProtocol } from '../../drivers/load-balancer.ts';
 import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
-import type { OperatingStatus, ProvisioningStatus } from './pools/schema.ts';
+import type { UserListItem } from './listeners/schema.ts';
+import type { HealthMonitor, OperatingStatus, ProvisioningStatus, SessionPersistence } from './pools/schema.ts';
 import type { Logging, MemberConnectivity, VipFamily } from './schema.ts';
 
+export type LoadBalancerRow = typeof loadBalancers.$inferSelect;
+export type ListenerRow = typeof lbListeners.$inferSelect;
+export type PoolRow = typeof lbPools.$inferSelect;
+export type MemberRow = typeof lbMembers.$inferSelect;
+
 /**
- * One row a load balancer, from its acceptance until its deletion was observed. Its listeners and pools are parts of it:
- * they share its generation, its lock and its job, because one host configuration serves them all.
+ * A row exists from the accepted create until the deletion was observed. Listeners, pools and members share the
+ * generation, the lock and the job of their load balancer, because one host configuration serves them all.
  */
 export const loadBalancers = pgTable(
   'load_balancers',
@@ -38,7 +45,7 @@ export const loadBalancers = pgTable(
     creatorTaskId: uuid('creator_task_id').notNull(),
     /** Grows with every change of the load balancer, a listener, a pool or a member. */
     generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The generation that the host was last seen to have, or to have failed at for good. */
+    /** The last generation that the host was seen to have, or that failed permanently. */
     observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
@@ -51,4 +58,99 @@ export const loadBalancers = pgTable(
     uniqueIndex('load_balancers_vip').on(t.regionId, t.vipAddress),
     index('load_balancers_unconverged').on(t.regionId).where(sql`${t.observedGeneration} < ${t.generation}`),
   ],
+);
+
+// Listeners and pools have these columns in common.
+const place = {
+  id: uuid('id').primaryKey(),
+  loadBalancerId: uuid('load_balancer_id')
+    .notNull()
+    .references(() => loadBalancers.id, { onDelete: 'cascade' }),
+  projectId: integer('project_id').notNull(),
+  regionId: integer('region_id').notNull(),
+  name: text('name').notNull(),
+};
+const timeouts = {
+  timeoutClientData: integer('timeout_client_data'),
+  timeoutMemberConnect: integer('timeout_member_connect'),
+  timeoutMemberData: integer('timeout_member_data'),
+};
+const state = {
+  provisioningStatus: text('provisioning_status').notNull().$type<ProvisioningStatus>(),
+  operatingStatus: text('operating_status').notNull().$type<OperatingStatus>(),
+  creatorTaskId: uuid('creator_task_id').notNull(),
+  createdAt: instant('created_at').notNull(),
+  /** The row is removed when the host has been seen without it. */
+  deletedAt: instant('deleted_at'),
+};
+
+export const lbPools = pgTable(
+  'lb_pools',
+  {
+    ...place,
+    protocol: text('protocol').notNull().$type<PoolProtocol>(),
+    lbAlgorithm: text('lb_algorithm').notNull().$type<LbAlgorithm>(),
+    adminStateUp: boolean('admin_state_up').notNull(),
+    caSecretId: uuid('ca_secret_id'),
+    crlSecretId: uuid('crl_secret_id'),
+    secretId: uuid('secret_id'),
+    healthMonitor: jsonb('health_monitor').$type<HealthMonitor>(),
+    sessionPersistence: jsonb('session_persistence').$type<SessionPersistence>(),
+    ...timeouts,
+    ...state,
+  },
+  (t) => [
+    index('lb_pools_project').on(t.projectId, t.regionId, t.createdAt, t.id),
+    index('lb_pools_load_balancer').on(t.loadBalancerId),
+  ],
+);
+
+export const lbListeners = pgTable(
+  'lb_listeners',
+  {
+    ...place,
+    protocol: text('protocol').notNull().$type<ListenerProtocol>(),
+    protocolPort: integer('protocol_port').notNull(),
+    /** -1: no limit. */
+    connectionLimit: integer('connection_limit').notNull(),
+    allowedCidrs: jsonb('allowed_cidrs').$type<string[]>(),
+    insertXForwarded: boolean('insert_x_forwarded').notNull(),
+    secretId: uuid('secret_id'),
+    sniSecretIds: uuid('sni_secret_ids').array().notNull(),
+    userList: jsonb('user_list').notNull().$type<UserListItem[]>(),
+    ...timeouts,
+    defaultPoolId: uuid('default_pool_id').references(() => lbPools.id, { onDelete: 'set null' }),
+    adminStateUp: boolean('admin_state_up').notNull(),
+    ...state,
+  },
+  (t) => [
+    index('lb_listeners_project').on(t.projectId, t.regionId, t.createdAt, t.id),
+    index('lb_listeners_pool').on(t.defaultPoolId),
+    // UDP ports are separate from TCP ports.
+    uniqueIndex('lb_listeners_port').on(t.loadBalancerId, t.protocolPort, sql`(${t.protocol} = 'UDP')`),
+  ],
+);
+
+/** The address and port identify a member within its pool. */
+export const lbMembers = pgTable(
+  'lb_members',
+  {
+    id: uuid('id').primaryKey(),
+    poolId: uuid('pool_id')
+      .notNull()
+      .references(() => lbPools.id, { onDelete: 'cascade' }),
+    /** Its position in the list that the client sent. */
+    position: integer('position').notNull(),
+    address: text('address').notNull(),
+    protocolPort: integer('protocol_port').notNull(),
+    weight: integer('weight').notNull(),
+    backup: boolean('backup').notNull(),
+    adminStateUp: boolean('admin_state_up').notNull(),
+    monitorAddress: text('monitor_address'),
+    monitorPort: integer('monitor_port'),
+    subnetId: uuid('subnet_id'),
+    instanceId: uuid('instance_id'),
+    operatingStatus: text('operating_status').notNull().$type<OperatingStatus>(),
+  },
+  (t) => [uniqueIndex('lb_members_endpoint').on(t.poolId, t.address, t.protocolPort)],
 );

@@ -2,7 +2,7 @@
 import { expect, vi } from 'vitest';
 import type { Answer, Cloudyard, RequestOptions } from '../../../test/harness.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
-import type { WantedSecret } from './pools/references.ts';
+import type { SecretReference } from './references.ts';
 
 export const balancers = '/cloud/v1/loadbalancers/1/1';
 export const listeners = '/cloud/v1/lblisteners/1/1';
@@ -65,8 +65,8 @@ export function builders(cloud: Cloudyard) {
 }
 
 /** Makes these the secrets that there are, each of one kind. Returns what was asked for so far. */
-export function knownSecrets(cloud: Cloudyard, known: Record<string, WantedSecret['kind']>): WantedSecret[] {
-  const asked: WantedSecret[] = [];
+export function knownSecrets(cloud: Cloudyard, known: Record<string, SecretReference['kind']>): SecretReference[] {
+  const asked: SecretReference[] = [];
   vi.spyOn(cloud.services.secrets, 'holdForUse').mockImplementation(async (_tx, _where, wanted) => {
     asked.push(...wanted);
     const faults = wanted.filter(({ id, kind }) => known[id] !== kind);

@@ -1,61 +1,57 @@
-/** The rules of networks. Networks live in rows alone, so every change is done with its transaction. */
+/** The rules of networks. A network is only a row, so every change is done with its transaction. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { inUse, invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { postgresCode } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import type { Quota } from '../../quota/quota.ts';
+import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
-import type { CreateTags, Tags } from '../../tags/tags.ts';
-import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import { newTags, presentTags, replaceTags } from '../../tags/tags.ts';
+import type { CreateTags } from '../../tags/tags.ts';
+import {
+  changedColumns,
+  isEmpty,
+  orInUse,
+  patchedTags,
+  requireFound,
+  requireProject,
+  requireUnused,
+  rowTask,
+} from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateNetwork, ListNetworks, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
 import type { NetworkRow, NetworkView } from './store.ts';
 
-export interface NetworksDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
-}
-
 export type Networks = ReturnType<typeof createNetworks>;
-type TaskIds = { tasks: string[] };
 
-/** The network and subnet that a creator named. */
+/** The network and subnet that a create request names. */
 export interface GivenNetwork {
   network_id: string;
   subnet_id?: string;
 }
 
-/** Where a request names them, for errors. */
+/** The fields of the request that name them, for errors. */
 export interface NetworkFields {
   network: string;
   subnet: string;
-  /** What is at fault when there is no network to take by default. */
+  /** The field to report when the project has no network. */
   none: string;
 }
 const nestedFields = { network: 'network.network_id', subnet: 'network.subnet_id', none: 'network' };
 
 const defaultCidr = '192.168.10.0/24';
 const defaultGateway = '192.168.10.1';
-const foreignKeyViolation = '23503';
 
-export function createNetworks(deps: NetworksDeps) {
+export function createNetworks(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
-  /** The row of a new network, in a project that stays live until the commit. @throws ClientError 404 */
+  /** Inserts a network into a project that cannot be deleted until the commit. @throws ClientError 404 */
   const insert = async (
     tx: Tx,
     scope: Scope,
     given: Pick<NetworkRow, 'name' | 'type' | 'isDefault' | 'tags' | 'creatorTaskId'>,
   ): Promise<NetworkRow> => {
-    if (!(await store.holdProject(tx, scope.projectId))) throw notFound('project', scope.projectId);
+    await requireProject(tx, scope.projectId);
     const now = clock.now();
     const network = {
       id: randomUUID(),
@@ -70,20 +66,17 @@ export function createNetworks(deps: NetworksDeps) {
     return network;
   };
 
-  /** Writes what `changesOf` finds to change, and returns the network as it is then. @throws ClientError 404 */
+  /** Writes the columns that differ. `changed` tells whether there were any. @throws ClientError 404 */
   const change = async (
     tx: Tx,
     scope: Scope,
     id: string,
-    changesOf: (current: NetworkRow) => Partial<NetworkRow>,
-  ): Promise<{ network: NetworkView; changed: boolean }> => {
-    const network = await store.lock(tx, scope, id, 'no key update');
-    if (!network) throw notFound('network', id);
-    const changes = changesOf(network);
-    if (Object.keys(changes).length === 0) return { network, changed: false };
-    const written = { ...changes, updatedAt: clock.now() };
-    await store.update(tx, id, written);
-    return { network: { ...network, ...written }, changed: true };
+    changes: (current: NetworkRow) => Partial<Pick<NetworkRow, 'name' | 'tags'>>,
+  ): Promise<{ network: NetworkRow; changed: boolean }> => {
+    const network = requireFound(await store.lockForChange(tx, scope, id), 'network', id);
+    const changed = changedColumns(network, changes(network));
+    if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
+    return { network, changed: !isEmpty(changed) };
   };
 
   return {
@@ -98,14 +91,12 @@ export function createNetworks(deps: NetworksDeps) {
           tags,
           creatorTaskId: taskId,
         });
-        await tasks.recordFinished(tx, context, {
-          id: taskId,
-          type: 'create_network',
-          key: keyOf(network),
-          projectId: network.projectId,
-          generation: 1,
-          createdResources: { networks: [network.id] },
-        });
+        const createdResources = { networks: [network.id] };
+        await tasks.recordFinished(
+          tx,
+          context,
+          rowTask('create', 'network', network, { id: taskId, createdResources }),
+        );
         await quota.reserve(tx, scope, { network_count: 1 });
         return { tasks: [taskId] };
       });
@@ -115,60 +106,49 @@ export function createNetworks(deps: NetworksDeps) {
       const tags = tagFilterOf(filter);
       if (filter.external) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
-      return { count, results: rows.map((row) => present(row, scope.regionName)) };
+      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string): Promise<Network> {
-      const network = await store.view(db, scope, id);
-      if (!network) throw notFound('network', id);
-      return present(network, scope.regionName);
+      return toResponse(requireFound(await store.view(db, scope, id), 'network', id), scope.regionName);
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { network, changed } = await change(tx, scope, id, (current) => changesOf(current, body));
         if (!changed) return { tasks: [] };
-        const done = { type: 'update_network', key: keyOf(network), projectId: network.projectId, generation: 1 };
-        return { tasks: [await tasks.recordFinished(tx, context, done)] };
+        return { tasks: [await tasks.recordFinished(tx, context, rowTask('update', 'network', network))] };
       });
     },
 
-    /** The older form answers the network, without a task. */
+    /** The older form returns the network and has no task. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<Network> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const { network } = await change(tx, scope, id, (current) => changesOf(current, body));
-        return present(network, scope.regionName);
+        await change(tx, scope, id, (current) => changesOf(current, body));
+        return toResponse((await store.view(tx, scope, id))!, scope.regionName);
       });
     },
 
     async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
       await idempotency.auditedTransaction(db, context, (tx) =>
-        change(tx, scope, id, (current) => changesOfTags(current, replaceTags(current.tags, tags))),
+        change(tx, scope, id, (current) => ({ tags: replaceTags(current.tags, tags) })),
       );
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const network = await store.lock(tx, scope, id, 'update');
-        if (!network) throw notFound('network', id);
-        const uses = await store.uses(tx, id);
-        if (uses.length > 0) throw inUse('network', id, uses);
-        await store.remove(tx, id).catch((error: unknown) => {
-          throw postgresCode(error) === foreignKeyViolation ? inUse('network', id, []) : error;
-        });
-        const done = { type: 'delete_network', key: keyOf(network), projectId: network.projectId, generation: 1 };
-        const taskId = await tasks.recordFinished(tx, context, done);
+        const network = requireFound(await store.lock(tx, scope, id), 'network', id);
+        await requireUnused(tx, 'network', id, [store.findUses]);
+        await orInUse(store.remove(tx, id), 'network', id);
+        const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'network', network));
         await quota.release(tx, scope, { network_count: 1 });
         return { tasks: [taskId] };
       });
     },
 
-    /** What of networks stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /**
-     * Where a new resource goes: the network and subnet that its creator named, or else the project's default ones in
-     * the region. Both stay until the commit. @throws ClientError 400 naming the field at fault
+     * The network and subnet of a new resource: those that the request names, or the project's default ones in the
+     * region. Neither can be deleted until the commit. @throws ClientError 400 naming the invalid field
      */
     async forNewResource(
       tx: Tx,
@@ -182,7 +162,7 @@ export function createNetworks(deps: NetworksDeps) {
       return { networkId: found.networkId, subnetId: found.subnetId };
     },
 
-    /** The network that a project's resources in a region go to unless told otherwise, with its one subnet. */
+    /** Creates the default network of a project in a region, with one subnet. */
     async createDefault(tx: Tx, scope: Scope): Promise<void> {
       const network = await insert(tx, scope, {
         name: 'default',
@@ -214,29 +194,21 @@ export function createNetworks(deps: NetworksDeps) {
   };
 }
 
-/** Numbers of a network as they would be on a wire; unique only by luck, as no wire carries it. */
+/** A random segment: no packets carry it, so it need not be unique. */
 function segmentOf(type: NetworkType): Pick<NetworkRow, 'segmentationId' | 'mtu'> {
   return type === 'vlan'
     ? { segmentationId: randomInt(1, 4095), mtu: 1500 }
     : { segmentationId: randomInt(1, 16_777_216), mtu: 1450 };
 }
 
-function changesOf(network: NetworkRow, body: UpdateNetwork): Partial<NetworkRow> {
-  const tags = body.tags === undefined ? network.tags : mergeTags(network.tags, body.tags);
-  return {
-    ...(body.name !== undefined && body.name !== network.name && { name: body.name }),
-    ...changesOfTags(network, tags),
-  };
-}
-
-function changesOfTags(network: NetworkRow, tags: Tags): Partial<NetworkRow> {
-  return sameTags(tags, network.tags) ? {} : { tags };
+function changesOf({ tags }: NetworkRow, body: UpdateNetwork): Partial<Pick<NetworkRow, 'name' | 'tags'>> {
+  return { name: body.name, tags: patchedTags(tags, body.tags) };
 }
 
 function noNetwork(fields: NetworkFields, given: GivenNetwork | undefined, found: string | undefined) {
   if (!given) {
     const message = found
-      ? `network ${found}, which it would be in, has no subnet; create one, or name another network`
+      ? `the default network ${found} has no subnet; create one, or name another network`
       : 'the project has no network in this region; create one with a subnet first';
     return invalidInput([{ path: fields.none, message }]);
   }
@@ -251,11 +223,7 @@ function noNetwork(fields: NetworkFields, given: GivenNetwork | undefined, found
   return invalidInput([{ path: fields.network, message: `network ${found} has no subnet; create one first` }]);
 }
 
-function keyOf(network: NetworkRow): ResourceKey {
-  return { resource: 'network', id: network.id, regionId: network.regionId };
-}
-
-function present(network: NetworkView, regionName: string): Network {
+function toResponse(network: NetworkView, regionName: string): Network {
   const tags = presentTags(network.tags);
   return {
     id: network.id,

@@ -75,7 +75,7 @@ export function createDeliveries(deps: DeliveriesDeps) {
       if (!(error instanceof DriverError)) {
         if (isUnavailable(error)) throw error;
         deps.log.error({ err: error, deliveryId: delivery.id }, 'a delivery failed');
-        return { state: 'retry', answer: 'an internal fault of Cloudyard; the operator finds it in the log' };
+        return { state: 'retry', answer: 'internal error; see the server log' };
       }
       deps.log.warn({ err: error, deliveryId: delivery.id }, 'a message was not taken');
       return { state: error.retryable ? 'retry' : 'failed', answer: presentable(error.customerMessage) };

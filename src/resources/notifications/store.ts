@@ -2,6 +2,7 @@
 import { and, asc, desc, eq, inArray } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { addJob, hasJob } from '../../tasks/queue.ts';
 import { clients } from '../clients/table.ts';
 import { webhooks } from '../webhooks/table.ts';
 import type { ListNotifications } from './schema.ts';
@@ -13,6 +14,7 @@ export type NewDelivery = typeof deliveries.$inferInsert;
 
 /** The job that makes an attempt; it carries the delivery's id. */
 export const deliverJob = 'deliver';
+const jobKey = `'${deliverJob}:' || d.id`;
 
 export async function insert(tx: Tx, notification: NotificationRow): Promise<void> {
   await tx.insert(notifications).values(notification);
@@ -38,25 +40,26 @@ export async function receivers(
 }
 
 /** What a client is sent on one channel goes one by one, so that a receiver which hangs takes one slot and no more. */
-const addJob = prepared(
+const enqueueDelivery = prepared(
   'delivery_enqueue',
   `select 1 from notification_deliveries d join notifications n on n.id = d.notification_id,
-     graphile_worker.add_job('${deliverJob}', json_build_object('id', d.id),
-       queue_name => '${deliverJob}:' || d.channel || ':' || n.client_id, job_key => '${deliverJob}:' || d.id,
-       run_at => now() + $2::float8 * interval '1 second')
+     ${addJob(`'${deliverJob}'`, `'id', d.id`, {
+       queue_name: `'${deliverJob}:' || d.channel || ':' || n.client_id`,
+       job_key: jobKey,
+       run_at: `now() + $2::float8 * interval '1 second'`,
+     })}
    where d.id = any($1::uuid[])`,
 );
 
 /** Asks for an attempt, now or after some seconds; instead of the one that was asked for before. */
 export async function requestAttempts(on: Db | Tx, ids: string[], afterSeconds = 0): Promise<void> {
-  if (ids.length > 0) await addJob(on, ids, afterSeconds);
+  if (ids.length > 0) await enqueueDelivery(on, ids, afterSeconds);
 }
 
 const lost = prepared<{ id: string }>(
   'delivery_lost',
   `select id from notification_deliveries d where state = 'pending' and next_attempt_at < $1
-     and not exists (select from graphile_worker.jobs j where j.key = '${deliverJob}:' || d.id
-                     and (j.attempts < j.max_attempts or j.locked_at is not null))`,
+     and not ${hasJob(jobKey)}`,
 );
 
 /** Deliveries that were due before `before` and that no job is there for. */

@@ -1,16 +1,12 @@
-/** The rules of projects. Projects live in rows alone, so every change is done with its transaction. */
+/** The rules of projects. A project is only a row, so every change is done with its transaction. */
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, inUse, notFound } from '../../errors/catalogue.ts';
-import type { Uses } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { ClientError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { violatedConstraint } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import { globalRegion } from '../../quota/kinds.ts';
-import type { Quota } from '../../quota/quota.ts';
-import type { Tasks } from '../../tasks/tasks.ts';
+import { orNameTaken, requireFound, requireUnused } from '../service-kit.ts';
+import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   CreateProject,
   ListProjects,
@@ -22,18 +18,10 @@ import type {
 import * as store from './store.ts';
 import type { NewProject, ProjectRow } from './store.ts';
 
-/** What of one kind of resource stands in a project. */
-export type UsesOfProject = (tx: Tx, projectId: number) => Promise<Uses[]>;
-
-export interface ProjectsDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface ProjectsDeps extends ServiceDeps {
   caches: ReferenceCaches;
-  /** One a kind of resource that belongs to projects: what projects are for stands above them, so main wires it. */
-  usedBy: UsesOfProject[];
+  /** One per kind of resource that belongs to projects: they depend on projects, so main wires it. */
+  usedBy: FindUses<number>[];
 }
 
 export type Projects = ReturnType<typeof createProjects>;
@@ -42,17 +30,13 @@ export function createProjects(deps: ProjectsDeps) {
   const { db, clock, tasks, quota, idempotency, caches } = deps;
 
   const insert = async (tx: Tx, project: NewProject): Promise<ProjectRow> => {
-    const row = await uniquelyNamed(project.name, () => store.insert(tx, project));
+    const row = await orTaken(store.insert(tx, project), project.name);
     await caches.changed(tx);
     await quota.reserve(tx, quotaScope(row), { project_count: 1 });
     return row;
   };
 
-  const find = async (id: number): Promise<ProjectRow> => {
-    const project = await store.find(db, id);
-    if (!project) throw notFound('project', id);
-    return project;
-  };
+  const find = async (id: number): Promise<ProjectRow> => requireFound(await store.find(db, id), 'project', id);
 
   const change = async (
     context: RequestContext,
@@ -60,16 +44,14 @@ export function createProjects(deps: ProjectsDeps) {
     changes: Pick<Partial<ProjectRow>, 'name' | 'description'>,
   ): Promise<Project> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
-      const row = await uniquelyNamed(changes.name, () => store.update(tx, id, changes));
-      if (!row) throw notFound('project', id);
-      return present(row);
+      return toResponse(requireFound(await orTaken(store.update(tx, id, changes), changes.name), 'project', id));
     });
 
   return {
-    /** The client of a live project; null when there is none. For every request, so from memory. */
-    clientOf: caches.cached((id: number) => store.clientOf(db, id)),
+    /** The client of a project; null when it does not exist. Every request needs it, so it is cached. */
+    clientOf: caches.cached((id: number) => store.findClient(db, id)),
 
-    /** The default project that a client is born with. Returns its id. */
+    /** Creates the default project of a new client. Returns its id. */
     async createFirst(tx: Tx, clientId: number, name: string): Promise<number> {
       const createdAt = clock.now();
       const project = await insert(tx, { clientId, name, description: null, isDefault: true, createdAt });
@@ -78,7 +60,7 @@ export function createProjects(deps: ProjectsDeps) {
 
     async create(context: RequestContext, scope: Scope, body: CreateProject): Promise<Project> {
       if (context.actor.projectIds) {
-        throw new ClientError('Forbidden', 'the token is limited to some projects, so it may not create another one');
+        throw new ClientError('Forbidden', 'the token is limited to certain projects and cannot create another one');
       }
       return idempotency.auditedTransaction(db, context, async (tx, act) => {
         const project = await insert(tx, {
@@ -89,41 +71,38 @@ export function createProjects(deps: ProjectsDeps) {
           createdAt: clock.now(),
         });
         act.projectId = project.id;
-        return present(project);
+        return toResponse(project);
       });
     },
 
     async list(context: RequestContext, scope: Scope, filter: ListProjects): Promise<ProjectCollection> {
       const { count, rows } = await store.list(db, scope.clientId, context.actor.projectIds, filter);
-      return { count, results: rows.map(present) };
+      return { count, results: rows.map(toResponse) };
     },
 
     async get(scope: Scope): Promise<Project> {
-      return present(await find(scope.projectId));
+      return toResponse(await find(scope.projectId));
     },
 
     async update(context: RequestContext, scope: Scope, body: UpdateProject): Promise<Project> {
       const { name, description } = body;
-      if (name === undefined && description === undefined) return present(await find(scope.projectId));
+      if (name === undefined && description === undefined) return toResponse(await find(scope.projectId));
       return change(context, scope.projectId, body);
     },
 
-    /** The deprecated form: what is absent is emptied. */
+    /** The deprecated form: an omitted description is cleared. */
     async replace(context: RequestContext, scope: Scope, body: ReplaceProject): Promise<Project> {
       return change(context, scope.projectId, { name: body.name, description: body.description ?? null });
     },
 
-    async delete(context: RequestContext, scope: Scope): Promise<{ tasks: string[] }> {
+    async delete(context: RequestContext, scope: Scope): Promise<TaskIds> {
       const id = scope.projectId;
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const project = await store.lock(tx, id);
-        if (!project) throw notFound('project', id);
+        const project = requireFound(await store.lock(tx, id), 'project', id);
         if (project.isDefault) {
           throw new ClientError('Conflict', `project ${id} is the default project of its client; it cannot be deleted`);
         }
-        const uses: Uses[] = [];
-        for (const usesOfProject of deps.usedBy) uses.push(...(await usesOfProject(tx, id)));
-        if (uses.length > 0) throw inUse('project', id, uses);
+        await requireUnused(tx, 'project', id, deps.usedBy);
         await store.update(tx, id, { deletedAt: clock.now() });
         await caches.changed(tx);
         const taskId = await tasks.recordFinished(tx, context, {
@@ -140,21 +119,15 @@ export function createProjects(deps: ProjectsDeps) {
   };
 }
 
-/** The index decides, so that of two at once one loses, whichever looked first. */
-async function uniquelyNamed<T>(name: string | undefined, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (error) {
-    if (violatedConstraint(error) !== 'projects_name') throw error;
-    throw new ClientError('NameTaken', `another project of the client has the name ${JSON.stringify(name)}`);
-  }
+function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
+  return orNameTaken(write, 'projects_name', `another project of the client has the name ${JSON.stringify(name)}`);
 }
 
 function quotaScope(project: ProjectRow): { clientId: number; regionId: number } {
   return { clientId: project.clientId, regionId: globalRegion };
 }
 
-function present(project: ProjectRow): Project {
+function toResponse(project: ProjectRow): Project {
   return {
     id: project.id,
     client_id: project.clientId,

@@ -1,8 +1,9 @@
 /** SQL of projects. */
-import { and, asc, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNull } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { globalRegion } from '../../quota/kinds.ts';
+import * as kit from '../store-kit.ts';
 import type { ListProjects } from './schema.ts';
 import { projects } from './table.ts';
 
@@ -14,8 +15,8 @@ const readClient = prepared<{ client_id: number }>(
   'select client_id from projects where id = $1 and deleted_at is null',
 );
 
-/** The client of a live project. */
-export async function clientOf(db: Db, id: number): Promise<number | null> {
+/** The client of a project that is not deleted. */
+export async function findClient(db: Db, id: number): Promise<number | null> {
   const [row] = await readClient(db, id);
   return row?.client_id ?? null;
 }
@@ -25,26 +26,25 @@ export async function insert(tx: Tx, project: NewProject): Promise<ProjectRow> {
   return row!;
 }
 
-const live = (id: number) => and(eq(projects.id, id), isNull(projects.deletedAt));
+const isLive = (id: number) => and(eq(projects.id, id), isNull(projects.deletedAt));
 
 export async function find(on: Db | Tx, id: number): Promise<ProjectRow | null> {
-  const [row] = await on.select().from(projects).where(live(id));
+  const [row] = await on.select().from(projects).where(isLive(id));
   return row ?? null;
 }
 
-/** Takes the row's lock, which also holds up whoever refers to the row, as new networks do. */
+/** Locks the row. Transactions that insert rows of the project, such as networks, wait for the lock. */
 export async function lock(tx: Tx, id: number): Promise<ProjectRow | null> {
-  const [row] = await tx.select().from(projects).where(live(id)).for('update');
+  const [row] = await tx.select().from(projects).where(isLive(id)).for('update');
   return row ?? null;
 }
 
 export async function update(tx: Tx, id: number, changes: Partial<ProjectRow>): Promise<ProjectRow | null> {
-  const [row] = await tx.update(projects).set(changes).where(live(id)).returning();
+  const [row] = await tx.update(projects).set(changes).where(isLive(id)).returning();
   return row ?? null;
 }
 
-// Byte order, so that a list has the same order whatever the locale of the database.
-const byName = sql`${projects.name} collate "C"`;
+const byName = kit.bytewise(projects.name);
 const orders = {
   'created_at.asc': [asc(projects.createdAt), asc(projects.id)],
   'created_at.desc': [desc(projects.createdAt), desc(projects.id)],
@@ -59,19 +59,21 @@ export async function list(
   visible: number[] | null,
   filter: ListProjects,
 ): Promise<{ count: number; rows: ProjectRow[] }> {
-  const conditions = [eq(projects.clientId, clientId)];
-  if (visible) conditions.push(inArray(projects.id, visible));
-  if (!filter.include_deleted) conditions.push(isNull(projects.deletedAt));
-  if (filter.name) conditions.push(sql`strpos(${projects.name}, ${filter.name}) > 0`);
+  const conditions = and(
+    eq(projects.clientId, clientId),
+    visible ? inArray(projects.id, visible) : undefined,
+    filter.include_deleted ? undefined : isNull(projects.deletedAt),
+    kit.contains(projects.name, filter.name),
+  );
   const [rows, count] = await Promise.all([
     db
       .select()
       .from(projects)
-      .where(and(...conditions))
+      .where(conditions)
       .orderBy(...orders[filter.order_by ?? 'created_at.asc'])
       .limit(filter.limit ?? 100)
       .offset(filter.offset ?? 0),
-    db.$count(projects, and(...conditions)),
+    db.$count(projects, conditions),
   ]);
   return { count, rows };
 }

@@ -1,19 +1,20 @@
 /**
- * The rules of pull secrets. A password goes in, is encrypted for its one row, and comes out in two places only: to the
- * registry that it is for (`verify`), and in the file that clients pull with (`dockerConfigJson`). Both are audited.
+ * The rules of pull secrets.
+ *
+ * Invariant: a password is encrypted for its row, and leaves in two ways only, both audited: to its registry (`verify`),
+ * and in the file that clients pull with (`dockerConfigJson`).
  */
 import { randomUUID } from 'node:crypto';
 import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { invalidInput, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { violatedConstraint } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
+import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import { dockerConfigJson, parseRegistry } from './registry.ts';
 import type { Registry } from './registry.ts';
 import type {
@@ -28,13 +29,10 @@ import type {
 import * as store from './store.ts';
 import type { PullSecretRow, WholeRow } from './store.ts';
 
-export interface PullSecretsDeps {
-  db: Db;
-  clock: Clock;
-  idempotency: Idempotency;
+export interface PullSecretsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   audit: Audit;
   keyring: Keyring;
-  /** Asks the registry; main wires the driver. */
+  /** Tries a login at the registry; main wires the driver. */
   verifyLogin: (
     registry: Pick<Registry, 'authority'>,
     credentials: { login: string; password: string },
@@ -51,17 +49,16 @@ export function createPullSecrets(deps: PullSecretsDeps) {
   const encrypt = (id: string, password: string) => keyring.encrypt(Buffer.from(password), contextOf(id));
   const passwordOf = ({ id, password }: WholeRow) => keyring.decrypt(password, contextOf(id)).toString();
 
-  /** For what lets the password out: the entry in the audit log is there before anybody has it. */
-  const take = (context: RequestContext, scope: Scope, name: string) =>
+  /** The entry in the audit log is committed before anybody sees the password. */
+  const disclose = (context: RequestContext, scope: Scope, name: string) =>
     deps.audit.transaction(db, requestAction(context), async (tx, act) => {
-      const secret = await store.withPassword(tx, scope, name);
-      if (!secret) throw notFound('pull secret', name);
+      const secret = requireFound(await store.findWithPassword(tx, scope, name), 'pull secret', name);
       act.changes = [{ table: 'pull_secrets', id: secret.id, before: null, after: null }];
       return { ...secret, password: passwordOf(secret) };
     });
 
-  /** A password that does not decrypt any more is no reason to refuse another one. */
-  const isOther = (secret: WholeRow, password: string) => {
+  /** True as well when the stored password cannot be decrypted: a new one must be accepted. */
+  const differs = (secret: WholeRow, password: string) => {
     try {
       return passwordOf(secret) !== password;
     } catch (error) {
@@ -72,7 +69,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreatePullSecret): Promise<PullSecret> {
-      registryOf(body.registry);
+      requireRegistry(body.registry);
       const id = randomUUID();
       const secret = {
         id,
@@ -84,44 +81,44 @@ export function createPullSecrets(deps: PullSecretsDeps) {
         password: encrypt(id, body.password),
         updatedAt: clock.now(),
       };
-      const make = async (tx: Tx) => {
-        if (!(await store.holdProject(tx, scope.projectId))) throw notFound('project', scope.projectId);
+      const insert = async (tx: Tx) => {
+        await requireProject(tx, scope.projectId);
         await store.insert(tx, secret);
-        return present(secret);
+        return toResponse(secret);
       };
-      return idempotency.auditedTransaction(db, context, make).catch((error: unknown) => {
-        if (violatedConstraint(error) !== 'pull_secrets_name') throw error;
-        throw new ClientError('NameTaken', `there is a pull secret ${body.name} already`);
-      });
+      return orNameTaken(
+        idempotency.auditedTransaction(db, context, insert),
+        'pull_secrets_name',
+        `the pull secret ${body.name} already exists`,
+      );
     },
 
     async list(scope: Scope, page: ListPullSecrets): Promise<PullSecretCollection> {
       const { count, rows } = await store.list(db, scope, page);
-      return { count, results: rows.map(present) };
+      return { count, results: rows.map(toResponse) };
     },
 
     async get(scope: Scope, name: string): Promise<PullSecret> {
-      const secret = await store.view(db, scope, name);
-      if (!secret) throw notFound('pull secret', name);
-      return present(secret);
+      return toResponse(requireFound(await store.find(db, scope, name), 'pull secret', name));
     },
 
-    /** What is absent or null stays. What changes nothing writes nothing. */
+    /** An omitted or null field keeps its value. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
-      if (typeof body.registry === 'string') registryOf(body.registry);
+      if (typeof body.registry === 'string') requireRegistry(body.registry);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const secret = await store.lock(tx, scope, name);
-        if (!secret) throw notFound('pull secret', name);
+        const secret = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
         const { registry, login, password } = body;
-        const changes = {
-          ...(typeof registry === 'string' && registry !== secret.registry && { registry }),
-          ...(typeof login === 'string' && login !== secret.login && { login }),
-          ...(typeof password === 'string' && isOther(secret, password) && { password: encrypt(secret.id, password) }),
-        };
-        if (Object.keys(changes).length === 0) return present(secret);
+        const changes = changedColumns(secret, {
+          registry: registry ?? undefined,
+          login: login ?? undefined,
+          // Two ciphertexts of one password differ.
+          password:
+            typeof password === 'string' && differs(secret, password) ? encrypt(secret.id, password) : undefined,
+        });
+        if (isEmpty(changes)) return toResponse(secret);
         const changed = { ...changes, updatedAt: clock.now() };
         await store.update(tx, secret.id, changed);
-        return present({ ...secret, ...changed });
+        return toResponse({ ...secret, ...changed });
       });
     },
 
@@ -131,38 +128,31 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       });
     },
 
-    /** Tries the login and password, and says what happened. */
+    /** Tries the login and password at the registry. */
     async verify(context: RequestContext, scope: Scope, name: string): Promise<Verification> {
-      const { registry, login, password } = await take(context, scope, name);
-      const verdict = await deps.verifyLogin(registryOf(registry), { login, password });
+      const { registry, login, password } = await disclose(context, scope, name);
+      const verdict = await deps.verifyLogin(requireRegistry(registry), { login, password });
       return { verified: verdict.outcome === 'accepted', ...verdict };
     },
 
-    /** The file that skopeo, Podman and Kubernetes take. */
+    /** The credentials file of skopeo, Podman and Kubernetes. */
     async dockerConfigJson(context: RequestContext, scope: Scope, name: string): Promise<DockerConfigJson> {
-      const { registry, login, password } = await take(context, scope, name);
-      return dockerConfigJson(registryOf(registry), login, password);
+      const { registry, login, password } = await disclose(context, scope, name);
+      return dockerConfigJson(requireRegistry(registry), login, password);
     },
 
-    /** What of pull secrets stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /** See `reencryptAll`. */
-    reencrypt: (): Promise<number> =>
-      reencryptAll(keyring, contextOf, {
-        after: (id) => store.ciphertextsAfter(db, id),
-        replace: (id, old, ciphertext) => store.replaceCiphertext(db, id, old, ciphertext),
-      }),
+    reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
   };
 }
 
 /** @throws ClientError 400 */
-function registryOf(text: string): Registry {
+function requireRegistry(text: string): Registry {
   const registry = parseRegistry(text);
   if (typeof registry === 'string') throw invalidInput([{ path: 'registry', message: registry }]);
   return registry;
 }
 
-function present({ name, registry, login, updatedAt }: PullSecretRow): PullSecret {
+function toResponse({ name, registry, login, updatedAt }: PullSecretRow): PullSecret {
   return { name, registry, login, updated_at: withZone(updatedAt) };
 }

@@ -1,26 +1,23 @@
-/** What a client may have and has, and the operator's hand on it. The counters themselves are in src/quota. */
+/** Limits and usage of a client's quotas, and how the operator changes limits. The counters are in src/quota. */
 import type { RequestContext } from '../../authz/actor.ts';
-import { invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
-import type { Db } from '../../platform/db.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
-import type { Quota } from '../../quota/quota.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Regions } from '../regions/service.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import type { UpdateClientQuotas } from './schema.ts';
 
 type Figures = Record<string, number>;
 
 export type ClientQuotas = ReturnType<typeof createClientQuotas>;
 
-export function createClientQuotas(deps: {
-  db: Db;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface ClientQuotasDeps extends Pick<ServiceDeps, 'db' | 'quota' | 'idempotency'> {
   clients: Clients;
   regions: Regions;
-}) {
+}
+
+export function createClientQuotas(deps: ClientQuotasDeps) {
   const { db, quota } = deps;
 
   const figures = async (clientId: number, regionId: number, kinds: Kind[]): Promise<Figures> => {
@@ -34,17 +31,13 @@ export function createClientQuotas(deps: {
   };
 
   const global = async (clientId: number): Promise<Figures> => {
-    await requireClient(clientId);
+    await deps.clients.require(clientId);
     return figures(clientId, globalRegion, globalKinds);
   };
 
   const regional = async (clientId: number, regionId: number): Promise<Figures> => {
-    await requireClient(clientId);
+    await deps.clients.require(clientId);
     return { region_id: regionId, ...(await figures(clientId, regionId, regionalKinds)) };
-  };
-
-  const requireClient = async (clientId: number) => {
-    if (!(await deps.clients.exists(clientId))) throw notFound('client', clientId);
   };
 
   return {
@@ -59,18 +52,18 @@ export function createClientQuotas(deps: {
       };
     },
 
-    /** Lowering a limit under the usage is allowed: it only stops growth. Answers the figures as they are then. */
+    /** A limit below the usage is allowed: it only prevents growth. Returns the new figures. */
     async update(context: RequestContext, clientId: number, body: UpdateClientQuotas): Promise<Figures> {
       const { region_id: regionId, ...limits } = body;
-      await requireClient(clientId);
+      await deps.clients.require(clientId);
       if (regionId !== undefined && !deps.regions.get(regionId)) {
-        throw invalidInput([{ path: 'region_id', message: 'there is no such region' }]);
+        throw invalidInput([{ path: 'region_id', message: `region ${regionId} was not found` }]);
       }
       const allowed: readonly string[] = regionId === undefined ? globalKinds : regionalKinds;
       const misplaced = Object.keys(limits).filter((name) => !allowed.includes(kindOf(name)));
       if (misplaced.length > 0) {
         const message =
-          regionId === undefined ? 'is a regional quota: give region_id' : 'is a global quota: leave region_id out';
+          regionId === undefined ? 'is a regional quota; send region_id' : 'is a global quota; omit region_id';
         throw invalidInput(misplaced.map((path) => ({ path, message })));
       }
       const byKind = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [kindOf(name), limit]));

@@ -1,52 +1,42 @@
 /**
- * The rules of secrets. A secret lives in its row alone, and its payload only goes in: it is judged, encrypted for this
- * one row, and never part of an answer, a task or a log line. The only way out is `pemOf`, for the reconcilers.
+ * The rules of secrets. A secret is only a row, so every change is done with its transaction.
+ *
+ * Invariant: a payload is validated, encrypted for its row, and never part of a response, a task or a log line. Only
+ * `pemOf` decrypts it, for the reconcilers.
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { inUse, invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { FieldError, Uses } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { postgresCode } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import type { Quota } from '../../quota/quota.ts';
-import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import { orInUse, readExpiry, requireFound, requireProject, requireUnused, rowTask } from '../service-kit.ts';
+import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { ProjectRegion } from '../store-kit.ts';
 import type { Contents } from './contents.ts';
 import { readPayload, readTlsPayload } from './payload.ts';
 import type { Reading } from './payload.ts';
 import type { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollection, SecretKind } from './schema.ts';
 import * as store from './store.ts';
-import type { HeldSecret, NewSecret, SecretRow, Where } from './store.ts';
+import type { HeldSecret, NewSecret, SecretRow } from './store.ts';
 
-/** What of one kind of resource uses a secret. */
-export type UsesOfSecret = (tx: Tx, secretId: string) => Promise<Uses[]>;
-
-export interface SecretsDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface SecretsDeps extends ServiceDeps {
   keyring: Keyring;
-  /** One a kind of resource that uses secrets: they stand above them, so main wires it. */
-  usedBy: UsesOfSecret[];
+  /** One per kind of resource that uses secrets: they depend on secrets, so main wires it. */
+  usedBy: FindUses<string>[];
 }
 
-/** A secret that a body names, what it is to be used as, and the field that names it. */
-export interface WantedSecret {
+/** A secret that a request names, the kind that it must be, and the field that names it. */
+export interface SecretReference {
   id: string;
   kind: SecretKind;
   path: string;
 }
 
 export type Secrets = ReturnType<typeof createSecrets>;
-type TaskIds = { tasks: string[] };
 
-const foreignKeyViolation = '23503';
 const contextOf = (id: string) => `secret:${id}`;
 
 export function createSecrets(deps: SecretsDeps) {
@@ -59,56 +49,46 @@ export function createSecrets(deps: SecretsDeps) {
     given: Pick<NewSecret, 'name' | 'secretType' | 'contentType' | 'algorithm' | 'bitLength' | 'mode' | 'expiration'>,
   ): Promise<TaskIds> => {
     const id = randomUUID();
-    const taskId = randomUUID();
-    const { plaintext, ...shown } = contents;
-    const secret = {
-      id,
-      projectId: scope.projectId,
-      regionId: scope.regionId,
-      ...shown,
-      ...given,
-      payload: keyring.encrypt(plaintext, contextOf(id)),
-      creatorTaskId: taskId,
-      createdAt: clock.now(),
-    };
+    const creatorTaskId = randomUUID();
+    const { projectId, regionId } = scope;
+    const { plaintext, ...facts } = contents;
+    const payload = keyring.encrypt(plaintext, contextOf(id));
+    const secret = { id, projectId, regionId, ...facts, ...given, payload, creatorTaskId, createdAt: clock.now() };
     return idempotency.auditedTransaction(db, context, async (tx) => {
-      if (!(await store.holdProject(tx, scope.projectId))) throw notFound('project', scope.projectId);
+      await requireProject(tx, projectId);
       await store.insert(tx, secret);
-      await tasks.recordFinished(tx, context, {
-        id: taskId,
-        type: 'create_secret',
-        key: keyOf(secret),
-        projectId: scope.projectId,
-        generation: 1,
-        createdResources: { secrets: [id] },
-      });
+      const created = { id: creatorTaskId, createdResources: { secrets: [id] } };
+      await tasks.recordFinished(tx, context, rowTask('create', 'secret', secret, created));
       await quota.reserve(tx, scope, { secret_count: 1 });
-      return { tasks: [taskId] };
+      return { tasks: [creatorTaskId] };
     });
   };
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSecret): Promise<TaskIds> {
       const now = clock.now();
-      const expiration = expirationOf(body.expiration, now);
-      const contents = soundOrThrow(await readTlsPayload(body.payload, now), expiration.faults);
+      const expiration = readExpiry('expiration', body.expiration, now);
+      const contents = requireContents(await readTlsPayload(body.payload, now), expiration.errors);
       return insert(context, scope, contents, {
         name: body.name,
         secretType: 'certificate',
         contentType: 'application/octet-stream',
+        algorithm: contents.algorithm,
+        bitLength: contents.bitLength,
+        mode: null,
         expiration: expiration.date,
       });
     },
 
     async createV1(context: RequestContext, scope: Scope, body: CreateSecretV1): Promise<TaskIds> {
       const now = clock.now();
-      const expiration = expirationOf(body.expiration, now);
-      const contents = soundOrThrow(await readPayload(body.secret_type, body.payload, now), expiration.faults);
+      const expiration = readExpiry('expiration', body.expiration, now);
+      const contents = requireContents(await readPayload(body.secret_type, body.payload, now), expiration.errors);
       return insert(context, scope, contents, {
         name: body.name,
         secretType: body.secret_type,
         contentType: body.payload_content_type,
-        // For information: what the customer says of it stands.
+        // For information only, so the client's values take precedence.
         algorithm: body.algorithm ?? contents.algorithm,
         bitLength: body.bit_length ?? contents.bitLength,
         mode: body.mode ?? null,
@@ -118,110 +98,78 @@ export function createSecrets(deps: SecretsDeps) {
 
     async list(scope: Scope, filter: ListSecrets): Promise<SecretCollection> {
       const { count, rows } = await store.list(db, scope, filter);
-      return { count, results: rows.map(present) };
+      return { count, results: rows.map(toResponse) };
     },
 
     async get(scope: Scope, id: string): Promise<Secret> {
-      const secret = await store.view(db, scope, id);
-      if (!secret) throw notFound('secret', id);
-      return present(secret);
+      return toResponse(requireFound(await store.find(db, scope, id), 'secret', id));
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const secret = await store.lock(tx, scope, id);
-        if (!secret) throw notFound('secret', id);
-        const uses: Uses[] = [];
-        for (const usesOfSecret of deps.usedBy) uses.push(...(await usesOfSecret(tx, secret.id)));
-        if (uses.length > 0) throw inUse('secret', id, uses);
-        await store.remove(tx, secret.id).catch((error: unknown) => {
-          throw postgresCode(error) === foreignKeyViolation ? inUse('secret', id, []) : error;
-        });
-        const done = { type: 'delete_secret', key: keyOf(secret), projectId: secret.projectId, generation: 1 };
-        const taskId = await tasks.recordFinished(tx, context, done);
+        const secret = requireFound(await store.lock(tx, scope, id), 'secret', id);
+        await requireUnused(tx, 'secret', secret.id, deps.usedBy);
+        await orInUse(store.remove(tx, secret.id), 'secret', id);
+        const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'secret', secret));
         await quota.release(tx, scope, { secret_count: 1 });
         return { tasks: [taskId] };
       });
     },
 
-    /** What of secrets stands in a project. */
-    usesOfProject: store.usesOfProject,
-
     /**
-     * Holds the secrets that a body names: none of them is deleted before this transaction ends, by when its row must
-     * say that it uses them. @throws ClientError 400 naming every field whose secret is unknown, of another kind, or
-     * expired
+     * Holds the secrets that a request names: none of them can be deleted before this transaction ends, by when the
+     * user's row must refer to them. @throws ClientError 400 with every field whose secret is unknown, of another kind,
+     * or expired
      */
-    async holdForUse(tx: Tx, where: Where, wanted: WantedSecret[]): Promise<void> {
-      if (wanted.length === 0) return;
-      const held = await store.hold(tx, where, [...new Set(wanted.map(({ id }) => id.toLowerCase()))]);
+    async holdForUse(tx: Tx, scope: ProjectRegion, references: SecretReference[]): Promise<void> {
+      if (references.length === 0) return;
+      const held = await store.hold(tx, scope, [...new Set(references.map(({ id }) => id.toLowerCase()))]);
       const byId = new Map(held.map((secret) => [secret.id, secret]));
       const now = clock.now();
-      const faults = wanted.flatMap(({ id, kind, path }) => {
-        const message = whyUnusable(id, byId.get(id.toLowerCase()), kind, now);
+      const errors = references.flatMap(({ id, kind, path }) => {
+        const message = usageError(id, byId.get(id.toLowerCase()), kind, now);
         return message ? [{ path, message }] : [];
       });
-      if (faults.length > 0) throw invalidInput(faults);
+      if (errors.length > 0) throw invalidInput(errors);
     },
 
     /**
-     * The PEM of those of the ids that are of use to a load balancer, by id: certificate, issuers and private key in
-     * this order, or CA certificates, or revocation lists. @throws EncryptionError
+     * The PEM of the secrets that a load balancer can use, by id: certificate, issuers and private key in this order, or
+     * CA certificates, or revocation lists. @throws EncryptionError
      */
     async pemOf(on: Db | Tx, ids: string[]): Promise<Map<string, string>> {
       if (ids.length === 0) return new Map();
-      const rows = await store.payloads(on, ids);
+      const rows = await store.findPayloads(on, ids);
       const usable = rows.filter((row) => row.kind !== null);
       return new Map(usable.map(({ id, payload }) => [id, keyring.decrypt(payload, contextOf(id)).toString()]));
     },
 
     /** See `reencryptAll`. */
-    reencrypt: (): Promise<number> =>
-      reencryptAll(keyring, contextOf, {
-        after: async (id) =>
-          (await store.payloadsAfter(db, id)).map(({ id, payload }) => ({ id, ciphertext: payload })),
-        replace: (id, _old, ciphertext) => store.replacePayload(db, id, ciphertext),
-      }),
+    reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
   };
 }
 
-function keyOf(secret: Pick<SecretRow, 'id' | 'regionId'>): ResourceKey {
-  return { resource: 'secret', id: secret.id, regionId: secret.regionId };
+/** @throws ClientError 400 with all errors of the payload and these */
+function requireContents(reading: Reading, errors: FieldError[]): Contents {
+  const all = [...reading.faults, ...errors];
+  if (all.length > 0 || !reading.contents) throw invalidInput(all);
+  return reading.contents;
 }
 
-/** @throws ClientError 400 with all faults of the payload and these */
-function soundOrThrow(read: Reading, faults: FieldError[]): Contents {
-  const all = [...read.faults, ...faults];
-  if (all.length > 0 || !read.contents) throw invalidInput(all);
-  return read.contents;
-}
-
-/** A time without a zone is UTC: the Go client writes it so. */
-function expirationOf(text: string | null | undefined, now: Date): { date: Date | null; faults: FieldError[] } {
-  if (text === null || text === undefined) return { date: null, faults: [] };
-  const fault = (message: string) => ({ date: null, faults: [{ path: 'expiration', message }] });
-  const [day, time = ''] = text.toUpperCase().split(/[T\s]/);
-  const zone = /(Z|[+-]\d\d(:?\d\d)?)$/.exec(time)?.[0] ?? '';
-  const date = new Date(`${day}T${time}${zone === '' ? 'Z' : zone.length === 3 ? ':00' : ''}`);
-  // A leap second, or a year that an offset moves out of what has four digits.
-  if (!(date.getUTCFullYear() <= 9999)) return fault('must be a date and time such as 2026-11-20T09:52:52Z');
-  return date > now ? { date, faults: [] } : fault('is in the past');
-}
-
-const holdsNo: Record<SecretKind, string> = {
+const titles: Record<SecretKind, string> = {
   certificate: 'certificate with a private key',
-  ca: 'CA certificates',
+  ca: 'CA certificate',
   crl: 'certificate revocation list',
 };
 
-function whyUnusable(id: string, secret: HeldSecret | undefined, kind: SecretKind, now: Date): string | null {
+function usageError(id: string, secret: HeldSecret | undefined, kind: SecretKind, now: Date): string | null {
   if (!secret) return `secret ${id} was not found in this project and region`;
-  if (secret.kind !== kind) return `secret ${id} (${secret.secretType}) holds no ${holdsNo[kind]}`;
+  if (secret.kind !== kind) return `secret ${id} (${secret.secretType}) does not contain a ${titles[kind]}`;
   const end = [secret.notAfter, secret.expiration].find((date) => date && date < now);
   return end ? `secret ${id} expired on ${withZone(end)}` : null;
 }
 
-function present(secret: SecretRow): Secret {
+function toResponse(secret: SecretRow): Secret {
   return {
     id: secret.id,
     name: secret.name,
@@ -236,7 +184,7 @@ function present(secret: SecretRow): Secret {
   };
 }
 
-/** `2020-01-01T12:00:00+00:00`: the Go client reads dates of secrets in this form only, `Z` not among it. */
+/** `2020-01-01T12:00:00+00:00`: the Go client reads dates of secrets only in this form, not with `Z`. */
 function withOffset(date: Date): string {
   return withZone(date).replace('Z', '+00:00');
 }

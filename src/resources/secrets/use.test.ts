@@ -8,7 +8,7 @@ import type { Tx } from '../../platform/db.ts';
 import { createKeyring, EncryptionError } from '../../platform/encryption.ts';
 import type { EncryptionKey } from '../../platform/encryption.ts';
 import { createSecrets } from './service.ts';
-import type { WantedSecret } from './service.ts';
+import type { SecretReference } from './service.ts';
 import { aCertificate, aRevocationList } from './test-certificates.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
@@ -67,7 +67,7 @@ describe('a secret in use', () => {
   beforeAll(async () => {
     await cloud.db.$client.query('create table secret_users (user_id text, secret_id uuid)');
   });
-  const hold = (client: Client, ...wanted: WantedSecret[]) =>
+  const hold = (client: Client, ...wanted: SecretReference[]) =>
     transaction(cloud.db, (tx) => cloud.services.secrets.holdForUse(tx, client.scope, wanted));
 
   it('is found by its kind, in its project and region, while it is good', async () => {
@@ -88,7 +88,7 @@ describe('a secret in use', () => {
       { id: ca, kind: 'ca', path: 'ca_secret_id' },
       { id: crl, kind: 'crl', path: 'crl_secret_id' },
     );
-    const wrong: WantedSecret[] = [
+    const wrong: SecretReference[] = [
       { id: unknownId, kind: 'certificate', path: 'secret_id' },
       { id: ca, kind: 'certificate', path: 'sni_secret_id.0' },
       { id: both, kind: 'ca', path: 'ca_secret_id' },
@@ -98,9 +98,9 @@ describe('a secret in use', () => {
       code: 'InvalidInput',
       errors: [
         { path: 'secret_id', message: `secret ${unknownId} was not found in this project and region` },
-        { path: 'sni_secret_id.0', message: `secret ${ca} (public) holds no certificate with a private key` },
-        { path: 'ca_secret_id', message: `secret ${both} (opaque) holds no CA certificates` },
-        { path: 'crl_secret_id', message: `secret ${text} (opaque) holds no certificate revocation list` },
+        { path: 'sni_secret_id.0', message: `secret ${ca} (public) does not contain a certificate with a private key` },
+        { path: 'ca_secret_id', message: `secret ${both} (opaque) does not contain a CA certificate` },
+        { path: 'crl_secret_id', message: `secret ${text} (opaque) does not contain a certificate revocation list` },
       ],
     });
     const other = await aClient();

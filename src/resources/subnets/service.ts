@@ -1,52 +1,46 @@
-/** The rules of subnets. Subnets live in rows alone, so every change is done with its transaction. */
+/** The rules of subnets. A subnet is only a row, so every change is done with its transaction. */
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, inUse, notFound } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { postgresCode } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
-import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { mergeTags, newTags, presentTags, replaceTags, sameTags } from '../../tags/tags.ts';
+import { newTags, presentTags, replaceTags } from '../../tags/tags.ts';
 import type { CreateTags } from '../../tags/tags.ts';
-import type { ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import { changedColumns, isEmpty, orInUse, patchedTags, requireFound, requireUnused, rowTask } from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateSubnet, ListSubnets, Subnet, SubnetCollection, UpdateSubnet } from './schema.ts';
 import * as store from './store.ts';
 import type { SubnetRow, SubnetView } from './store.ts';
 
-export interface SubnetsDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
-}
-
 export type Subnets = ReturnType<typeof createSubnets>;
-type TaskIds = { tasks: string[] };
 
-const foreignKeyViolation = '23503';
-
-export function createSubnets(deps: SubnetsDeps) {
+export function createSubnets(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
-  const view = async (on: Db | Tx, scope: Scope, id: string): Promise<SubnetView> => {
-    const subnet = await store.view(on, scope, id);
-    if (!subnet) throw notFound('subnet', id);
-    return subnet;
+  const view = async (on: Db | Tx, scope: Scope, id: string): Promise<SubnetView> =>
+    requireFound(await store.view(on, scope, id), 'subnet', id);
+
+  /** Writes the columns that differ. @throws ClientError 404 */
+  const change = async (
+    tx: Tx,
+    scope: Scope,
+    id: string,
+    changes: (current: SubnetRow) => Partial<SubnetRow>,
+  ): Promise<void> => {
+    const subnet = requireFound(await store.lockForChange(tx, scope, id), 'subnet', id);
+    const changed = changedColumns(subnet, changes(subnet));
+    if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
   };
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSubnet): Promise<TaskIds> {
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const errors = faultsOf(body);
+        const errors = createErrors(body);
         if (!(await store.lockNetwork(tx, scope, body.network_id))) {
           const message = `network ${body.network_id} was not found in this project and region`;
           errors.push({ path: 'network_id', message });
@@ -54,16 +48,10 @@ export function createSubnets(deps: SubnetsDeps) {
         if (errors.length > 0) throw invalidInput(errors);
         const taskId = randomUUID();
         const subnet = newSubnet(scope, body, clock.now());
-        await requireRoom(tx, subnet);
+        await requireNoOverlap(tx, subnet);
         await store.insert(tx, { ...subnet, tags, creatorTaskId: taskId });
-        await tasks.recordFinished(tx, context, {
-          id: taskId,
-          type: 'create_subnet',
-          key: keyOf(subnet),
-          projectId: subnet.projectId,
-          generation: 1,
-          createdResources: { subnets: [subnet.id] },
-        });
+        const createdResources = { subnets: [subnet.id] };
+        await tasks.recordFinished(tx, context, rowTask('create', 'subnet', subnet, { id: taskId, createdResources }));
         await quota.reserve(tx, scope, { subnet_count: 1 });
         return { tasks: [taskId] };
       });
@@ -71,65 +59,48 @@ export function createSubnets(deps: SubnetsDeps) {
 
     async list(scope: Scope, filter: ListSubnets): Promise<SubnetCollection> {
       const { count, rows } = await store.list(db, scope, filter, tagFilterOf(filter));
-      return { count, results: rows.map((row) => present(row, scope.regionName)) };
+      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string): Promise<Subnet> {
-      return present(await view(db, scope, id), scope.regionName);
+      return toResponse(await view(db, scope, id), scope.regionName);
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateSubnet): Promise<Subnet> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const subnet = await store.lock(tx, scope, id, 'no key update');
-        if (!subnet) throw notFound('subnet', id);
-        const errors = settingsFaults(subnet.cidr, body);
-        if (errors.length > 0) throw invalidInput(errors);
-        const changes = changesOf(subnet, body);
-        if (Object.keys(changes).length > 0) await store.update(tx, id, { ...changes, updatedAt: clock.now() });
-        return present(await view(tx, scope, id), scope.regionName);
+        await change(tx, scope, id, (subnet) => {
+          const errors = settingsErrors(subnet.cidr, body);
+          if (errors.length > 0) throw invalidInput(errors);
+          return changesOf(subnet, body);
+        });
+        return toResponse(await view(tx, scope, id), scope.regionName);
       });
     },
 
     async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const subnet = await store.lock(tx, scope, id, 'no key update');
-        if (!subnet) throw notFound('subnet', id);
-        const replaced = replaceTags(subnet.tags, tags);
-        if (!sameTags(replaced, subnet.tags)) {
-          await store.update(tx, id, { tags: replaced, updatedAt: clock.now() });
-        }
-      });
+      await idempotency.auditedTransaction(db, context, (tx) =>
+        change(tx, scope, id, (subnet) => ({ tags: replaceTags(subnet.tags, tags) })),
+      );
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const subnet = await store.lock(tx, scope, id, 'update');
-        if (!subnet) throw notFound('subnet', id);
-        const uses = await store.uses(tx, id);
-        if (uses.length > 0) throw inUse('subnet', id, uses);
-        await store.remove(tx, id).catch((error: unknown) => {
-          throw postgresCode(error) === foreignKeyViolation ? inUse('subnet', id, []) : error;
-        });
-        const done = { type: 'delete_subnet', key: keyOf(subnet), projectId: subnet.projectId, generation: 1 };
-        const taskId = await tasks.recordFinished(tx, context, done);
+        const subnet = requireFound(await store.lock(tx, scope, id), 'subnet', id);
+        await requireUnused(tx, 'subnet', id, [store.findUses]);
+        await orInUse(store.remove(tx, id), 'subnet', id);
+        const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'subnet', subnet));
         await quota.release(tx, scope, { subnet_count: 1 });
         return { tasks: [taskId] };
       });
     },
-
-    /** What of subnets stands in a project. */
-    usesOfProject: store.usesOfProject,
   };
 }
 
 /** @throws ClientError 409 when another subnet of the network has some of the addresses. Lock the network first. */
-async function requireRoom(tx: Tx, subnet: { networkId: string; cidr: string }): Promise<void> {
-  const other = await store.overlapping(tx, subnet.networkId, subnet.cidr);
+async function requireNoOverlap(tx: Tx, subnet: { networkId: string; cidr: string }): Promise<void> {
+  const other = await store.findOverlapping(tx, subnet.networkId, subnet.cidr);
   if (!other) return;
-  throw new ClientError(
-    'Conflict',
-    `${subnet.cidr} overlaps ${other.cidr}, which subnet ${other.id} of the network has`,
-  );
+  throw new ClientError('Conflict', `${subnet.cidr} overlaps subnet ${other.id} (${other.cidr}) of the same network`);
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -140,75 +111,75 @@ interface Range {
   version: 4 | 6;
 }
 
-/** `text` is an address or a network without host bits: the schema has seen to that. */
+/** `text` is an address or a network without host bits: the schema has checked that. */
 function rangeOf(text: string): Range {
   const cidr = canonicalNetwork(text)!;
   const [address, prefix] = ipaddr.parseCIDR(cidr);
   return { cidr, address, prefix, version: address.kind() === 'ipv4' ? 4 : 6 };
 }
 
-/** Null for what is no address, spelled in the one usual way (no octal, no zone). */
+/** Null unless the text is an address in the usual form (no octal, no zone). */
 function addressOf(text: string): Address | null {
   return !text.includes('/') && canonicalNetwork(text) !== null ? ipaddr.parse(text) : null;
 }
 
 const smallestPrefix = 8;
-/** Longer ones leave no room for a gateway and a host. */
+/** A longer prefix has no room for a gateway and a host. */
 const largestPrefix = { 4: 30, 6: 126 };
 
-function faultsOf(body: CreateSubnet): FieldError[] {
+function createErrors(body: CreateSubnet): FieldError[] {
   const errors: FieldError[] = [];
   const { address, prefix, version } = rangeOf(body.cidr);
   if (prefix < smallestPrefix || prefix > largestPrefix[version]) {
-    const message = `must have a prefix of /${smallestPrefix} to /${largestPrefix[version]}, and this is /${prefix}`;
+    const message = `must have a prefix from /${smallestPrefix} to /${largestPrefix[version]}; this is /${prefix}`;
     errors.push({ path: 'cidr', message });
   }
   const range = address.range();
   if (range === 'multicast' || range === 'loopback') {
-    errors.push({ path: 'cidr', message: `is a ${range} network, where no host can be` });
+    errors.push({ path: 'cidr', message: `must not be a ${range} network` });
   }
   if (body.ip_version !== undefined && body.ip_version !== version) {
-    errors.push({ path: 'ip_version', message: `must be ${version}, as ${body.cidr} is an IPv${version} network` });
+    errors.push({ path: 'ip_version', message: `must be ${version}: ${body.cidr} is an IPv${version} network` });
   }
-  return [...errors, ...settingsFaults(body.cidr, body)];
+  return [...errors, ...settingsErrors(body.cidr, body)];
 }
 
 type Settings = Pick<UpdateSubnet, 'gateway_ip' | 'dns_nameservers' | 'host_routes'>;
 
-function settingsFaults(cidr: string, { gateway_ip, dns_nameservers, host_routes }: Settings): FieldError[] {
+function settingsErrors(cidr: string, { gateway_ip, dns_nameservers, host_routes }: Settings): FieldError[] {
   const range = rangeOf(cidr);
   const errors: FieldError[] = [];
   const note = (path: string, message: string | null) => {
     if (message !== null) errors.push({ path, message });
   };
-  if (gateway_ip) note('gateway_ip', gatewayFault(range, gateway_ip));
+  if (gateway_ip) note('gateway_ip', gatewayError(range, gateway_ip));
   for (const [i, server] of (dns_nameservers ?? []).entries()) {
-    note(`dns_nameservers.${i}`, addressFault(range, server));
+    note(`dns_nameservers.${i}`, addressError(range, server));
   }
   for (const [i, { destination, nexthop }] of (host_routes ?? []).entries()) {
-    note(`host_routes.${i}.destination`, destinationFault(range, destination));
-    note(`host_routes.${i}.nexthop`, addressFault(range, nexthop));
+    note(`host_routes.${i}.destination`, destinationError(range, destination));
+    note(`host_routes.${i}.nexthop`, addressError(range, nexthop));
   }
   return errors;
 }
 
-function addressFault({ version }: Range, text: string): string | null {
+function addressError({ version }: Range, text: string): string | null {
   const address = addressOf(text);
-  return address?.kind() === `ipv${version}` ? null : `must be an IPv${version} address, as the subnet's are`;
+  return address?.kind() === `ipv${version}` ? null : `must be an IPv${version} address, like the subnet's`;
 }
 
-function destinationFault({ version }: Range, text: string): string | null {
-  return rangeOf(text).version === version ? null : `must be an IPv${version} network, as the subnet is`;
+function destinationError({ version }: Range, text: string): string | null {
+  return rangeOf(text).version === version ? null : `must be an IPv${version} network, like the subnet`;
 }
 
-function gatewayFault({ cidr, address: first, prefix, version }: Range, text: string): string | null {
+function gatewayError({ cidr, address: first, prefix, version }: Range, text: string): string | null {
   const address = addressOf(text);
   const inside =
     address?.kind() === first.kind() && address.match([first, prefix] as [ipaddr.IPv4 & ipaddr.IPv6, number]);
   if (!inside) return `must be an address of ${cidr}`;
   if (version === 6) return null;
   const ends = [first.toString(), ipaddr.IPv4.broadcastAddressFromCIDR(cidr).toString()];
-  return ends.includes(address.toString()) ? `must be a host address of ${cidr}, not its first or last` : null;
+  return ends.includes(address.toString()) ? `must be a host address of ${cidr}, not its first or last address` : null;
 }
 
 function firstHost({ address }: Range): string {
@@ -236,27 +207,19 @@ function newSubnet(scope: Scope, body: CreateSubnet, now: Date): Omit<SubnetRow,
   };
 }
 
-/** What a patch changes. Null empties what can be empty, and leaves a name as it is. */
+/** The columns as a patch wants them. Null empties a list or the gateway; a null name keeps the name. */
 function changesOf(subnet: SubnetRow, body: UpdateSubnet): Partial<SubnetRow> {
-  const wanted: Partial<SubnetRow> = {
+  return {
     name: body.name ?? subnet.name,
     enableDhcp: body.enable_dhcp ?? subnet.enableDhcp,
-    gatewayIp: body.gateway_ip === undefined ? subnet.gatewayIp : body.gateway_ip,
-    dnsNameservers: body.dns_nameservers === undefined ? subnet.dnsNameservers : (body.dns_nameservers ?? []),
-    hostRoutes: body.host_routes === undefined ? subnet.hostRoutes : (body.host_routes ?? []),
+    gatewayIp: body.gateway_ip,
+    dnsNameservers: body.dns_nameservers === null ? [] : body.dns_nameservers,
+    hostRoutes: body.host_routes === null ? [] : body.host_routes,
+    tags: patchedTags(subnet.tags, body.tags),
   };
-  const tags = body.tags === undefined ? subnet.tags : mergeTags(subnet.tags, body.tags);
-  const changed = Object.entries(wanted).filter(
-    ([field, value]) => !isDeepStrictEqual(value, subnet[field as keyof SubnetRow]),
-  );
-  return { ...Object.fromEntries(changed), ...(!sameTags(tags, subnet.tags) && { tags }) };
 }
 
-function keyOf(subnet: Pick<SubnetRow, 'id' | 'regionId'>): ResourceKey {
-  return { resource: 'subnet', id: subnet.id, regionId: subnet.regionId };
-}
-
-function present(subnet: SubnetView, regionName: string): Subnet {
+function toResponse(subnet: SubnetView, regionName: string): Subnet {
   const tags = presentTags(subnet.tags);
   return {
     id: subnet.id,

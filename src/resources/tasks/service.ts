@@ -1,14 +1,13 @@
-/** What clients see of tasks, and the long poll. */
+/** What clients see of tasks, and long polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whileWaiting } from '../../authz/actor.ts';
 import type { Actor, RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withoutZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups, SizedRow } from '../../platform/large-rows.ts';
+import { requireFound, requireInstant } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import type { AcknowledgeAll, AcknowledgeTasks, ListActiveTasks, ListTasks, Task } from './schema.ts';
 import * as store from './store.ts';
 import type { TaskRow, Visible } from './store.ts';
@@ -17,40 +16,38 @@ type TaskList = { count: number; results: Groups<Task> };
 
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
-/** One question to the database for all that wait, this often, and none while nobody waits. */
+/** One query serves all waiting requests; without any there is no polling. */
 const waitPollMs = 10;
 
-export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idempotency }) {
+export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'>) {
   const { db, clock, idempotency } = deps;
-  const waiting = createWaitingRoom(db);
+  const waiters = createTaskWaiters(db);
 
   const get = async (actor: Actor, id: string): Promise<Task> => {
-    const row = await store.find(db, visibleTo(actor), id);
-    if (!row) throw notFound('task', id);
-    return present(row);
+    return toResponse(requireFound(await store.find(db, visibleTo(actor), id), 'task', id));
   };
 
-  const inGroups = (rows: SizedRow<string>[]) => readInGroups(rows, (ids) => store.rowsById(db, ids), present);
+  const inGroups = (rows: SizedRow<string>[]) => readInGroups(rows, (ids) => store.findRows(db, ids), toResponse);
 
   return {
-    /** Answers at once, or as soon as the task ends, at the latest after `waitSeconds`. */
+    /** Responds at once, or with `waitSeconds` when the task ends or that time has passed. */
     async get(context: RequestContext, id: string, waitSeconds: number): Promise<Task> {
       const task = await get(context.actor, id);
       if (waitSeconds === 0 || task.finished_on) return task;
-      await whileWaiting(context, (gone) => waiting.untilEnd(id, waitSeconds, gone));
+      await whileWaiting(context, (gone) => waiters.untilEnd(id, waitSeconds, gone));
       return get(context.actor, id);
     },
 
-    /** Resolves as soon as the task ends, at the latest after `seconds`. */
-    untilEnd: (id: string, seconds: number): Promise<void> => waiting.untilEnd(id, seconds),
+    /** Resolves when the task ends or after `seconds`. */
+    untilEnd: (id: string, seconds: number): Promise<void> => waiters.untilEnd(id, seconds),
 
-    /** Lets every waiting request answer now, for a server that stops. */
-    releaseWaiting: () => waiting.release(),
+    /** Ends all waits, for a server that stops. */
+    releaseWaiting: () => waiters.release(),
 
     async list(actor: Actor, query: ListTasks): Promise<TaskList> {
       const { count, rows } = await store.list(db, visibleTo(actor), {
-        from: query.from_timestamp === undefined ? undefined : instantOf('from_timestamp', query.from_timestamp),
-        to: query.to_timestamp === undefined ? undefined : instantOf('to_timestamp', query.to_timestamp),
+        from: query.from_timestamp === undefined ? undefined : requireInstant('from_timestamp', query.from_timestamp),
+        to: query.to_timestamp === undefined ? undefined : requireInstant('to_timestamp', query.to_timestamp),
         acknowledged: query.is_acknowledged,
         projectIds: query.project_id,
         regionIds: query.region_id,
@@ -80,11 +77,10 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
       return idempotency.auditedTransaction(db, context, async (tx, act) => {
         const who = visibleTo(context.actor);
         await store.acknowledge(tx, who, { ids: [id] }, context.actor.tokenId, clock.now());
-        const row = await store.find(tx, who, id);
-        if (!row) throw notFound('task', id);
+        const row = requireFound(await store.find(tx, who, id), 'task', id);
         act.projectId = row.projectId;
         act.regionId = row.regionId;
-        return present(row);
+        return toResponse(row);
       });
     },
 
@@ -102,7 +98,7 @@ export function createTaskViews(deps: { db: Db; clock: Clock; idempotency: Idemp
   };
 }
 
-function createWaitingRoom(db: Db) {
+function createTaskWaiters(db: Db) {
   const waiters = new Map<string, Set<() => void>>();
   let polling = false;
 
@@ -114,8 +110,8 @@ function createWaitingRoom(db: Db) {
     polling = true;
     while (waiters.size > 0) {
       await sleep(waitPollMs);
-      // The database may be away: whoever waits goes on waiting, and reads the truth at the end.
-      const ended = await store.whichEnded(db, [...waiters.keys()]).catch(() => []);
+      // While the database is unavailable the requests continue to wait; they read the task again at the end.
+      const ended = await store.findEnded(db, [...waiters.keys()]).catch(() => []);
       for (const id of ended) wake(id);
     }
     polling = false;
@@ -149,17 +145,7 @@ function visibleTo(actor: Actor): Visible {
   return { clientId: actor.clientId, projectIds: actor.projectIds };
 }
 
-/** A time without a zone is UTC, as tasks write it. @throws ClientError 400 for what a column cannot hold (a leap second, the year 0) */
-function instantOf(path: string, text: string): Date {
-  const [day, time] = text.toUpperCase().split(/[T ]/);
-  const zone = time && (/(Z|[+-]\d\d(:?\d\d)?)$/.exec(time)?.[0] ?? '');
-  const date = new Date(time ? `${day}T${time}${zone === '' ? 'Z' : zone?.length === 3 ? ':00' : ''}` : text);
-  const year = date.getUTCFullYear();
-  if (year >= 1 && year <= 9999) return date;
-  throw invalidInput([{ path, message: 'must be a date and time such as 2026-11-20T09:52:52Z' }]);
-}
-
-function present(task: TaskRow): Task {
+function toResponse(task: TaskRow): Task {
   const ended = task.state === 'FINISHED' || task.state === 'ERROR' ? task.state : null;
   return {
     id: task.id,

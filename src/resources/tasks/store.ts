@@ -1,4 +1,4 @@
-/** What the API reads of tasks and acknowledges; the engine in src/tasks writes everything else. */
+/** SQL of the operations on tasks: reads and acknowledgements. The engine in src/tasks does all other writes. */
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
@@ -9,7 +9,7 @@ import type { TaskState } from '../../tasks/table.ts';
 
 export type TaskRow = typeof tasks.$inferSelect;
 
-/** Whose tasks: a client's, perhaps only those of some projects. */
+/** The tasks that an actor sees: those of its client, in all or some projects. */
 export interface Visible {
   clientId: number;
   projectIds: number[] | null;
@@ -41,7 +41,7 @@ export async function find(on: Db | Tx, who: Visible, id: string): Promise<TaskR
 
 const bytes = sql<number>`coalesce(pg_column_size(${tasks.createdResources}), 0) + coalesce(pg_column_size(${tasks.data}), 0)`;
 
-/** A task may name a thousand resources, so tasks are read apart. */
+/** A task may name a thousand resources, so the rows are read separately. */
 export async function list(
   db: Db,
   who: Visible,
@@ -75,11 +75,11 @@ export async function list(
   return { count, rows };
 }
 
-export async function rowsById(db: Db, ids: string[]): Promise<TaskRow[]> {
+export async function findRows(db: Db, ids: string[]): Promise<TaskRow[]> {
   return db.select().from(tasks).where(inArray(tasks.id, ids));
 }
 
-/** Acknowledges tasks that nobody has acknowledged yet. */
+/** Acknowledges tasks that are not yet acknowledged. */
 export async function acknowledge(
   tx: Tx,
   who: Visible,
@@ -106,7 +106,7 @@ const ended = prepared<{ id: string }>(
   `select id from tasks where id = any($1::uuid[]) and state in ('FINISHED', 'ERROR')`,
 );
 
-/** Those of the given tasks that have ended. */
-export async function whichEnded(db: Db, ids: string[]): Promise<string[]> {
+/** The tasks among the ids that have ended. */
+export async function findEnded(db: Db, ids: string[]): Promise<string[]> {
   return (await ended(db, ids)).map((row) => row.id);
 }

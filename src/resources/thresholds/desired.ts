@@ -1,4 +1,4 @@
-/** Pure: crossings to what the client is told of them. */
+/** Pure: the message to a client about crossings of its threshold. */
 import type { Crossing } from '../../quota/crossings.ts';
 import { globalRegion, meaningOfKind } from '../../quota/kinds.ts';
 import type { Message } from '../notifications/service.ts';
@@ -31,7 +31,7 @@ export function quotasMessage(crossings: Crossing[], nameOf: NameOfRegion): Quot
   return message;
 }
 
-/** The message of all that crossed in a window. */
+/** One message about all crossings in a window. */
 export function thresholdMessage(client: ClientOfMessage, crossings: Crossing[], nameOf: NameOfRegion): Message {
   const { id, name, threshold } = client;
   const which = crossings.length === 1 ? meaningOfKind[crossings[0]!.kind] : `${crossings.length} quotas`;
@@ -42,8 +42,8 @@ export function thresholdMessage(client: ClientOfMessage, crossings: Crossing[],
     body: {
       paragraphs: [
         `${name} (client ${id}) has reached ${threshold} % of what it may use:`,
-        'Nothing has stopped. What would pass a limit will be refused. You will be told again when the use has fallen ' +
-          `below ${threshold} % and then reaches it once more.`,
+        'Existing resources are not affected. Requests that would exceed a limit are refused. The next notification ' +
+          `follows when the usage has fallen below ${threshold} % and reaches it again.`,
       ],
       figures: {
         columns: ['Region', 'Quota', 'In use', 'Limit', '%'],

@@ -1,26 +1,19 @@
 /**
- * The threshold of a client, and the message that tells of what reached it. What reaches it is noticed by the counters
- * themselves (src/quota/crossings.ts); `tell` runs when the grouping window of the first crossing has ended.
+ * The notification threshold of a client, and the message about quotas that reached it. The counters themselves detect
+ * crossings (src/quota/crossings.ts); `notify` runs when the grouping window of the first crossing has ended.
  */
 import type { RequestContext } from '../../authz/actor.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
-import type { Db } from '../../platform/db.ts';
 import { defaultThreshold } from '../../quota/crossings.ts';
-import type { Quota } from '../../quota/quota.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { Regions } from '../regions/service.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import { quotasMessage, thresholdMessage } from './desired.ts';
 import type { QuotasMessage, SetThreshold, Threshold } from './schema.ts';
 
-export interface ThresholdsDeps {
-  db: Db;
-  clock: Clock;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface ThresholdsDeps extends Omit<ServiceDeps, 'tasks'> {
   clients: Clients;
   regions: Regions;
   notifications: Notifications;
@@ -45,7 +38,7 @@ export function createThresholds(deps: ThresholdsDeps) {
   };
 
   return {
-    /** What is in force: the default where nothing was set. */
+    /** The effective threshold: the default when none is set. */
     get,
 
     async set(context: RequestContext, clientId: number, body: SetThreshold): Promise<Threshold> {
@@ -55,14 +48,14 @@ export function createThresholds(deps: ThresholdsDeps) {
       return get(clientId);
     },
 
-    /** Back to the default; what was last sent is forgotten here, and stays among the notifications. */
+    /** Restores the default. The last message is cleared here, but stays among the notifications. */
     async delete(context: RequestContext, clientId: number): Promise<void> {
       await deps.clients.require(clientId);
       await deps.idempotency.auditedTransaction(db, context, (tx) => crossings.setThreshold(tx, clientId, null));
     },
 
-    /** Tells a client of all that crossed since it was last told; nothing when that is nothing. */
-    async tell(clientId: number): Promise<void> {
+    /** Notifies a client of all crossings since its last message, if there are any. */
+    async notify(clientId: number): Promise<void> {
       const { name } = await deps.clients.get(clientId);
       await transaction(db, async (tx) => {
         const found = await crossings.take(tx, clientId);
@@ -70,7 +63,7 @@ export function createThresholds(deps: ThresholdsDeps) {
         const threshold = (await crossings.threshold(tx, clientId))?.threshold ?? defaultThreshold;
         const message = thresholdMessage({ id: clientId, name, threshold }, found, nameOf);
         await deps.notifications.issue(tx, message);
-        await crossings.noteMessage(tx, clientId, quotasMessage(found, nameOf), clock.now());
+        await crossings.recordMessage(tx, clientId, quotasMessage(found, nameOf), clock.now());
       });
     },
   };

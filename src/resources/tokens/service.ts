@@ -11,7 +11,7 @@ import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto
 import type { Db, Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import * as store from './store.ts';
-import type { TokenRow, WholeToken } from './store.ts';
+import type { TokenRow } from './store.ts';
 
 export interface NewToken {
   clientId: number;
@@ -21,18 +21,18 @@ export interface NewToken {
   expiresAt: Date | null;
 }
 
-/** What the list of tokens calls the one of the environment. */
+/** The name of the token that the environment sets. */
 const fixedName = 'CLOUDYARD_BOOTSTRAP_TOKEN';
 
-/** About 200 bytes each. */
+/** An entry takes about 200 bytes. */
 const maxRecognized = 100_000;
 
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches; audit: Audit }) {
   const { db, clock, caches, audit } = deps;
-  const factsOf = caches.cached((keyId: string) => store.facts(db, keyId));
-  /** Hashes of the secrets that were valid last, by token. */
+  const factsOf = caches.cached((keyId: string) => store.findFacts(db, keyId));
+  /** Hashes of the secrets that were valid at their last use, by key id. */
   const recognized = new Map<string, Buffer>();
 
   const insertToken = async (tx: Tx, token: NewToken): Promise<{ id: number; text: string }> => {
@@ -44,7 +44,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   };
 
   return {
-    /** Who the token belongs to; null when it is unknown, wrong, expired or revoked. No database on the hot path. */
+    /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
     async authenticate(token: string): Promise<Actor | null> {
       const { keyId, secret } = split(token);
       const facts = await factsOf(keyId);
@@ -64,19 +64,19 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       };
     },
 
-    /** Whether the token was valid when it was last used on this server. Costs no query; it may be revoked since. */
+    /** Whether the token was valid at its last use on this server. Needs no query; it may have been revoked since. */
     recognizes(token: string): boolean {
       const { keyId, secret } = split(token);
       const hash = recognized.get(keyId);
       return hash !== undefined && equalInConstantTime(hash, sha256(secret));
     },
 
-    /** Makes a token. The text is returned here and never again. */
+    /** Creates a token. Only this call returns its text. */
     async create(token: NewToken): Promise<{ id: number; text: string }> {
       return audit.transaction(db, commandAction('createToken', token.clientId), (tx) => insertToken(tx, token));
     },
 
-    /** The admin token of a first start; null when the client has one that was ever shown to somebody. */
+    /** Creates the admin token of a first start; null when the client ever had an admin token. */
     async createFirst(clientId: number): Promise<string | null> {
       return audit.transaction(db, commandAction('createFirstToken', clientId), async (tx) => {
         await store.lockClient(tx, clientId);
@@ -88,7 +88,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     list: (): Promise<TokenRow[]> => store.list(db),
 
-    /** Returns whether there was such a token. Every server refuses it within a second. */
+    /** Every server rejects the token within a second. False when there is no such token. */
     async revoke(idOrKey: string): Promise<boolean> {
       return audit.transaction(db, commandAction('revokeToken'), async (tx, act) => {
         await caches.changed(tx);
@@ -98,10 +98,10 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       });
     },
 
-    /** Puts the operator's fixed token in place, and ends the one that an earlier start had fixed. */
-    async fix(text: string, clientId: number): Promise<void> {
+    /** Sets the operator's fixed token, and revokes the one that an earlier start set. */
+    async setFixed(text: string, clientId: number): Promise<void> {
       const { keyId, secret } = split(text);
-      const fixed = await store.valid(db, fixedName);
+      const fixed = await store.findValid(db, fixedName);
       if (fixed.length === 1 && isSame(fixed[0]!, { keyId, clientId, secretHash: sha256(secret) })) return;
       await audit.transaction(db, commandAction('fixToken', clientId), async (tx) => {
         await caches.changed(tx);
@@ -121,13 +121,15 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   };
 }
 
-/** Whether an earlier start fixed the same. */
-function isSame(
-  row: WholeToken,
-  { keyId, clientId, secretHash }: Pick<WholeToken, 'keyId' | 'clientId' | 'secretHash'>,
-) {
-  const whole = row.role === 'admin' && row.projectIds === null && row.expiresAt === null;
-  return whole && row.keyId === keyId && row.clientId === clientId && equalInConstantTime(row.secretHash, secretHash);
+/** Whether an earlier start set the same token. */
+function isSame(row: TokenRow, { keyId, clientId, secretHash }: Pick<TokenRow, 'keyId' | 'clientId' | 'secretHash'>) {
+  const isUnrestricted = row.role === 'admin' && row.projectIds === null && row.expiresAt === null;
+  return (
+    isUnrestricted &&
+    row.keyId === keyId &&
+    row.clientId === clientId &&
+    equalInConstantTime(row.secretHash, secretHash)
+  );
 }
 
 /** A token without `$` is a secret with an empty id. */

@@ -1,3 +1,4 @@
+/** SQL of tokens. */
 import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -7,7 +8,7 @@ import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
 
-/** A token with what its client says. */
+/** A token with the properties of its client that every request needs. */
 export interface TokenFacts {
   id: number;
   secret_hash: Buffer;
@@ -26,7 +27,7 @@ const select = prepared<TokenFacts>(
    from tokens t join clients c on c.id = t.client_id where t.key_id = $1`,
 );
 
-export async function facts(db: Db, keyId: string): Promise<TokenFacts | null> {
+export async function findFacts(db: Db, keyId: string): Promise<TokenFacts | null> {
   const [row] = await select(db, keyId);
   return row ?? null;
 }
@@ -36,7 +37,7 @@ export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise
   return row!.id;
 }
 
-/** Puts a token of this key id in place, whatever it was before. */
+/** Inserts the token, or replaces the one with the same key id. */
 export async function replace(tx: Tx, token: typeof tokens.$inferInsert): Promise<void> {
   const { keyId: _, ...changes } = token;
   await tx
@@ -49,17 +50,15 @@ export async function list(db: Db): Promise<TokenRow[]> {
   return db.select().from(tokens).orderBy(asc(tokens.id));
 }
 
-export type WholeToken = typeof tokens.$inferSelect;
-
-/** Those of a name that are not revoked. */
-export async function valid(db: Db, name: string): Promise<WholeToken[]> {
+/** The tokens of a name that are not revoked. */
+export async function findValid(db: Db, name: string): Promise<TokenRow[]> {
   return db
     .select()
     .from(tokens)
     .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
 }
 
-/** By number or by what stands before the `$`. Returns whose it was; undefined when there is no such token. */
+/** Revokes by id, or by the part of the token before the `$`. Returns its client; undefined when there is no such token. */
 export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<{ clientId: number } | undefined> {
   const [revoked] = await tx
     .update(tokens)
@@ -76,7 +75,7 @@ export async function revokeNamed(tx: Tx, name: string, now: Date): Promise<void
     .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
 }
 
-/** Two first starts of one database come one after the other. */
+/** Serializes the first starts of several servers on one database. */
 export async function lockClient(tx: Tx, clientId: number): Promise<void> {
   await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, clientId)).for('update');
 }

@@ -221,7 +221,7 @@ function databaseOf({ connectionString, database }: ConnectionOptions): string {
 describe('the token that the operator fixes', () => {
   it('works from the next start on, replaces what had its id, and stays one token however often it starts', async () => {
     const before = (await cloud.services.tokens.list()).length;
-    for (const text of ['ci$first', 'ci$second', 'ci$second']) await cloud.services.tokens.fix(text, 1);
+    for (const text of ['ci$first', 'ci$second', 'ci$second']) await cloud.services.tokens.setFixed(text, 1);
     await expect.poll(() => statusOf('ci$second'), { timeout: 2000 }).toBe(200);
     await expect.poll(() => statusOf('ci$first'), { timeout: 2000 }).toBe(401);
     expect((await cloud.services.tokens.list()).length).toBe(before + 1);

@@ -209,7 +209,7 @@ describe('what the host has lost', () => {
     host.contents.volumes.delete(volume);
     await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'error');
     const extended = await cloud.post(`${volumes}/${volume}/extend`, { size: 50 });
-    expect([extended.status, extended.body.message]).toEqual([409, expect.stringContaining('can be reverted')]);
+    expect([extended.status, extended.body.message]).toEqual([409, expect.stringContaining('can only be reverted')]);
     await cloud.post(`${volumes}/${volume}/revert`);
     await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'available');
     expect(host.contents.volumes.has(volume)).toBe(true);

@@ -1,34 +1,32 @@
 /**
- * The rules of webhooks. A secret is shown once, when the webhook is made, and encrypted at rest; the only way out is
- * `secretOf`, for deliveries.
+ * The rules of webhooks.
+ *
+ * Invariant: a secret is shown once, in the response that creates the webhook, and encrypted at rest. Only `secretOf`
+ * decrypts it, for deliveries.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/db.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import type { Clients } from '../clients/service.ts';
+import { requireFound } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import type { CreateWebhook, NewWebhook, Webhook } from './schema.ts';
 import * as store from './store.ts';
 import type { WebhookRow } from './store.ts';
 
-export interface WebhooksDeps {
-  db: Db;
-  clock: Clock;
-  idempotency: Idempotency;
+export interface WebhooksDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyring: Keyring;
   clients: Clients;
-  /** What is wrong with a URL, or why calls may not go there as its name resolves now; null when nothing is. */
+  /** Why a URL is invalid, or why calls may not go to its current address; null when they may. */
   refuseUrl(url: string): Promise<string | null>;
 }
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
-/** Of one client: a message is sent to each of them. */
+/** Per client: each message is sent to all of them. */
 const maxWebhooks = 16;
 const contextOf = (id: string) => `webhook:${id}`;
 
@@ -38,7 +36,7 @@ export function createWebhooks(deps: WebhooksDeps) {
   return {
     async create(context: RequestContext, clientId: number, body: CreateWebhook): Promise<NewWebhook> {
       await deps.clients.require(clientId);
-      // Names are looked up before the transaction begins.
+      // Name resolution needs the network, so it is done before the transaction.
       const refusal = await deps.refuseUrl(body.url);
       if (refusal) throw invalidInput([{ path: 'url', message: refusal }]);
       const secret = body.secret ?? `whsec_${randomBytes(32).toString('base64url')}`;
@@ -50,10 +48,10 @@ export function createWebhooks(deps: WebhooksDeps) {
         context,
         async (tx) => {
           if ((await store.countUnderLock(tx, clientId)) >= maxWebhooks) {
-            throw new ClientError('Conflict', `a client has ${maxWebhooks} webhooks at most; delete one first`);
+            throw new ClientError('Conflict', `a client can have at most ${maxWebhooks} webhooks; delete one first`);
           }
           await store.insert(tx, { ...webhook, secret: ciphertext });
-          return { ...present(webhook), secret };
+          return { ...toResponse(webhook), secret };
         },
         { sealed: true },
       );
@@ -62,37 +60,31 @@ export function createWebhooks(deps: WebhooksDeps) {
     async list(clientId: number): Promise<{ count: number; results: Webhook[] }> {
       await deps.clients.require(clientId);
       const rows = await store.list(db, clientId);
-      return { count: rows.length, results: rows.map(present) };
+      return { count: rows.length, results: rows.map(toResponse) };
     },
 
     async get(clientId: number, id: string): Promise<Webhook> {
-      const row = await store.find(db, clientId, id);
-      if (!row) throw notFound('webhook', id);
-      return present(row);
+      return toResponse(requireFound(await store.find(db, clientId, id), 'webhook', id));
     },
 
-    /** What was to be sent there fails at its next attempt. */
+    /** A pending delivery to it fails at its next attempt. */
     async delete(context: RequestContext, clientId: number, id: string): Promise<void> {
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         if (!(await store.remove(tx, clientId, id))) throw notFound('webhook', id);
       });
     },
 
-    /** Null when there is no such webhook any more. @throws EncryptionError */
+    /** Null when the webhook was deleted. @throws EncryptionError */
     async secretOf(id: string): Promise<string | null> {
       const ciphertext = await store.secretOf(db, id);
       return ciphertext && keyring.decrypt(ciphertext, contextOf(id)).toString();
     },
 
     /** See `reencryptAll`. */
-    reencrypt: (): Promise<number> =>
-      reencryptAll(keyring, contextOf, {
-        after: (id) => store.ciphertextsAfter(db, id),
-        replace: (id, old, ciphertext) => store.replaceCiphertext(db, id, old, ciphertext),
-      }),
+    reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
   };
 }
 
-function present({ id, url, createdAt }: WebhookRow): Webhook {
+function toResponse({ id, url, createdAt }: WebhookRow): Webhook {
   return { id, url, created_at: withZone(createdAt) };
 }

@@ -47,9 +47,11 @@ export function createWrites(deps: WritesDeps) {
   const folderOf = (prefix: string, repository: string, id: string) =>
     join(uploadsOf({ name: repository, folder: layout.repository(prefix, repository) }), id);
 
+  const isClosed = ({ prefix }: Target) => existsSync(layout.closed(prefix));
+
   /** @throws Refusal when nothing can be written at all */
-  const refuseClosed = ({ prefix }: Target) => {
-    if (existsSync(layout.closed(prefix))) throw new Refusal(404, 'NAME_UNKNOWN', 'the registry was deleted');
+  const refuseClosed = (target: Target) => {
+    if (isClosed(target)) throw new Refusal(404, 'NAME_UNKNOWN', 'the registry was deleted');
     if (deps.isDiskFull()) {
       throw new Refusal(503, 'UNAVAILABLE', 'the disk of the registry host is nearly full; try again later', 60);
     }
@@ -104,8 +106,13 @@ export function createWrites(deps: WritesDeps) {
         ...{ method: request.method!, url, signal: over.signal },
         admit(bytes) {
           unchecked += bytes;
-          if (unchecked < checkBytes && account.takeNow(id, repository, bytes)) return null;
-          unchecked = 0;
+          let mustRefuse = false;
+          if (unchecked >= checkBytes) {
+            unchecked = 0;
+            mustRefuse = isClosed(target) || deps.isDiskFull();
+          }
+          // Synchronous when the bytes fit: a promise pauses the body.
+          if (!mustRefuse && account.takeNow(id, repository, bytes)) return null;
           return admit(account, target, id, bytes);
         },
         onSent: () => (writer.ended = true),

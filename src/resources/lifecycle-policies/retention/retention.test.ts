@@ -13,7 +13,7 @@ driver.snapshots.remove = async (id, signal) => {
   return remove(id, signal);
 };
 
-const cloud = useCloudyard({ driver: null, volumeDriver: driver, lookSeconds: 0.05 });
+const cloud = useCloudyard({ driver: null, volumeDriver: driver, pollSeconds: 0.05 });
 let worker: Awaited<ReturnType<typeof cloud.startWorker>>;
 let client: { clientId: number; projectId: number; token: string };
 const at = (what: string) => `/cloud/v1/${what}/${client.projectId}/1`;

@@ -19,7 +19,7 @@ driver.snapshots.apply = async (desired, signal) => {
   return apply(desired, signal);
 };
 
-const cloud = useCloudyard({ driver: null, volumeDriver: driver, lookSeconds: 0.05 });
+const cloud = useCloudyard({ driver: null, volumeDriver: driver, pollSeconds: 0.05 });
 const day = 86_400;
 let client: { clientId: number; projectId: number; token: string };
 let volumesPath: string;

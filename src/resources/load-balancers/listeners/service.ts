@@ -1,6 +1,6 @@
 /**
- * The rules of listeners. A listener is a part of its load balancer: it changes under that one's lock and generation, and
- * a task of it locks the whole.
+ * Rules of listeners. A listener is part of its load balancer: it shares its lock, generation and tasks
+ * (locked-changes.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
@@ -11,17 +11,20 @@ import type { Clock } from '../../../platform/clock.ts';
 import { violatedConstraint } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import { settingFaults as poolFaults } from '../pools/checks.ts';
-import { referenceFaults } from '../pools/references.ts';
-import type { SecretsForUse } from '../pools/references.ts';
+import { createPartChanges, findNamedLoadBalancer } from '../locked-changes.ts';
+import type { LoadBalancerChanges, TaskIds } from '../locked-changes.ts';
+import { changedSettings, normalizeId } from '../patch.ts';
 import type { Stats } from '../pools/schema.ts';
 import type { LbPools } from '../pools/service.ts';
-import { idOf } from '../pools/settings.ts';
-import { givenLoadBalancer } from '../pools/target.ts';
-import type { LoadBalancerChanges } from '../service.ts';
-import { samePort, secretsWanted, settingFaults } from './checks.ts';
-import { checkNested, insertNested, newListener } from './nested.ts';
-import type { Nested } from './nested.ts';
+import * as poolStore from '../pools/store.ts';
+import { poolErrors } from '../pools/validation.ts';
+import { referenceErrors } from '../references.ts';
+import type { SecretsForUse } from '../references.ts';
+import type { ListenerRow } from '../table.ts';
+import { insertNested, nestedErrors, newListener } from './nested-listeners.ts';
+import type { NestedListeners } from './nested-listeners.ts';
+import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
+import type { ListenerSettings } from './normalize.ts';
 import type {
   CreateListener,
   Listener,
@@ -30,10 +33,9 @@ import type {
   NestedListener,
   UpdateListener,
 } from './schema.ts';
-import { changedSettings, newSettings, settingsAfter } from './settings.ts';
-import type { ListenerSettings } from './settings.ts';
 import * as store from './store.ts';
-import type { ListenerRow, ListenerView } from './store.ts';
+import type { ListenerView } from './store.ts';
+import { havePortInCommon, listenerErrors, listenerSecrets } from './validation.ts';
 
 export interface ListenersDeps {
   db: Db;
@@ -43,174 +45,151 @@ export interface ListenersDeps {
   secrets: SecretsForUse;
   lbPools: Pick<LbPools, 'insert' | 'markDeleted'>;
   memberRules: MemberRules;
-  /** Counters by listener, as far as they are known; null: none are. */
-  stats(listenerIds: string[]): Promise<Map<string, Stats> | null>;
+  /** Counters by listener id. */
+  stats(listenerIds: string[]): Promise<Map<string, Stats>>;
 }
 
 export type Listeners = ReturnType<typeof createListeners>;
-type TaskIds = { tasks: string[] };
 
 export function createListeners(deps: ListenersDeps) {
   const { db, clock, idempotency, changes, secrets, lbPools } = deps;
-
-  /** The listener, under the lock of its load balancer. @throws ClientError 404, 409 */
-  const lock = async (tx: Tx, scope: Scope, id: string) => {
-    const found = await store.find(tx, scope, id);
-    if (!found) throw notFound('listener', id);
-    const loadBalancer = await changes.lock(tx, scope, found.loadBalancerId);
-    // Read again: who had the lock may have changed or removed it.
-    const listener = await store.find(tx, scope, id);
-    if (!listener) throw notFound('listener', id);
-    return { loadBalancer, listener };
-  };
-
-  const lockForChange = async (tx: Tx, scope: Scope, id: string) => {
-    const locked = await lock(tx, scope, id);
-    if (locked.listener.deletedAt) {
-      throw new ClientError('Conflict', `listener ${locked.listener.id} could not be deleted; delete it again`);
-    }
-    return locked;
-  };
+  const parts = createPartChanges(deps, 'listener', store.find);
 
   const create = (context: RequestContext, scope: Scope, body: CreateListener): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
-      const settings = newSettings(body);
-      const faults: FieldError[] = [];
-      const given = await givenLoadBalancer(tx, scope, body, faults);
-      if (given === null) faults.push({ path: 'load_balancer_id', message: 'is required' });
-      const defaultPoolId = idOf(body.default_pool_id);
-      faults.push(
-        ...settingFaults(settings, ''),
-        ...(defaultPoolId === null ? [] : await defaultPoolFaults(tx, scope, defaultPoolId, given, settings)),
-        ...(await referenceFaults(tx, secrets, scope, { secrets: secretsWanted(settings, null, ''), subnets: [] })),
+      const settings = newListenerSettings(body);
+      const errors: FieldError[] = [];
+      const loadBalancerId = await findNamedLoadBalancer(tx, scope, body, errors);
+      if (loadBalancerId === null) errors.push({ path: 'load_balancer_id', message: 'is required' });
+      const defaultPoolId = normalizeId(body.default_pool_id);
+      errors.push(
+        ...listenerErrors(settings, ''),
+        ...(defaultPoolId === null ? [] : await defaultPoolErrors(tx, scope, defaultPoolId, loadBalancerId, settings)),
+        ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, null, '') })),
       );
-      if (given === null || faults.length > 0) throw invalidInput(faults);
-      const loadBalancer = await changes.lock(tx, scope, given);
-      const others = await store.ofLoadBalancer(tx, loadBalancer.id);
+      if (loadBalancerId === null || errors.length > 0) throw invalidInput(errors);
+      const loadBalancer = await changes.lock(tx, scope, loadBalancerId);
+      const others = await store.ofLoadBalancer(tx, loadBalancerId);
       requireFreePort(settings, others);
       if (defaultPoolId !== null) await requireFreePool(tx, scope, defaultPoolId, others);
-      const taskId = randomUUID();
-      const { id: loadBalancerId, projectId, regionId } = loadBalancer;
-      const placed = { projectId, regionId, loadBalancerId, creatorTaskId: taskId, createdAt: clock.now() };
-      const listener = newListener({ ...placed, settings, defaultPoolId });
+      const creatorTaskId = randomUUID();
+      const { projectId, regionId } = loadBalancer;
+      const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
+      const listener = newListener({ ...place, settings, defaultPoolId });
       await store.insert(tx, listener).catch((error: unknown) => {
-        throw violatedConstraint(error) === 'lb_listeners_port' ? portTaken(settings, 'another listener') : error;
+        throw violatedConstraint(error) === 'lb_listeners_port' ? portInUse(settings, 'another listener') : error;
       });
-      const createdResources = { listeners: [listener.id] };
-      await changes.enqueue(tx, context, loadBalancer, { id: taskId, type: 'create_lblistener', createdResources });
-      return { tasks: [taskId] };
+      const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
+      return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
     });
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateListener): Promise<TaskIds> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const { loadBalancer, listener } = await lockForChange(tx, scope, id);
-      const settings = settingsAfter(listener, body);
-      const wanted = { secrets: secretsWanted(settings, listener, ''), subnets: [] };
-      const faults = [...settingFaults(settings, ''), ...(await referenceFaults(tx, secrets, scope, wanted))];
-      if (faults.length > 0) throw invalidInput(faults);
-      const changed = changedSettings(listener, settings);
-      // What failed is wanted and not in place: asking for it again is another try.
-      if (Object.keys(changed).length === 0 && listener.provisioningStatus !== 'ERROR') return { tasks: [] };
+    parts.change(context, scope, id, async (tx, listener) => {
+      const settings = patchedListenerSettings(listener, body);
+      const errors = [
+        ...listenerErrors(settings, ''),
+        ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, listener, '') })),
+      ];
+      if (errors.length > 0) throw invalidInput(errors);
+      const changed = changedSettings<ListenerSettings>(listener, settings);
+      // After a failure the same update is another try.
+      if (Object.keys(changed).length === 0 && listener.provisioningStatus !== 'ERROR') return null;
       await store.update(tx, listener.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
-      return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'update_lblistener' })] };
+      return { type: 'update_lblistener' };
     });
 
-  const deleteListener = (
-    context: RequestContext,
-    scope: Scope,
-    id: string,
-    options: { deleteDefaultPool: boolean },
-  ): Promise<TaskIds> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const { loadBalancer, listener } = await lock(tx, scope, id);
-      await store.update(tx, listener.id, { deletedAt: clock.now(), provisioningStatus: 'PENDING_DELETE' });
-      if (options.deleteDefaultPool && listener.defaultPoolId) await lbPools.markDeleted(tx, listener.defaultPoolId);
-      return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'delete_lblistener' })] };
-    });
-
-  const statsOf = async (ids: string[], wanted: boolean | undefined) =>
-    wanted && ids.length > 0 ? await deps.stats(ids) : null;
+  const statsOf = async (ids: string[], show: boolean | undefined) =>
+    show && ids.length > 0 ? await deps.stats(ids) : null;
 
   return {
     create,
     update,
-    delete: deleteListener,
 
-    /** The deprecated form only renames. A name is on no host, so it is done with the transaction, without a task. */
+    delete: (
+      context: RequestContext,
+      scope: Scope,
+      id: string,
+      options: { deleteDefaultPool: boolean },
+    ): Promise<TaskIds> =>
+      parts.remove(context, scope, id, async (tx, { id, defaultPoolId }) => {
+        await store.update(tx, id, { deletedAt: clock.now(), provisioningStatus: 'PENDING_DELETE' });
+        if (options.deleteDefaultPool && defaultPoolId) await lbPools.markDeleted(tx, defaultPoolId);
+        return { type: 'delete_lblistener' };
+      }),
+
+    /** The deprecated update. Hosts do not use names, so it needs no task. */
     async rename(context: RequestContext, scope: Scope, id: string, name: string): Promise<Listener> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const { listener } = await lockForChange(tx, scope, id);
+        const { part: listener } = await parts.lock(tx, scope, id);
         if (name !== listener.name) await store.update(tx, listener.id, { name });
-        return present({ ...listener, name, taskId: null }, null, { showPasswords: true });
+        return toResponse({ ...listener, name, taskId: null }, null, { showPasswords: true });
       });
     },
 
-    /** `showPasswords`: false for readers, who could try a hash at home. */
+    /** `showPasswords` is false for readers, who could attack the hashes offline. */
     async list(scope: Scope, filter: ListListeners, options: { showPasswords: boolean }): Promise<ListenerCollection> {
       const { count, rows } = await store.list(db, scope, filter);
       const ids = rows.map((row) => row.id);
       const stats = await statsOf(ids, filter.show_stats);
-      return { count, results: rows.map((row) => present(row, stats, options)) };
+      return { count, results: rows.map((row) => toResponse(row, stats, options)) };
     },
 
     async get(scope: Scope, id: string, options: { showStats?: boolean; showPasswords: boolean }): Promise<Listener> {
       const listener = await store.view(db, scope, id);
       if (!listener) throw notFound('listener', id);
-      return present(listener, await statsOf([listener.id], options.showStats), options);
+      return toResponse(listener, await statsOf([listener.id], options.showStats), options);
     },
 
-    /** For the create of a load balancer: what is wrong with its listeners by themselves. */
-    checkNested: (scope: Scope, listeners: NestedListener[]) =>
-      checkNested(listeners, deps.memberRules(scope.regionId)),
-    /** For the create of a load balancer, in its transaction. @throws ClientError 400 */
-    insertNested: (tx: Tx, nested: Nested) => insertNested({ secrets, lbPools }, tx, nested),
+    /** For the create of a load balancer; see nested-listeners.ts. */
+    nestedErrors: (scope: Scope, listeners: NestedListener[]) =>
+      nestedErrors(listeners, deps.memberRules(scope.regionId)),
+    insertNested: (tx: Tx, nested: NestedListeners) => insertNested({ secrets, lbPools }, tx, nested),
   };
 }
 
-/** What is wrong with a pool that a new listener names as its default one. */
-async function defaultPoolFaults(
+async function defaultPoolErrors(
   tx: Tx,
   scope: Scope,
   poolId: string,
   loadBalancerId: string | null,
   settings: ListenerSettings,
 ): Promise<FieldError[]> {
-  const fault = (message: string) => [{ path: 'default_pool_id', message }];
-  const pool = await store.findPool(tx, scope, poolId);
-  if (!pool) return fault(`pool ${poolId} was not found in this project and region`);
+  const error = (message: string) => [{ path: 'default_pool_id', message }];
+  const pool = await poolStore.find(tx, scope, poolId);
+  if (!pool) return error(`pool ${poolId} was not found in this project and region`);
   if (loadBalancerId !== null && pool.loadBalancerId !== loadBalancerId) {
-    return fault(`pool ${poolId} is of load balancer ${pool.loadBalancerId}, not of ${loadBalancerId}`);
+    return error(`belongs to load balancer ${pool.loadBalancerId}, but load_balancer_id is ${loadBalancerId}`);
   }
-  const unfit = poolFaults(pool, [settings.protocol], '').map(({ path, message }) => `${path} ${message}`);
-  return unfit.length > 0 ? fault(`pool ${poolId} does not fit: ${unfit.join('; ')}`) : [];
+  const errors = poolErrors(pool, [settings.protocol], '').map(({ path, message }) => `${path} ${message}`);
+  return errors.length > 0 ? error(`pool ${poolId} cannot be used: ${errors.join('; ')}`) : [];
 }
 
-/** Call under the load balancer's lock. @throws ClientError 409 naming the listener that has the port */
+/** Call with the lock of the load balancer. @throws ClientError 409 that names the listener on the port */
 function requireFreePort(settings: ListenerSettings, others: ListenerRow[]): void {
-  const holder = others.find((other) => samePort(other, settings));
+  const holder = others.find((other) => havePortInCommon(other, settings));
   if (!holder) return;
-  throw portTaken(settings, `listener ${holder.id}${holder.deletedAt ? ', which is being deleted' : ''}`);
+  throw portInUse(settings, `listener ${holder.id}${holder.deletedAt ? ', which is being deleted' : ''}`);
 }
 
-function portTaken({ protocol, protocolPort }: ListenerSettings, holder: string): ClientError {
+function portInUse({ protocol, protocolPort }: ListenerSettings, holder: string): ClientError {
   const transport = protocol === 'UDP' ? 'UDP port' : 'port';
-  return new ClientError('Conflict', `${transport} ${protocolPort} of the load balancer is taken by ${holder}`);
+  return new ClientError('Conflict', `${transport} ${protocolPort} of the load balancer is used by ${holder}`);
 }
 
-/** Call under the load balancer's lock. @throws ClientError 409 when the pool is going, or serves another listener */
+/** Call with the lock of the load balancer. @throws ClientError 409 if the pool is deleted or used by a listener */
 async function requireFreePool(tx: Tx, scope: Scope, poolId: string, others: ListenerRow[]): Promise<void> {
-  const pool = await store.findPool(tx, scope, poolId);
+  const pool = await poolStore.find(tx, scope, poolId);
   if (!pool || pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
   const user = others.find((other) => other.defaultPoolId === poolId);
-  if (user) throw new ClientError('Conflict', `pool ${poolId} is the default pool of listener ${user.id} already`);
+  if (user) throw new ClientError('Conflict', `pool ${poolId} is already the default pool of listener ${user.id}`);
 }
 
 const forwardedHeaders = { 'X-Forwarded-For': 'true', 'X-Forwarded-Port': 'true', 'X-Forwarded-Proto': 'true' };
 
-/** Like the password field of /etc/shadow: no password has this hash. */
+/** As in /etc/shadow: no password has this hash. */
 const hiddenPassword = '*';
 
-function present(
+function toResponse(
   listener: ListenerView,
   stats: Map<string, Stats> | null,
   { showPasswords }: { showPasswords: boolean },

@@ -6,27 +6,26 @@ import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import { presentTags } from '../../../tags/tags.ts';
 import type { LoadBalancerStatus } from '../schema.ts';
-import { wholesById } from '../store.ts';
-import type { LoadBalancerRow, MemberRow, PoolRow, WholeLoadBalancer } from '../store.ts';
+import { find, wholesById } from '../store.ts';
+import type { WholeLoadBalancer } from '../store.ts';
+import type { LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
 import * as store from './store.ts';
-import type { ListenerOfStatus } from './store.ts';
+import type { ListenerWithPool } from './store.ts';
 
 type Listener = LoadBalancerStatus['listeners'][number];
-/** A status whose listeners are read when it is written. */
+/** A status whose listeners are read while it is sent. */
 type InGroups = Omit<LoadBalancerStatus, 'listeners'> & { listeners: Groups<Listener> };
 
 export function createLoadBalancerStatuses({ db }: { db: Db }) {
   const inGroups = async (loadBalancer: LoadBalancerRow): Promise<InGroups> => {
     const rows = await store.listenerSizes(db, loadBalancer.id);
-    return present(
-      loadBalancer,
-      readInGroups(rows, (ids) => store.listeners(db, ids), presentListener),
-    );
+    const read = (ids: string[]) => store.listeners(db, ids);
+    return toStatus(loadBalancer, readInGroups(rows, read, listenerToStatus));
   };
 
   return {
     async get(scope: Scope, id: string): Promise<InGroups> {
-      const loadBalancer = await store.find(db, scope, id);
+      const loadBalancer = await find(db, scope, id);
       if (!loadBalancer) throw notFound('load balancer', id);
       return inGroups(loadBalancer);
     },
@@ -35,9 +34,9 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
       const rows = await store.sizes(db, scope);
       const large = new Set(rows.filter(isLarge).map(({ id }) => id));
       const read = async (ids: string[]): Promise<(LoadBalancerStatus | InGroups)[]> => {
-        // A large one is alone in its group.
-        if (!large.has(ids[0]!)) return (await wholesById(db, ids)).map(presentWhole);
-        const loadBalancer = await store.find(db, scope, ids[0]!);
+        // A large load balancer is the only one of its group.
+        if (!large.has(ids[0]!)) return (await wholesById(db, ids)).map(wholeToStatus);
+        const loadBalancer = await find(db, scope, ids[0]!);
         return loadBalancer ? [await inGroups(loadBalancer)] : [];
       };
       return { count: rows.length, results: readInGroups(rows, read, (status) => status) };
@@ -45,19 +44,19 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
   };
 }
 
-function presentWhole({ loadBalancer, listeners, pools, members }: WholeLoadBalancer): LoadBalancerStatus {
+function wholeToStatus({ loadBalancer, listeners, pools, members }: WholeLoadBalancer): LoadBalancerStatus {
   const poolOf = new Map(pools.map((pool) => [pool.id, pool]));
   const membersOf = Map.groupBy(members, (member) => member.poolId);
-  return present(
+  return toStatus(
     loadBalancer,
     listeners.map((listener) => {
       const pool = (listener.defaultPoolId !== null && poolOf.get(listener.defaultPoolId)) || null;
-      return presentListener({ ...listener, pool, members: (pool && membersOf.get(pool.id)) ?? [] });
+      return listenerToStatus({ ...listener, pool, members: (pool && membersOf.get(pool.id)) ?? [] });
     }),
   );
 }
 
-function present<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners) {
+function toStatus<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners) {
   return {
     id: loadBalancer.id,
     name: loadBalancer.name,
@@ -68,18 +67,18 @@ function present<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners)
   };
 }
 
-function presentListener({ pool, members, ...listener }: ListenerOfStatus): Listener {
+function listenerToStatus({ pool, members, ...listener }: ListenerWithPool): Listener {
   return {
     id: listener.id,
     name: listener.name,
     operating_status: listener.operatingStatus,
     provisioning_status: listener.provisioningStatus,
-    pools: pool ? [presentPool(pool, members)] : [],
+    pools: pool ? [poolToStatus(pool, members)] : [],
   };
 }
 
-/** Monitor and members are parts of a pool: they are provisioned with it. */
-function presentPool(pool: PoolRow, members: MemberRow[]): LoadBalancerStatus['listeners'][number]['pools'][number] {
+/** Monitors and members are provisioned with their pool. */
+function poolToStatus(pool: PoolRow, members: MemberRow[]): Listener['pools'][number] {
   const { healthMonitor: monitor, provisioningStatus: provisioning_status } = pool;
   return {
     id: pool.id,

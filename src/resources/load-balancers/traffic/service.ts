@@ -1,13 +1,13 @@
 /**
- * Metrics of a load balancer, from the proxy's own counters of bytes. One process serves all load balancers of a region,
- * and it does not count packets: processor, memory and packets of one cannot be told, and are null.
+ * Metrics of a load balancer, from the byte counters of the proxy. One process serves all load balancers of a region and
+ * does not count packets, so processor, memory and packets of one load balancer are unknown and null.
  */
 import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { LoadBalancerMetricsCollection, RequestMetrics } from '../schema.ts';
-import type { LoadBalancerRow } from '../store.ts';
+import type { LoadBalancerRow } from '../table.ts';
 import * as store from './store.ts';
 
 export interface LoadBalancerTrafficDeps {
@@ -21,7 +21,7 @@ export type LoadBalancerTraffic = ReturnType<typeof createLoadBalancerTraffic>;
 
 const minute = 60_000;
 const hour = 60 * minute;
-/** The step between two points, by how far back they go: never more than some three hundred points. */
+/** The step between two points, by the requested span: at most about 300 points. */
 const steps = [
   { upTo: 5 * hour, step: minute },
   { upTo: 48 * hour, step: 10 * minute },
@@ -30,11 +30,11 @@ const steps = [
 
 export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalancerTrafficDeps) {
   return {
-    /** Points of whole steps, oldest first, from when the load balancer was made or the history begins. */
-    async metrics(scope: Scope, id: string, asked: RequestMetrics): Promise<LoadBalancerMetricsCollection> {
+    /** Points of whole steps, oldest first, at most since the creation of the load balancer and the start of the history. */
+    async metrics(scope: Scope, id: string, request: RequestMetrics): Promise<LoadBalancerMetricsCollection> {
       const { createdAt } = await loadBalancer(scope, id);
       const now = clock.now().getTime();
-      const span = asked.time_interval * (asked.time_unit === 'day' ? 24 * hour : hour);
+      const span = request.time_interval * (request.time_unit === 'day' ? 24 * hour : hour);
       const { step } = steps.find(({ upTo }) => span <= upTo)!;
       const begin = Math.max(now - span, now - store.historyMs, createdAt.getTime());
       const from = Math.floor(begin / step) * step;

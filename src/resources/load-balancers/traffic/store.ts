@@ -1,9 +1,9 @@
-/** SQL of counters: what the proxy says of listeners, added up over its processes and by the minute. */
+/** SQL of counters: readings of listeners, added up over the processes of the proxy and by minute. */
 import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Stats } from '../pools/schema.ts';
 
-/** What the proxy says of a listener, since its process began. */
+/** Counters of a listener since the start of the proxy process. */
 export interface Reading {
   listenerId: string;
   activeConnections: number;
@@ -13,31 +13,31 @@ export interface Reading {
   requestErrors: number;
 }
 
-// A counter that is lower than before says that the proxy's process is a new one: then all of it has come since.
-// The listener's row is held until the end, so that a counter of a listener that is just being removed is not written.
+// A counter below the last reading means a new process: its whole value is added. The rows of the listeners are locked,
+// so that no counters are written for a listener that is being removed.
 const add = prepared(
   'traffic_add',
   `with reading as (
      select r.*, l.load_balancer_id, c.seen_total_connections, c.seen_bytes_in, c.seen_bytes_out, c.seen_request_errors,
        coalesce(r.total < c.seen_total_connections or r.bytes_in < c.seen_bytes_in or r.bytes_out < c.seen_bytes_out
-         or r.errors < c.seen_request_errors, true) as anew
+         or r.errors < c.seen_request_errors, true) as restarted
      from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
        as r (listener_id, active, total, bytes_in, bytes_out, errors)
      join lb_listeners l on l.id = r.listener_id
      left join lb_listener_counters c on c.listener_id = r.listener_id
      order by l.id for key share of l),
-   come as (
+   added as (
      select listener_id, load_balancer_id, active, total, bytes_in, bytes_out, errors,
-       total - case when anew then 0 else seen_total_connections end as total_come,
-       bytes_in - case when anew then 0 else seen_bytes_in end as in_come,
-       bytes_out - case when anew then 0 else seen_bytes_out end as out_come,
-       errors - case when anew then 0 else seen_request_errors end as errors_come
+       total - case when restarted then 0 else seen_total_connections end as added_total,
+       bytes_in - case when restarted then 0 else seen_bytes_in end as added_in,
+       bytes_out - case when restarted then 0 else seen_bytes_out end as added_out,
+       errors - case when restarted then 0 else seen_request_errors end as added_errors
      from reading),
    counted as (
      insert into lb_listener_counters as c (listener_id, active_connections, total_connections, bytes_in, bytes_out,
        request_errors, seen_total_connections, seen_bytes_in, seen_bytes_out, seen_request_errors)
-     select listener_id, active, total_come, in_come, out_come, errors_come, total, bytes_in, bytes_out, errors
-     from come
+     select listener_id, active, added_total, added_in, added_out, added_errors, total, bytes_in, bytes_out, errors
+     from added
      on conflict (listener_id) do update set
        active_connections = excluded.active_connections,
        total_connections = c.total_connections + excluded.total_connections,
@@ -49,13 +49,13 @@ const add = prepared(
        seen_bytes_out = excluded.seen_bytes_out,
        seen_request_errors = excluded.seen_request_errors)
    insert into load_balancer_traffic as t (load_balancer_id, minute, bytes_in, bytes_out)
-   select load_balancer_id, date_trunc('minute', $7::timestamptz), sum(in_come), sum(out_come)
-   from come group by load_balancer_id having sum(in_come) + sum(out_come) > 0
+   select load_balancer_id, date_trunc('minute', $7::timestamptz), sum(added_in), sum(added_out)
+   from added group by load_balancer_id having sum(added_in) + sum(added_out) > 0
    on conflict (load_balancer_id, minute) do update set
      bytes_in = t.bytes_in + excluded.bytes_in, bytes_out = t.bytes_out + excluded.bytes_out`,
 );
 
-/** Adds what has come since the readings before, all of it to this minute. */
+/** Adds the traffic since the last readings to the current minute. */
 export async function addReadings(db: Db, readings: Reading[], now: Date): Promise<void> {
   await add(
     db,
@@ -77,14 +77,14 @@ const readStats = prepared<Stats & { listener_id: string }>(
    from lb_listeners l left join lb_listener_counters c on c.listener_id = l.id where l.id = any($1::uuid[])`,
 );
 
-/** By listener. */
+/** By listener id. */
 export async function statsOfListeners(db: Db, ids: string[]): Promise<Map<string, Stats>> {
   const rows = await readStats(db, ids);
   return new Map(rows.map(({ listener_id, ...stats }) => [listener_id, stats]));
 }
 
 export interface Traffic {
-  /** Milliseconds since 1970: the beginning of the step. */
+  /** The start of the step, in milliseconds since 1970. */
   at: number;
   bytesIn: number;
   bytesOut: number;
@@ -97,18 +97,18 @@ const read = prepared<{ at: number; bytes_in: number; bytes_out: number }>(
    from load_balancer_traffic where load_balancer_id = $1 and minute >= $2 and minute < $3 group by 1`,
 );
 
-/** Bytes by steps of so many seconds, from one time to before another; steps without traffic are left out. */
+/** Bytes by step, from `from` up to but not including `to`. Steps without traffic are omitted. */
 export async function traffic(db: Db, id: string, from: Date, to: Date, stepSeconds: number): Promise<Traffic[]> {
   const rows = await read(db, id, from, to, stepSeconds);
   return rows.map((row) => ({ at: row.at, bytesIn: row.bytes_in, bytesOut: row.bytes_out }));
 }
 
-/** How long minutes are kept. */
+/** How long traffic is kept. */
 export const historyMs = 7 * 24 * 3600 * 1000;
 
-const removeBefore = prepared('traffic_forget', `delete from load_balancer_traffic where minute < $1`);
+const removeBefore = prepared('traffic_remove_old', `delete from load_balancer_traffic where minute < $1`);
 
-/** Removes what is older than the history. */
-export async function forget(db: Db, now: Date): Promise<void> {
+/** Removes traffic older than the history. */
+export async function removeOld(db: Db, now: Date): Promise<void> {
   await removeBefore(db, new Date(now.getTime() - historyMs));
 }

@@ -1,19 +1,18 @@
 import { bigint, index, pgTable, primaryKey, uuid } from 'drizzle-orm/pg-core';
 import { instant } from '../../../platform/columns.ts';
-import { lbListeners } from '../listeners/table.ts';
-import { loadBalancers } from '../table.ts';
+import { lbListeners, loadBalancers } from '../table.ts';
 
 const counter = (name: string) => bigint(name, { mode: 'number' }).notNull();
 
 /**
- * What went through a listener since it was made. The proxy counts from zero with each of its processes, so beside the
- * totals stands what it last said: the difference to what it says next is what has come.
+ * Counters of a listener since its creation. Every proxy process counts from zero, so the row also has the last reading:
+ * the next reading minus this one is added to the totals.
  */
 export const lbListenerCounters = pgTable('lb_listener_counters', {
   listenerId: uuid('listener_id')
     .primaryKey()
     .references(() => lbListeners.id, { onDelete: 'cascade' }),
-  /** At the last look. */
+  /** At the last reading. */
   activeConnections: counter('active_connections'),
   totalConnections: counter('total_connections'),
   bytesIn: counter('bytes_in'),
@@ -25,7 +24,7 @@ export const lbListenerCounters = pgTable('lb_listener_counters', {
   seenRequestErrors: counter('seen_request_errors'),
 });
 
-/** Bytes through a load balancer by the minute; a minute without traffic has no row. Kept for a week. */
+/** Bytes per load balancer and minute, kept for a week. Minutes without traffic have no row. */
 export const loadBalancerTraffic = pgTable(
   'load_balancer_traffic',
   {

@@ -1,0 +1,113 @@
+/** Whether the ports that a driver's programs need are free, and which process has them if they are not. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { createServer, isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { resolve, sep } from 'node:path';
+import type { DriverPort } from './kind.ts';
+
+export interface BusyPort {
+  port: number;
+  detail: string;
+  /** A command that starts Cloudyard with a free port. */
+  remedy: string;
+}
+
+/** The first port that another program has. A daemon of this data directory keeps its port over restarts of Cloudyard. */
+export async function findBusyPort(ports: readonly DriverPort[], dataDir: string): Promise<BusyPort | null> {
+  for (const { port, host, setting } of ports) {
+    if (setting === undefined || (await isFree(port, host))) continue;
+    const holder = holderOf(port);
+    if (holder && writesBelow(holder.pid, dataDir)) continue;
+    const program = holder ? `${holder.name} (process ${holder.pid})` : 'another program';
+    const remedy = `${setting}=${await freePortLike(port, host)} npm start`;
+    return { port, detail: `port ${port} is in use by ${program}`, remedy };
+  }
+  return null;
+}
+
+async function isFree(port: number, host?: string): Promise<boolean> {
+  const probe = createServer();
+  const address = host !== undefined && isLocal(host) ? { port, host } : { port };
+  try {
+    await new Promise<void>((listening, reject) => probe.once('error', reject).listen(address, listening));
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'EADDRINUSE';
+  } finally {
+    await new Promise((closed) => probe.close(closed));
+  }
+}
+
+/** Drivers listen on the address of their host if this machine has it, otherwise on all addresses. */
+function isLocal(host: string): boolean {
+  if (isIP(host) === 0) return false;
+  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  return own.includes(host) || host.startsWith('127.');
+}
+
+async function freePortLike(port: number, host?: string): Promise<number> {
+  for (let candidate = port + 10_000; candidate <= 65_535; candidate += 1000) {
+    if (await isFree(candidate, host)) return candidate;
+  }
+  return port < 10_000 ? port + 1 : port - 1;
+}
+
+const listening = '0A';
+
+/** From /proc; null where that does not say, as for processes of other users. */
+function holderOf(port: number): { pid: number; name: string } | null {
+  const inodes = new Set(
+    ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
+      linesOf(file)
+        .map((line) => line.trim().split(/\s+/))
+        .filter(([, local = '', , state]) => state === listening && local.endsWith(`:${hexOf(port)}`))
+        .map((fields) => `socket:[${fields[9]}]`),
+    ),
+  );
+  for (const pid of processes()) {
+    if (descriptorsOf(pid).some((target) => inodes.has(target))) {
+      return { pid, name: linesOf(`/proc/${pid}/comm`)[0] ?? 'another program' };
+    }
+  }
+  return null;
+}
+
+/** Daemons of Cloudyard log to files in the data directory (platform/daemon.ts). */
+function writesBelow(pid: number, dataDir: string): boolean {
+  return descriptorsOf(pid).some((target) => target.startsWith(resolve(dataDir) + sep));
+}
+
+function descriptorsOf(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return namesIn(folder).flatMap((name) => {
+    try {
+      return readlinkSync(`${folder}/${name}`);
+    } catch {
+      return [];
+    }
+  });
+}
+
+function processes(): number[] {
+  return namesIn('/proc').map(Number).filter(Number.isInteger);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+function hexOf(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0');
+}

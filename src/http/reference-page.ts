@@ -1,0 +1,54 @@
+/** The API reference at `/docs`. The page loads nothing from other hosts, and calls nobody but this server. */
+import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import { everyone } from '../authz/access.ts';
+import type { App } from './app.ts';
+
+/** Everything that would call the vendor of the page is disabled. */
+const configuration = {
+  url: '/openapi.json',
+  telemetry: false,
+  withDefaultFonts: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  showDeveloperTools: 'never',
+  hideClientButton: true,
+  persistAuth: true,
+  authentication: {
+    preferredSecurityScheme: 'apikey',
+    securitySchemes: { apikey: { name: 'Authorization', in: 'header', value: 'apikey <token>' } },
+  },
+};
+
+type PageAnswer = Pick<Awaited<ReturnType<FastifyInstance['inject']>>, 'statusCode' | 'headers' | 'rawPayload'>;
+
+/**
+ * The reference page takes 26 MB of memory, so its module is loaded at the first request, in an app of its own: routes
+ * cannot be added to an app that listens.
+ */
+export function referencePage(app: App): void {
+  let opened: Promise<FastifyInstance> | undefined;
+  const open = async () => {
+    const { default: scalar } = await import('@scalar/fastify-api-reference');
+    const page = Fastify();
+    await page.register(scalar, { routePrefix: '/docs', configuration } as never);
+    return page;
+  };
+  // Cached: its script is 4 MB, and slow clients share one copy.
+  const pages = new Map<string, Promise<PageAnswer>>();
+  const load = async (path: string): Promise<PageAnswer> => (await (opened ??= open())).inject({ url: path });
+  for (const url of ['/docs', '/docs/*']) {
+    app.get(url, { config: { access: everyone, isCounted: true }, schema: { hide: true } }, async (request, reply) => {
+      const path = request.url.split('?', 1)[0]!;
+      const loading = pages.get(path) ?? load(path);
+      pages.set(path, loading);
+      const answer = await loading.finally(() => pages.delete(path));
+      if (answer.statusCode === 200) pages.set(path, loading);
+      const { location, 'content-type': type } = answer.headers;
+      reply.code(answer.statusCode);
+      if (location) reply.header('location', location);
+      if (type) reply.type(String(type));
+      return reply.send(answer.rawPayload);
+    });
+  }
+}

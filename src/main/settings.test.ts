@@ -1,0 +1,160 @@
+/** The documents list every setting with its default. A bad value is reported by name, and all bad values at once. */
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { SettingsError } from '../platform/setting-reader.ts';
+import { readSettings, settingNames, unknownSettings } from './settings.ts';
+
+const documents = ['operating.md', 'driver-settings.md'].map((name) =>
+  readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
+);
+const read = (env: Record<string, string>) => readSettings(env, '/checkout', false);
+
+/** The rows of the settings tables: the name, and the default as it is written. */
+const rows = [...documents.join('\n').matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
+  ([, name = '', fallback = '']) => [name, fallback] as const,
+);
+
+describe('the documents', () => {
+  it('have a row for every setting, in the order of the help', () => {
+    expect(rows.map(([name]) => name)).toEqual([...settingNames]);
+  });
+
+  it('mention no unknown setting', () => {
+    const written = [...documents.join('\n').matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(
+      ([, name]) => name,
+    );
+    expect(new Set(written)).toEqual(new Set(settingNames));
+  });
+
+  it.each(globSync(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/**/*.md']))(
+    '%s names known settings only',
+    (file) => {
+      const named = readFileSync(file, 'utf8').matchAll(/\bCLOUDYARD_[A-Z][A-Z_]*[A-Z]\b/g);
+      const ours = [...named].map(([name]) => name).filter((name) => !name.startsWith('CLOUDYARD_TEST_'));
+      expect(settingNames).toEqual(expect.arrayContaining([...new Set(ours)]));
+    },
+  );
+
+  const literal = rows.flatMap(([name, text]) => {
+    const fallback = /^`(.+)`$/.exec(text)?.[1];
+    return fallback === undefined ? [] : [[name, fallback] as const];
+  });
+
+  it.each(literal)('%s is %s unless it is set', (name, fallback) => {
+    const { portIsFixed: _given, ...stated } = read({ [name]: fallback });
+    const { portIsFixed: _absent, ...unset } = read({});
+    expect(stated).toEqual(unset);
+  });
+});
+
+describe('settings', () => {
+  it('names every one at fault, a line each, and what it must be', () => {
+    const bad = {
+      CLOUDYARD_PORT: 'http',
+      CLOUDYARD_DATABASE_POOL_SIZE: '1',
+      CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '-1',
+      CLOUDYARD_LOG_LEVEL: 'loud',
+      CLOUDYARD_LOG_FORMAT: 'xml',
+      CLOUDYARD_FILE_SHARE_DRIVER: 'samba',
+      CLOUDYARD_NFS_PORT: '0',
+      CLOUDYARD_NFS_MOUNT_PORT: '65536',
+      CLOUDYARD_LOAD_BALANCER_DRIVER: 'nginx',
+      CLOUDYARD_PUBLIC_URL: 'cloud.example.org',
+      CLOUDYARD_REGISTRY_DRIVER: 'harbor',
+      CLOUDYARD_REGISTRY_PORT: '0',
+      CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '0',
+      CLOUDYARD_WORKER_CONCURRENCY: '1.5',
+      CLOUDYARD_WORKER_PORT: '1e9',
+      CLOUDYARD_SWEEP_SECONDS: '5 minutes',
+    };
+    const faults = faultsOf(bad);
+    expect(faults.map((line) => line.split(' is ')[0]).sort()).toEqual(Object.keys(bad).sort());
+    expect(faults).toContain('CLOUDYARD_PORT is "http"; it must be a whole number from 0 to 65535');
+    expect(faults).toContain('CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated');
+  });
+
+  it('the certificate of registries and its key come together, relative to the checkout', () => {
+    const given = { CLOUDYARD_REGISTRY_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_REGISTRY_TLS_KEY: '/etc/tls.key' };
+    expect(read(given).drivers.registry.tls).toEqual({ certificate: '/checkout/tls.crt', key: '/etc/tls.key' });
+    expect(faultsOf({ CLOUDYARD_REGISTRY_TLS_KEY: 'tls.key' })).toHaveLength(1);
+  });
+
+  it('the public URL has no slash at its end', () => {
+    expect(read({ CLOUDYARD_PUBLIC_URL: 'https://cloud.example.org/api/' }).publicUrl).toBe(
+      'https://cloud.example.org/api',
+    );
+  });
+
+  it('an empty one is not set', () => {
+    const empty = Object.fromEntries(settingNames.map((name) => [name, '']));
+    expect(read(empty)).toEqual(read({}));
+  });
+
+  it('a data directory is relative to the checkout', () => {
+    expect(read({}).dataDir).toBe('/checkout/data');
+    expect(read({ CLOUDYARD_DATA_DIR: 'other' }).dataDir).toBe('/checkout/other');
+    expect(read({ CLOUDYARD_DATA_DIR: '/srv/cloudyard' }).dataDir).toBe('/srv/cloudyard');
+  });
+
+  it('the key file is in the data directory, or where it is said to be', () => {
+    expect(read({}).keyFile).toBe('/checkout/data/secret.keys');
+    expect(read({ CLOUDYARD_DATA_DIR: '/srv/cloudyard' }).keyFile).toBe('/srv/cloudyard/secret.keys');
+    expect(read({ CLOUDYARD_KEY_FILE: '/etc/cloudyard.keys' }).keyFile).toBe('/etc/cloudyard.keys');
+  });
+
+  it('shares are mounted from where the API listens, and from loopback where that is everywhere', () => {
+    expect(read({ CLOUDYARD_HOST: '10.0.0.5' }).drivers.fileShare.host).toBe('10.0.0.5');
+    expect(read({ CLOUDYARD_HOST: '0.0.0.0' }).drivers.fileShare.host).toBe('127.0.0.1');
+    expect(read({ CLOUDYARD_HOST: '::' }).drivers.fileShare.host).toBe('127.0.0.1');
+    expect(read({ CLOUDYARD_HOST: '::', CLOUDYARD_NFS_HOST: 'nfs.example' }).drivers.fileShare.host).toBe(
+      'nfs.example',
+    );
+  });
+
+  it('the mount port follows the NFS port', () => {
+    expect(read({}).drivers.fileShare.mountPort).toBe(20_048);
+    expect(read({ CLOUDYARD_NFS_PORT: '12049' }).drivers.fileShare.mountPort).toBe(12_050);
+    expect(read({ CLOUDYARD_NFS_PORT: '12049', CLOUDYARD_NFS_MOUNT_PORT: '13000' }).drivers.fileShare.mountPort).toBe(
+      13_000,
+    );
+  });
+
+  it('a terminal gets readable logs, unless told otherwise', () => {
+    expect(readSettings({}, '/checkout', true).logFormat).toBe('pretty');
+    expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, '/checkout', true).logFormat).toBe('json');
+    expect(read({}).logFormat).toBe('json');
+  });
+
+  it('of the mail server belong together, and no message shows the password', () => {
+    const url = 'smtp://user:hunter2@mail.example.com:587';
+    expect(read({ CLOUDYARD_SMTP_URL: url, CLOUDYARD_SMTP_FROM: 'Cloudyard <a@example.com>' }).drivers.email.url).toBe(
+      url,
+    );
+    expect(faultsOf({ CLOUDYARD_SMTP_URL: url })).toEqual([
+      'CLOUDYARD_SMTP_FROM is required when CLOUDYARD_SMTP_URL is set',
+    ]);
+    const from = { CLOUDYARD_SMTP_FROM: 'a@example.com' };
+    for (const bad of ['mail.example.com', 'http://user:hunter2@example.com', 'smtp://', 'smtp:hunter2']) {
+      const faults = faultsOf({ ...from, CLOUDYARD_SMTP_URL: bad });
+      expect([bad, faults]).toEqual([bad, [expect.stringMatching(/^CLOUDYARD_SMTP_URL must be a URL such as/)]]);
+      expect(faults.join()).not.toContain('hunter2');
+    }
+    for (const bad of ['nobody', 'a@b\r\nBcc: c@d', 'a@example.com, b@example.com', 'A <a@example.com']) {
+      expect([bad, faultsOf({ CLOUDYARD_SMTP_FROM: bad }).length]).toEqual([bad, 1]);
+    }
+  });
+
+  it('one that is misspelled is noticed', () => {
+    expect(unknownSettings({ CLOUDYARD_PROT: '1', CLOUDYARD_PORT: '1', HOME: '/root' })).toEqual(['CLOUDYARD_PROT']);
+  });
+});
+
+function faultsOf(env: Record<string, string>): string[] {
+  try {
+    read(env);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}

@@ -1,0 +1,39 @@
+/** All settings: those of Cloudyard itself (platform/settings.ts) and those that the kinds of drivers declare. */
+import { isIP } from 'node:net';
+import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
+import type { DriverSettings } from '../drivers/kinds.ts';
+import { createSettingReader } from '../platform/setting-reader.ts';
+import type { SettingDescription } from '../platform/setting-reader.ts';
+import { coreSettingNames, readCoreSettings } from '../platform/settings.ts';
+import type { Settings as CoreSettings } from '../platform/settings.ts';
+
+export interface Settings extends CoreSettings {
+  drivers: DriverSettings;
+}
+
+const kinds = { ...hostDriverKinds, ...deliveryDriverKinds };
+
+export const driverSettings: SettingDescription[] = Object.values(kinds).flatMap(({ settings }) => settings);
+
+export const settingNames: string[] = [...coreSettingNames, ...driverSettings.map(({ name }) => name)];
+
+/** `root` is the checkout. @throws SettingsError that names every setting at fault */
+export function readSettings(env: Record<string, string | undefined>, root: string, terminal: boolean): Settings {
+  const reader = createSettingReader(env, root);
+  const core = readCoreSettings(reader, root, terminal);
+  const defaults = { host: isWildcard(core.host) ? '127.0.0.1' : core.host };
+  const drivers = Object.fromEntries(
+    Object.entries(kinds).map(([kind, { readSettings: read }]) => [kind, read(reader, defaults)]),
+  ) as unknown as DriverSettings;
+  reader.check();
+  return { ...core, drivers };
+}
+
+/** Variables that look like settings but are not: probably misspelled, so every command warns about them. */
+export function unknownSettings(env: Record<string, string | undefined>): string[] {
+  return Object.keys(env).filter((name) => name.startsWith('CLOUDYARD_') && !settingNames.includes(name));
+}
+
+function isWildcard(host: string): boolean {
+  return isIP(host) !== 0 && /^[0:.]+$/.test(host);
+}

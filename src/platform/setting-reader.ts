@@ -1,0 +1,61 @@
+/** Reads settings from the environment and collects what is wrong with them, so that all faults are reported at once. */
+import { resolve } from 'node:path';
+
+export class SettingsError extends Error {}
+
+/** A setting as `cloudyard help` and the documentation list it. */
+export interface SettingDescription {
+  name: string;
+  /** Markdown: `8080` in backticks, or words such as `not set`. */
+  default: string;
+  /** Markdown. */
+  meaning: string;
+}
+
+export interface SettingReader<Name extends string = string> {
+  /** Undefined when the variable is absent or empty. */
+  text(name: Name): string | undefined;
+  integer(name: Name, fallback: number, min: number, max: number): number;
+  choice<T extends string>(name: Name, choices: readonly T[], fallback: T): T;
+  /** An absolute path; a relative one begins at the checkout. */
+  path(name: Name): string | undefined;
+  /** Records a fault; `check` reports it. */
+  reject(fault: string): void;
+  /** @throws SettingsError that names every setting at fault, one a line */
+  check(): void;
+}
+
+/** `root` is the checkout. */
+export function createSettingReader(env: Record<string, string | undefined>, root: string): SettingReader {
+  const faults: string[] = [];
+  const text = (name: string) => env[name] || undefined;
+  const reject = (fault: string) => void faults.push(fault);
+  return {
+    text,
+    reject,
+    path(name) {
+      const given = text(name);
+      return given === undefined ? undefined : resolve(root, given);
+    },
+    integer(name, fallback, min, max) {
+      const given = text(name);
+      if (given === undefined) return fallback;
+      const value = Number(given);
+      if (Number.isInteger(value) && value >= min && value <= max) return value;
+      reject(`${name} is ${JSON.stringify(given)}; it must be a whole number from ${min} to ${max}`);
+      return fallback;
+    },
+    choice(name, choices, fallback) {
+      const given = text(name);
+      if (given === undefined) return fallback;
+      const found = choices.find((each) => each === given);
+      if (found === undefined) {
+        reject(`${name} is ${JSON.stringify(given)}; it must be one of ${choices.join(', ')}`);
+      }
+      return found ?? fallback;
+    },
+    check() {
+      if (faults.length > 0) throw new SettingsError(faults.join('\n'));
+    },
+  };
+}

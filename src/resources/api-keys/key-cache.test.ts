@@ -1,0 +1,147 @@
+/** What a server knows of keys: in step with the database, whatever happens between them. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { sha256 } from '../../platform/crypto.ts';
+import { connect } from '../../platform/db.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { useCloudyard } from '../../../test/harness.ts';
+import { createKeyCache } from './key-cache.ts';
+import type { KeyCache } from './key-cache.ts';
+import type { CachedRow } from './store.ts';
+
+const cloud = useCloudyard({ driver: null });
+const asked = { name: 'web', namespace: 'default' };
+const containers = [asked];
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+/** Of another server: it hears of changes through the database alone. */
+async function anotherCache(): Promise<KeyCache> {
+  const db = connect({ ...cloud.connection, poolSize: 2, name: 'another cache', log: silentLogger });
+  const cache = createKeyCache({ db, clock: cloud.clock, log: silentLogger });
+  await cache.start();
+  stops.push(() => db.$client.end(), cache.stop);
+  return cache;
+}
+
+async function aKey() {
+  const { projectId, token } = await cloud.newClient();
+  const keys = `/cloud/v1/caas/keys/${projectId}/1`;
+  const name = `key-${randomUUID().slice(0, 8)}`;
+  const { secret } = (await cloud.post(keys, { name, containers }, { token })).body as { secret: string };
+  const update = (changes: object) => cloud.patch(`${keys}/${name}`, changes, { token });
+  return { secret, name, update, remove: () => cloud.delete(`${keys}/${name}`, { token }) };
+}
+
+async function expectSoon(cache: KeyCache, secret: string, refusal: string | null): Promise<void> {
+  const began = performance.now();
+  await expect.poll(() => cache.refusal(secret, asked), { timeout: 5000, interval: 5 }).toBe(refusal);
+  expect(performance.now() - began).toBeLessThan(1000);
+}
+
+describe('another server', () => {
+  it('knows the keys that were there, and obeys every change within a second', async () => {
+    const before = await aKey();
+    const cache = await anotherCache();
+    expect(cache.refusal(before.secret, asked)).toBeNull();
+    const key = await aKey();
+    await expectSoon(cache, key.secret, null);
+    await key.update({ is_disabled: true });
+    await expectSoon(cache, key.secret, 'disabled_key');
+    await key.update({ is_disabled: false, containers: [] });
+    await expectSoon(cache, key.secret, 'no_containers');
+    await key.remove();
+    await expectSoon(cache, key.secret, 'unknown_key');
+    expect(cache.refusal(before.secret, asked)).toBeNull();
+    const { rows } = await cloud.db.$client.query(
+      'select count(*)::int as count from api_keys where deleted_at is null',
+    );
+    await expect.poll(() => cache.state().keys).toBe(rows[0].count);
+  });
+
+  it('catches up when its connection was lost, and when no notice came', async () => {
+    const cache = await anotherCache();
+    const key = await aKey();
+    await expectSoon(cache, key.secret, null);
+    for (const isDisabled of [true, false]) {
+      await cloud.db.$client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'another cache'`,
+      );
+      await key.update({ is_disabled: isDisabled });
+      await expectSoon(cache, key.secret, isDisabled ? 'disabled_key' : null);
+    }
+    await cloud.db.$client.query(`
+      with next as (update revisions set value = value + 1 where name = 'api_keys' returning value)
+      update api_keys set is_disabled = true, version = value from next where name = '${key.name}'`);
+    await expectSoon(cache, key.secret, 'disabled_key');
+  });
+
+  it('reads everything anew from a database that was put back to an earlier moment', async () => {
+    const cache = await anotherCache();
+    const [kept, lost] = [await aKey(), await aKey()];
+    await expectSoon(cache, lost.secret, null);
+    await cloud.db.$client.query('begin; delete from api_keys where name = $$' + lost.name + '$$; commit');
+    expect(cache.refusal(lost.secret, asked)).toBeNull();
+    await cloud.db.$client.query(
+      `update revisions set value = (select max(version) from api_keys) where name = 'api_keys'`,
+    );
+    await expectSoon(cache, lost.secret, 'unknown_key');
+    expect(cache.refusal(kept.secret, asked)).toBeNull();
+  });
+
+  it('shows a key that it has not heard of as pending', async () => {
+    const key = await aKey();
+    const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
+    expect(cache.knows(key.secret.split('.')[0]!)).toBe(true);
+    expect(cache.isLoaded()).toBe(false);
+    const other = await anotherCache();
+    expect([other.isLoaded(), other.knows('0123456789abcdef')]).toEqual([true, false]);
+  });
+});
+
+describe('what came late', () => {
+  const row = (changes: Partial<CachedRow>): CachedRow => ({
+    projectId: 1,
+    regionId: 1,
+    containers,
+    expire: null,
+    isDisabled: false,
+    keyId: 'late',
+    secretHash: sha256('secret'),
+    createdAt: new Date(0),
+    deletedAt: null,
+    version: 1,
+    ...changes,
+  });
+
+  it('does not undo what is newer', () => {
+    const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
+    const refusal = () => cache.refusal('late.secret', asked);
+    cache.apply(row({ version: 1_000_000 }));
+    expect(refusal()).toBeNull();
+    cache.apply(row({ version: 1_000_002, isDisabled: true }));
+    cache.apply(row({ version: 1_000_001 }));
+    expect(refusal()).toBe('disabled_key');
+    cache.apply(row({ version: 1_000_003, deletedAt: new Date() }));
+    cache.apply(row({ version: 1_000_002 }));
+    expect(refusal()).toBe('unknown_key');
+  });
+});
+
+describe('rows of deleted keys', () => {
+  it('go after a day', async () => {
+    const key = await aKey();
+    await key.remove();
+    const count = async () =>
+      (await cloud.db.$client.query('select from api_keys where name = $1', [key.name])).rowCount;
+    await cloud.services.apiKeys.forget();
+    expect(await count()).toBe(1);
+    cloud.clock.advance(86_400 + 60);
+    await cloud.services.apiKeys.forget();
+    cloud.clock.set(null);
+    expect(await count()).toBe(0);
+  });
+});

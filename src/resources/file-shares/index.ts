@@ -1,0 +1,19 @@
+import type { FileShareDriver } from '../../drivers/file-share.ts';
+import { driverBacked } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { Resource } from '../resource.ts';
+import { createFileShareReconciler } from './reconcile.ts';
+import { fileShareOperations } from './routes.ts';
+import type { FileShares } from './service.ts';
+import { usageOfRows, usesOfProject } from './store.ts';
+
+export const fileShares = {
+  operations: (services: { fileShares: FileShares }) => fileShareOperations(services.fileShares),
+  usageOfRows,
+  usesOfProject,
+  ...driverBacked({
+    driver: (drivers: { fileShare: FileShareDriver }) => drivers.fileShare,
+    faults: 'file_share',
+    reconciler: (services: ReconcilerDeps, driver) => createFileShareReconciler({ ...services, driver }),
+  }),
+} satisfies Resource;

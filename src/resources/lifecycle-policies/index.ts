@@ -1,0 +1,19 @@
+import type { Notifications } from '../notifications/service.ts';
+import type { DutyOptions, Resource } from '../resource.ts';
+import { lifecyclePolicyRoutes } from './routes.ts';
+import { createLifecyclePolicyDuties } from './runs/reconcile.ts';
+import type { LifecyclePolicyRunDeps } from './runs/reconcile.ts';
+import type { LifecyclePolicyRuns } from './runs/service.ts';
+import type { LifecyclePolicies } from './service.ts';
+import { usageOfRows, usesOfProject } from './store.ts';
+
+type DutyServices = Omit<LifecyclePolicyRunDeps, 'notify'> & DutyOptions & { notifications: Notifications };
+
+export const lifecyclePolicies = {
+  operations: (services: { lifecyclePolicies: LifecyclePolicies; lifecyclePolicyRuns: LifecyclePolicyRuns }) =>
+    lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
+  usageOfRows,
+  usesOfProject,
+  duties: ({ notifications, pollSeconds, ...services }: DutyServices) =>
+    createLifecyclePolicyDuties({ ...services, notify: notifications.issue, lookSeconds: pollSeconds }),
+} satisfies Resource;

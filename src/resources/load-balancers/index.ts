@@ -1,0 +1,37 @@
+import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { driverBacked } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { DutyOptions, Resource } from '../resource.ts';
+import type { Secrets } from '../secrets/service.ts';
+import { listenerRoutes } from './listeners/routes.ts';
+import type { Listeners } from './listeners/service.ts';
+import { lbPoolMemberRoutes } from './members/routes.ts';
+import { lbPoolRoutes } from './pools/routes.ts';
+import type { LbPools } from './pools/service.ts';
+import { createLoadBalancerReconciler } from './reconcile.ts';
+import { createLoadBalancerDuties } from './recorders.ts';
+import { loadBalancerRoutes } from './routes.ts';
+import type { LoadBalancers } from './service.ts';
+import { usageOfRows, usesOfProject } from './store.ts';
+
+type Services = ReconcilerDeps & { secrets: Pick<Secrets, 'pemOf'> };
+type DutyServices = ReconcilerDeps & DutyOptions & { clock: Clock };
+
+export const loadBalancers = {
+  operations: (services: { loadBalancers: LoadBalancers; listeners: Listeners; lbPools: LbPools }) => [
+    loadBalancerRoutes(services.loadBalancers),
+    listenerRoutes(services.listeners),
+    lbPoolRoutes(services.lbPools),
+    lbPoolMemberRoutes(services.lbPools),
+  ],
+  usageOfRows,
+  usesOfProject,
+  ...driverBacked({
+    driver: (drivers: { loadBalancer: LoadBalancerDriver }) => drivers.loadBalancer,
+    faults: 'load_balancer',
+    reconciler: ({ secrets, ...services }: Services, driver) =>
+      createLoadBalancerReconciler({ ...services, driver, pemOf: secrets.pemOf }),
+    duties: (services: DutyServices, driver) => createLoadBalancerDuties({ ...services, driver }),
+  }),
+} satisfies Resource;

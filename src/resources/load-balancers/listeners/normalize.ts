@@ -1,0 +1,74 @@
+/** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
+import { canonicalNetwork } from '../../../platform/network-address.ts';
+import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
+import type { ListenerRow } from '../table.ts';
+import type { CreateListener, NestedListener, UpdateListener } from './schema.ts';
+
+/** The columns that a client decides. */
+export type ListenerSettings = Pick<
+  ListenerRow,
+  | 'name'
+  | 'protocol'
+  | 'protocolPort'
+  | 'connectionLimit'
+  | 'allowedCidrs'
+  | 'insertXForwarded'
+  | 'secretId'
+  | 'sniSecretIds'
+  | 'userList'
+  | 'timeoutClientData'
+  | 'timeoutMemberConnect'
+  | 'timeoutMemberData'
+  | 'adminStateUp'
+>;
+
+const defaultConnectionLimit = 100_000;
+
+export function newListenerSettings(body: CreateListener | NestedListener): ListenerSettings {
+  return {
+    name: body.name,
+    protocol: body.protocol,
+    protocolPort: body.protocol_port,
+    connectionLimit: body.connection_limit ?? defaultConnectionLimit,
+    allowedCidrs: normalizeNetworks(body.allowed_cidrs ?? null),
+    insertXForwarded: body.insert_x_forwarded ?? false,
+    // Some clients send "" for no secret.
+    secretId: normalizeId(body.secret_id || null),
+    sniSecretIds: normalizeIds(body.sni_secret_id),
+    userList: body.user_list ?? [],
+    ...patchedTimeouts(body),
+    adminStateUp: true,
+  };
+}
+
+/** Absent fields keep their value, null removes it, lists are replaced. */
+export function patchedListenerSettings(listener: ListenerSettings, body: UpdateListener): ListenerSettings {
+  return {
+    name: body.name ?? listener.name,
+    protocol: listener.protocol,
+    protocolPort: listener.protocolPort,
+    connectionLimit: body.connection_limit ?? listener.connectionLimit,
+    allowedCidrs: patched(body.allowed_cidrs, listener.allowedCidrs, normalizeNetworks),
+    insertXForwarded: listener.insertXForwarded,
+    secretId: patched(body.secret_id, listener.secretId, normalizeId),
+    sniSecretIds: patched(body.sni_secret_id, listener.sniSecretIds, normalizeIds),
+    userList: patched(body.user_list, listener.userList, (users) => users ?? []),
+    ...patchedTimeouts(body, listener),
+    adminStateUp: body.admin_state_up ?? listener.adminStateUp,
+  };
+}
+
+function normalizeIds(ids: string[] | null | undefined): string[] {
+  return (ids ?? []).map((id) => id.toLowerCase());
+}
+
+/** A single address keeps its missing prefix: clients compare what they read with what they wrote. */
+function normalizeNetworks(networks: string[] | null): string[] | null {
+  return (
+    networks &&
+    networks.map((text) => {
+      const network = canonicalNetwork(text)!;
+      return text.includes('/') ? network : network.slice(0, network.indexOf('/'));
+    })
+  );
+}

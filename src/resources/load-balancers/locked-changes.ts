@@ -1,0 +1,153 @@
+/**
+ * Changes of load balancers, listeners, pools and members.
+ *
+ * Invariant: every change holds the lock of the load balancer's row from reading to commit. If the host must follow, the
+ * change raises the generation and enqueues one task that waits for it.
+ */
+import type { RequestContext, Scope } from '../../authz/actor.ts';
+import { ClientError, notFound, resourceLocked } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { Idempotency } from '../../idempotency/idempotency.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import { normalizeId } from './patch.ts';
+import * as store from './store.ts';
+import type { Where } from './store.ts';
+import type { LoadBalancerRow } from './table.ts';
+
+export type TaskIds = { tasks: string[] };
+type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;
+
+export interface LoadBalancerChanges {
+  /**
+   * Locks the load balancer for this transaction. Active tasks of the types `concurrent` are allowed.
+   * @throws ClientError 404, 409
+   */
+  lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
+  /** As `lock`, also after a failed deletion. */
+  lockDeletable(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
+  /** Enqueues a change that the host must follow. Returns the id of the task. */
+  enqueue(
+    tx: Tx,
+    context: RequestContext,
+    loadBalancer: LoadBalancerRow,
+    task: ChangeTask,
+    changes?: Partial<LoadBalancerRow>,
+  ): Promise<string>;
+}
+
+export function createLoadBalancerChanges({ clock, tasks }: { clock: Clock; tasks: Tasks }): LoadBalancerChanges {
+  const lockDeletable: LoadBalancerChanges['lockDeletable'] = async (tx, scope, id, concurrent) => {
+    const loadBalancer = await store.lock(tx, id, scope);
+    if (!loadBalancer) throw notFound('load balancer', id);
+    const taskId = await tasks.lockedBy(tx, loadBalancer.id, concurrent);
+    if (taskId) throw resourceLocked('load balancer', id, taskId);
+    return loadBalancer;
+  };
+  return {
+    lockDeletable,
+
+    async lock(tx, scope, id, concurrent) {
+      const loadBalancer = await lockDeletable(tx, scope, id, concurrent);
+      if (loadBalancer.deletedAt) throw deletionFailed('load balancer', id);
+      return loadBalancer;
+    },
+
+    async enqueue(tx, context, loadBalancer, task, changes = {}) {
+      const generation = loadBalancer.generation + 1;
+      await store.update(tx, loadBalancer.id, {
+        provisioningStatus: 'PENDING_UPDATE',
+        updatedAt: clock.now(),
+        ...changes,
+        generation,
+      });
+      const { projectId } = loadBalancer;
+      return tasks.enqueue(tx, context, { ...task, key: keyOf(loadBalancer), projectId, generation });
+    },
+  };
+}
+
+export function keyOf(loadBalancer: Pick<LoadBalancerRow, 'id' | 'regionId'>): ResourceKey {
+  return { resource: 'load_balancer', id: loadBalancer.id, regionId: loadBalancer.regionId };
+}
+
+function deletionFailed(kind: string, id: string): ClientError {
+  return new ClientError('Conflict', `the deletion of ${kind} ${id} failed; delete it again`);
+}
+
+interface PartRow {
+  id: string;
+  loadBalancerId: string;
+  deletedAt: Date | null;
+}
+
+export interface PartChangesDeps {
+  db: Db;
+  idempotency: Idempotency;
+  changes: LoadBalancerChanges;
+}
+
+/** Changes of listeners or of pools. */
+export function createPartChanges<Row extends PartRow>(
+  { db, idempotency, changes }: PartChangesDeps,
+  kind: 'listener' | 'pool',
+  find: (tx: Tx, where: Where, id: string) => Promise<Row | null>,
+) {
+  const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
+    const found = await find(tx, scope, id);
+    if (!found) throw notFound(kind, id);
+    const loadBalancer = await changes.lock(tx, scope, found.loadBalancerId, concurrent);
+    // The previous holder of the lock may have changed or removed it.
+    const part = await find(tx, scope, id);
+    if (!part) throw notFound(kind, id);
+    return { loadBalancer, part };
+  };
+  const lock = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
+    const locked = await lockDeletable(tx, scope, id, concurrent);
+    if (locked.part.deletedAt) throw deletionFailed(kind, id);
+    return locked;
+  };
+  /** Runs `write` under the lock. It returns the task of the change, or null when nothing changes. */
+  const withLock =
+    (take: typeof lock, concurrent?: readonly string[]) =>
+    (
+      context: RequestContext,
+      scope: Scope,
+      id: string,
+      write: (tx: Tx, part: Row) => Promise<ChangeTask | null>,
+    ): Promise<TaskIds> =>
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        const { loadBalancer, part } = await take(tx, scope, id, concurrent);
+        const task = await write(tx, part);
+        return { tasks: task ? [await changes.enqueue(tx, context, loadBalancer, task)] : [] };
+      });
+  return {
+    lock,
+    change: withLock(lock),
+    /** Tasks of the types `concurrent` do not lock each other out: they run in the order of their requests. */
+    changeConcurrently: (concurrent: readonly string[]) => withLock(lock, concurrent),
+    /** As `change`, also after a failed deletion. */
+    remove: withLock(lockDeletable),
+  };
+}
+
+/** The load balancer that a body names in either spelling; null when it names none. Adds to `errors`. */
+export async function findNamedLoadBalancer(
+  tx: Tx,
+  where: Where,
+  body: { load_balancer_id?: string | null; loadbalancer_id?: string | null },
+  errors: FieldError[],
+): Promise<string | null> {
+  const id = normalizeId(body.load_balancer_id);
+  const alias = normalizeId(body.loadbalancer_id);
+  if (id !== null && alias !== null && id !== alias) {
+    errors.push({ path: 'loadbalancer_id', message: `conflicts with load_balancer_id (${id}); send only one` });
+  }
+  const named = id ?? alias;
+  if (named !== null && !(await store.exists(tx, where, named))) {
+    const path = id === null ? 'loadbalancer_id' : 'load_balancer_id';
+    errors.push({ path, message: `load balancer ${named} was not found in this project and region` });
+  }
+  return named;
+}

@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { newMemberSettings } from './normalize.ts';
+import type { MemberSettings } from './normalize.ts';
+import { endpointOf, newMember, replaceMembers } from './replacement.ts';
+
+const settings = fc
+  .record({
+    address: fc.constantFrom('10.0.0.1', '10.0.0.2', '::1'),
+    protocol_port: fc.constantFrom(80, 81, 82),
+    weight: fc.constantFrom(1, 2),
+    backup: fc.boolean(),
+  })
+  .map((body): MemberSettings => newMemberSettings(body));
+const sequence = fc.uniqueArray(settings, { selector: endpointOf, maxLength: 9 });
+
+describe('a sequence of members that takes the place of another', () => {
+  it('is what was wanted; who is in both keeps its row, and only what differs is written', () => {
+    fc.assert(
+      fc.property(sequence, sequence, (before, wanted) => {
+        const present = before.map((member, position) => newMember('pool', member, position));
+        const rowOf = new Map(present.map((row) => [endpointOf(row), row]));
+        const { members, written, removed } = replaceMembers('pool', present, wanted);
+
+        expect(members).toMatchObject(wanted.map((member, position) => ({ ...member, position })));
+        for (const row of members) {
+          const was = rowOf.get(endpointOf(row));
+          if (was) expect([row.id, row.operatingStatus]).toEqual([was.id, was.operatingStatus]);
+          else expect(present.some(({ id }) => id === row.id)).toBe(false);
+        }
+        const kept = new Set(wanted.map(endpointOf));
+        expect(removed).toEqual(present.filter((row) => !kept.has(endpointOf(row))).map(({ id }) => id));
+        // Done to the rows, it is the sequence; and done again, it is nothing.
+        const rows = new Map(present.filter(({ id }) => !removed.includes(id)).map((row) => [row.id, row]));
+        for (const row of written) rows.set(row.id, row);
+        const after = [...rows.values()].sort((a, b) => a.position - b.position);
+        expect(after).toEqual(members);
+        expect(replaceMembers('pool', after, wanted)).toEqual({ members, written: [], removed: [] });
+      }),
+    );
+  });
+});

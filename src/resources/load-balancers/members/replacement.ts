@@ -1,0 +1,41 @@
+/**
+ * Pure: the members of a pool after a client sent a new list. The address and port identify a member: a member in both
+ * lists keeps its row and id, so that the host keeps its connections and counters.
+ */
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { MemberRow } from '../table.ts';
+import type { MemberSettings } from './normalize.ts';
+
+export interface MemberReplacement {
+  /** The new list, in order. */
+  members: MemberRow[];
+  /** New and changed members. */
+  written: MemberRow[];
+  /** The ids of the members that are not in the new list. */
+  removed: string[];
+}
+
+export function endpointOf(member: Pick<MemberSettings, 'address' | 'protocolPort'>): string {
+  return `${member.address} ${member.protocolPort}`;
+}
+
+/** `wanted` has no duplicates (validation.ts). */
+export function replaceMembers(poolId: string, current: MemberRow[], wanted: MemberSettings[]): MemberReplacement {
+  const rows = new Map(current.map((member) => [endpointOf(member), member]));
+  const members = wanted.map((settings, position): MemberRow => {
+    const row = rows.get(endpointOf(settings));
+    return row ? { ...row, ...settings, position } : newMember(poolId, settings, position);
+  });
+  const kept = new Set(members.map((member) => member.id));
+  return {
+    members,
+    written: members.filter((member) => !isDeepStrictEqual(member, rows.get(endpointOf(member)))),
+    removed: current.filter((member) => !kept.has(member.id)).map((member) => member.id),
+  };
+}
+
+/** OFFLINE until the proxy reports its health. */
+export function newMember(poolId: string, settings: MemberSettings, position: number): MemberRow {
+  return { id: randomUUID(), poolId, position, operatingStatus: 'OFFLINE', ...settings };
+}

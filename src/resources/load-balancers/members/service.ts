@@ -1,0 +1,122 @@
+/** The members of a pool as resources of their own. */
+import { isDeepStrictEqual } from 'node:util';
+import type { RequestContext, Scope } from '../../../authz/actor.ts';
+import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.ts';
+import type { FieldError } from '../../../errors/catalogue.ts';
+import type { Tx } from '../../../platform/db.ts';
+import type { MemberRules } from '../../../platform/member-networks.ts';
+import type { createPartChanges, TaskIds } from '../locked-changes.ts';
+import { maxMembers } from '../pools/schema.ts';
+import type { CreateMember, LbPool, ListMembers, Member, MemberCollection, UpdateMember } from '../pools/schema.ts';
+import * as poolStore from '../pools/store.ts';
+import { referenceErrors } from '../references.ts';
+import type { SecretsForUse } from '../references.ts';
+import type { MemberRow, PoolRow } from '../table.ts';
+import { newMemberSettings, patchedMember } from './normalize.ts';
+import { endpointOf, newMember } from './replacement.ts';
+import * as store from './store.ts';
+import { memberErrors, placementErrors } from './validation.ts';
+
+export type ChangePool = ReturnType<typeof createPartChanges<PoolRow>>['change'];
+
+export interface MembersDeps {
+  change: ChangePool;
+  secrets: SecretsForUse;
+  memberRules: MemberRules;
+  /** @throws ClientError 404 */
+  view(scope: Scope, poolId: string): Promise<LbPool>;
+}
+
+export function createMembers({ change, secrets, memberRules, view }: MembersDeps) {
+  return {
+    createMember: (context: RequestContext, scope: Scope, poolId: string, body: CreateMember): Promise<TaskIds> =>
+      change(context, scope, poolId, async (tx, pool) => {
+        const settings = newMemberSettings(body);
+        const subnets = settings.subnetId === null ? [] : [{ id: settings.subnetId, path: 'subnet_id' }];
+        requireNone([
+          ...memberErrors(settings, pool),
+          ...placementErrors(settings, memberRules(scope.regionId)),
+          ...(await referenceErrors(tx, secrets, scope, { secrets: [], subnets })),
+        ]);
+        const current = await store.ofPool(tx, pool.id);
+        const same = current.find((member) => endpointOf(member) === endpointOf(settings));
+        if (same) {
+          const endpoint = `${same.address} port ${same.protocolPort}`;
+          throw new ClientError('Conflict', `pool ${pool.id} already has a member at ${endpoint}: ${same.id}`);
+        }
+        if (current.length >= maxMembers) {
+          throw new ClientError('Conflict', `pool ${pool.id} already has the maximum of ${maxMembers} members`);
+        }
+        const member = newMember(pool.id, settings, (current.at(-1)?.position ?? -1) + 1);
+        await write(tx, pool, member);
+        return { type: 'create_lbmember', createdResources: { members: [member.id] } };
+      }),
+
+    updateMember: (
+      context: RequestContext,
+      scope: Scope,
+      poolId: string,
+      memberId: string,
+      body: UpdateMember,
+    ): Promise<TaskIds> =>
+      change(context, scope, poolId, async (tx, pool) => {
+        const member = await findMember(tx, pool, memberId);
+        const settings = patchedMember(member, body);
+        // The address and port cannot change and were checked when the member was created.
+        const isChecked = body.monitor_address === undefined && body.monitor_port === undefined;
+        const misplaced = isChecked ? [] : placementErrors(settings, memberRules(scope.regionId));
+        requireNone([...memberErrors(settings, pool), ...misplaced.filter(({ path }) => path.startsWith('monitor_'))]);
+        // After a failure the same update is another try.
+        if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return null;
+        await write(tx, pool, settings);
+        return { type: 'update_lbmember', createdResources: { members: [member.id] } };
+      }),
+
+    deleteMember: (context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> =>
+      change(context, scope, poolId, async (tx, pool) => {
+        const member = await findMember(tx, pool, memberId);
+        await store.remove(tx, [member.id]);
+        await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
+        return { type: 'delete_lbmember' };
+      }),
+
+    async listMembers(scope: Scope, poolId: string, query: ListMembers): Promise<MemberCollection> {
+      return toPage((await view(scope, poolId)).members, query);
+    },
+
+    async getMember(scope: Scope, poolId: string, memberId: string): Promise<Member> {
+      const { members } = await view(scope, poolId);
+      const member = members.find(({ id }) => id === memberId.toLowerCase());
+      if (!member) throw notFound('member', memberId);
+      return member;
+    },
+  };
+}
+
+function requireNone(errors: FieldError[]): void {
+  if (errors.length > 0) throw invalidInput(errors);
+}
+
+async function findMember(tx: Tx, pool: PoolRow, id: string): Promise<MemberRow> {
+  const member = (await store.ofPool(tx, pool.id)).find((each) => each.id === id.toLowerCase());
+  if (!member) throw notFound('member', id);
+  return member;
+}
+
+async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {
+  await store.write(tx, [member]);
+  await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
+}
+
+/** The members of a pool come in the order of their creation. */
+function toPage(
+  members: Member[],
+  { order_by = 'address.asc', limit = 1000, offset = 0 }: ListMembers,
+): MemberCollection {
+  const [field, direction] = order_by.split('.');
+  const byAddress = (a: Member, b: Member) =>
+    a.address < b.address ? -1 : a.address > b.address ? 1 : a.protocol_port - b.protocol_port;
+  const sorted = field === 'address' ? members.toSorted(byAddress) : [...members];
+  if (direction === 'desc') sorted.reverse();
+  return { count: members.length, results: sorted.slice(offset, offset + limit) };
+}

@@ -1,0 +1,60 @@
+/** Pure: the row of a new load balancer, and errors for what the API defines and Cloudyard does not support. */
+import { randomUUID } from 'node:crypto';
+import type { Scope } from '../../authz/actor.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import { defaultFlavor } from './schema.ts';
+import type { CreateLoadBalancer, Logging, LoggingInput } from './schema.ts';
+import type { LoadBalancerRow } from './table.ts';
+
+export function unsupportedFields(scope: Scope, range: string | null, body: CreateLoadBalancer): FieldError[] {
+  const errors: FieldError[] = [];
+  const report = (path: string, message: string) => errors.push({ path, message });
+  if (!range) report('region_id', `region ${scope.regionName} has no load balancers`);
+  if (body.floating_ip) report('floating_ip', 'is not supported');
+  if (body.vip_port_id !== undefined) report('vip_port_id', 'is not supported; the region assigns the address');
+  if (body.vip_ip_family !== undefined && body.vip_ip_family !== 'ipv4') report('vip_ip_family', 'must be ipv4');
+  if (body.vip_subnet_id !== undefined && body.vip_network_id === undefined) {
+    report('vip_network_id', 'is required with vip_subnet_id');
+  }
+  return errors;
+}
+
+export function newLoadBalancer(
+  scope: Scope,
+  body: CreateLoadBalancer,
+  place: { networkId: string; subnetId: string; creatorTaskId: string; now: Date } & Pick<LoadBalancerRow, 'tags'>,
+): Omit<LoadBalancerRow, 'vipAddress'> {
+  return {
+    id: randomUUID(),
+    clientId: scope.clientId,
+    projectId: scope.projectId,
+    regionId: scope.regionId,
+    name: body.name,
+    flavor: body.flavor ?? defaultFlavor,
+    tags: place.tags,
+    adminStateUp: true,
+    preferredConnectivity: body.preferred_connectivity ?? 'L2',
+    logging: body.logging ? newLogging(body.logging) : null,
+    vipIpFamily: 'ipv4',
+    vipPortId: randomUUID(),
+    vipNetworkId: place.networkId,
+    vipSubnetId: place.subnetId,
+    provisioningStatus: 'PENDING_CREATE',
+    operatingStatus: 'OFFLINE',
+    creatorTaskId: place.creatorTaskId,
+    generation: 1,
+    observedGeneration: 0,
+    createdAt: place.now,
+    updatedAt: place.now,
+    deletedAt: null,
+  };
+}
+
+export function newLogging(logging: LoggingInput): Logging {
+  return {
+    destination_region_id: logging.destination_region_id ?? null,
+    enabled: logging.enabled ?? false,
+    retention_policy: logging.retention_policy ?? null,
+    topic_name: logging.topic_name ?? null,
+  };
+}

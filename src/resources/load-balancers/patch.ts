@@ -1,0 +1,45 @@
+/** Pure: what normalizing the bodies of listeners, pools and members has in common. */
+import { isDeepStrictEqual } from 'node:util';
+
+/** UUIDs are accepted in any case and stored and compared in lower case. */
+export function normalizeId(id: string | null | undefined): string | null {
+  return id?.toLowerCase() ?? null;
+}
+
+/** The value of a field after a patch: an absent field keeps the current value. */
+export function patched<Given, Value>(given: Given | undefined, current: Value, read: (given: Given) => Value): Value {
+  return given === undefined ? current : read(given);
+}
+
+interface Timeouts {
+  timeoutClientData: number | null;
+  timeoutMemberConnect: number | null;
+  timeoutMemberData: number | null;
+}
+
+interface TimeoutFields {
+  timeout_client_data?: number | null;
+  timeout_member_connect?: number | null;
+  timeout_member_data?: number | null;
+}
+
+const noTimeouts: Timeouts = { timeoutClientData: null, timeoutMemberConnect: null, timeoutMemberData: null };
+
+/** The timeouts of a new listener or pool, or those after a patch. */
+export function patchedTimeouts(body: TimeoutFields, current = noTimeouts): Timeouts {
+  const patchedTimeout = (given: number | null | undefined, value: number | null) =>
+    given === undefined ? value : given;
+  return {
+    timeoutClientData: patchedTimeout(body.timeout_client_data, current.timeoutClientData),
+    timeoutMemberConnect: patchedTimeout(body.timeout_member_connect, current.timeoutMemberConnect),
+    timeoutMemberData: patchedTimeout(body.timeout_member_data, current.timeoutMemberData),
+  };
+}
+
+/** The settings that differ from the current ones. */
+export function changedSettings<Settings extends object>(current: Settings, settings: Settings): Partial<Settings> {
+  const changed = Object.entries(settings).filter(
+    ([field, value]) => !isDeepStrictEqual(value, current[field as keyof Settings]),
+  );
+  return Object.fromEntries(changed) as Partial<Settings>;
+}

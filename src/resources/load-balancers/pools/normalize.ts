@@ -1,0 +1,98 @@
+/** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
+import { randomUUID } from 'node:crypto';
+import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
+import type { PoolRow } from '../table.ts';
+import type {
+  CreateHealthMonitor,
+  HealthMonitor,
+  MutateSessionPersistence,
+  NestedPool,
+  SessionPersistence,
+  UpdateHealthMonitor,
+  UpdatePool,
+} from './schema.ts';
+
+/** The columns that a client decides. */
+export type PoolSettings = Pick<
+  PoolRow,
+  | 'name'
+  | 'protocol'
+  | 'lbAlgorithm'
+  | 'adminStateUp'
+  | 'caSecretId'
+  | 'crlSecretId'
+  | 'secretId'
+  | 'healthMonitor'
+  | 'sessionPersistence'
+  | 'timeoutClientData'
+  | 'timeoutMemberConnect'
+  | 'timeoutMemberData'
+>;
+
+const defaultRetriesDown = 3;
+
+export function newPoolSettings(body: NestedPool): PoolSettings {
+  return {
+    name: body.name,
+    protocol: body.protocol,
+    lbAlgorithm: body.lb_algorithm,
+    adminStateUp: true,
+    caSecretId: normalizeId(body.ca_secret_id),
+    crlSecretId: normalizeId(body.crl_secret_id),
+    secretId: normalizeId(body.secret_id),
+    healthMonitor: body.healthmonitor ? newHealthMonitor(body.healthmonitor, null) : null,
+    sessionPersistence: newPersistence(body.session_persistence),
+    ...patchedTimeouts(body),
+  };
+}
+
+/** Absent fields keep their value, null removes it, nested objects are replaced. */
+export function patchedPoolSettings(pool: PoolSettings, body: UpdatePool): PoolSettings {
+  return {
+    name: body.name ?? pool.name,
+    protocol: body.protocol ?? pool.protocol,
+    lbAlgorithm: body.lb_algorithm ?? pool.lbAlgorithm,
+    adminStateUp: body.admin_state_up ?? pool.adminStateUp,
+    caSecretId: patched(body.ca_secret_id, pool.caSecretId, normalizeId),
+    crlSecretId: patched(body.crl_secret_id, pool.crlSecretId, normalizeId),
+    secretId: patched(body.secret_id, pool.secretId, normalizeId),
+    healthMonitor: patched(body.healthmonitor, pool.healthMonitor, (monitor) => replacedMonitor(monitor, pool)),
+    sessionPersistence: patched(body.session_persistence, pool.sessionPersistence, newPersistence),
+    ...patchedTimeouts(body, pool),
+  };
+}
+
+/** A pool has at most one monitor. A monitor that replaces another keeps its id, so that clients still find it. */
+export function newHealthMonitor(body: CreateHealthMonitor, current: HealthMonitor | null): HealthMonitor {
+  return {
+    id: current?.id ?? randomUUID(),
+    type: body.type,
+    admin_state_up: body.admin_state_up ?? true,
+    delay: body.delay,
+    timeout: body.timeout,
+    max_retries: body.max_retries,
+    max_retries_down: body.max_retries_down ?? defaultRetriesDown,
+    http_method: body.http_method ?? null,
+    http_version: body.http_version ?? null,
+    url_path: body.url_path ?? null,
+    domain_name: body.domain_name ?? null,
+    expected_codes: body.expected_codes ?? null,
+  };
+}
+
+/** Without a type the monitor keeps the current one; validation.ts rejects a missing type where there is none. */
+function replacedMonitor(body: UpdateHealthMonitor | null, pool: PoolSettings): HealthMonitor | null {
+  const type = body?.type ?? pool.healthMonitor?.type;
+  return body && type ? newHealthMonitor({ ...body, type }, pool.healthMonitor) : null;
+}
+
+function newPersistence(body: MutateSessionPersistence | null | undefined): SessionPersistence | null {
+  if (!body) return null;
+  return {
+    type: body.type,
+    cookie_name: body.cookie_name ?? null,
+    persistence_granularity: body.persistence_granularity ?? null,
+    // Some clients send 0 for no timeout.
+    persistence_timeout: body.persistence_timeout || null,
+  };
+}

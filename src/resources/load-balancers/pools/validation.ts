@@ -1,0 +1,69 @@
+/** Pure: the rules of pools (`drivers/load-balancer-rules.ts`) applied to requests. `path` precedes the field names. */
+import { monitorViolations, poolViolations, prefixed } from '../../../drivers/load-balancer-rules.ts';
+import { isRequestPath, isStatusCodes } from '../../../drivers/load-balancer-text.ts';
+import type { ListenerProtocol, PoolProtocol } from '../../../drivers/load-balancer.ts';
+import type { FieldError } from '../../../errors/catalogue.ts';
+import { desiredMonitor, desiredPool } from '../desired.ts';
+import type { SecretReference } from '../references.ts';
+import type { PoolSettings } from './normalize.ts';
+import type { HealthMonitor, UpdatePool } from './schema.ts';
+
+/** `listeners` are the protocols of the listeners that use the pool. */
+export function poolErrors(pool: PoolSettings, listeners: ListenerProtocol[], path: string): FieldError[] {
+  const { healthMonitor } = pool;
+  return [
+    ...prefixed(
+      path,
+      poolViolations(
+        desiredPool(pool, () => ''),
+        listeners,
+      ),
+    ),
+    ...(healthMonitor ? prefixed(`${path}healthmonitor.`, apiLimits(healthMonitor)) : []),
+  ];
+}
+
+export function monitorErrors(monitor: HealthMonitor, protocol: PoolProtocol): FieldError[] {
+  return [...monitorViolations(desiredMonitor(monitor), protocol), ...apiLimits(monitor)];
+}
+
+const listOrRange = /^([1-5]\d\d(,[1-5]\d\d)*|([1-5]\d\d)-([1-5]\d\d))$/;
+const visibleAscii = /^[\x21-\x7e]*$/;
+
+/** What the API rejects although drivers support it. */
+function apiLimits({ type, delay, timeout, expected_codes: codes, url_path: path }: HealthMonitor): FieldError[] {
+  const errors: FieldError[] = [];
+  if (timeout > delay) errors.push({ path: 'timeout', message: `must not exceed delay (${delay})` });
+  if (!['HTTP', 'HTTPS', 'K8S'].includes(type)) return errors;
+  if (codes !== null && isStatusCodes(codes) && !isListOrRange(codes)) {
+    const message = 'must be an HTTP status (200), a list (200,204) or a range (200-299)';
+    errors.push({ path: 'expected_codes', message });
+  }
+  if (path !== null && isRequestPath(path) && !visibleAscii.test(path)) {
+    errors.push({ path: 'url_path', message: 'must contain only visible ASCII characters' });
+  }
+  return errors;
+}
+
+function isListOrRange(codes: string): boolean {
+  const [, , , first, last] = listOrRange.exec(codes) ?? [];
+  return listOrRange.test(codes) && (first === undefined || first <= last!);
+}
+
+/** A patch without a type keeps the type of the current monitor. */
+export function missingMonitorType(body: UpdatePool, pool: PoolSettings): FieldError[] {
+  if (!body.healthmonitor || body.healthmonitor.type || pool.healthMonitor) return [];
+  return [{ path: 'healthmonitor.type', message: 'is required: the pool has no health monitor' }];
+}
+
+/** The secrets that a pool uses and did not use `before`. */
+export function poolSecrets(pool: PoolSettings, before: PoolSettings | null, path: string): SecretReference[] {
+  const named = [
+    { field: 'ca_secret_id', kind: 'ca', id: pool.caSecretId, current: before?.caSecretId },
+    { field: 'crl_secret_id', kind: 'crl', id: pool.crlSecretId, current: before?.crlSecretId },
+    { field: 'secret_id', kind: 'certificate', id: pool.secretId, current: before?.secretId },
+  ] as const;
+  return named.flatMap(({ field, kind, id, current }) =>
+    id === null || id === current ? [] : [{ id, kind, path: `${path}${field}` }],
+  );
+}

@@ -1,0 +1,112 @@
+/** Writes what the proxy reports: operating statuses every second, and traffic every ten seconds. */
+import type { LoadBalancerDriver, LoadBalancerReading } from '../../drivers/load-balancer.ts';
+import { DriverError } from '../../errors/driver-error.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Db } from '../../platform/db.ts';
+import { statusChanges } from './operating-status.ts';
+import * as store from './store.ts';
+import type { StatusChanges } from './store.ts';
+import * as traffic from './traffic/store.ts';
+
+export interface StatusDutiesDeps {
+  db: Db;
+  clock: Clock;
+  driver: LoadBalancerDriver;
+  regionIds: number[];
+}
+
+/** Periodic work of each worker. */
+export function createLoadBalancerDuties(deps: StatusDutiesDeps): { seconds: number; work(): Promise<void> }[] {
+  return [
+    { seconds: 1, work: createStatusRecorder(deps) },
+    { seconds: 10, work: createTrafficRecorder(deps) },
+    { seconds: 3600, work: () => traffic.removeOld(deps.db, deps.clock.now()) },
+  ];
+}
+
+/** After this time without a response all load balancers are reported as down. */
+const maxSilenceMs = 1500;
+/** Every so many scans, load balancers that seem unchanged are compared, too. */
+const scansUntilFull = 60;
+
+/**
+ * Scans the proxy and writes changed statuses. The rows of a load balancer are only read if its version or health differs
+ * from the last scan: a region has thousands of members.
+ */
+export function createStatusRecorder({ db, driver, regionIds }: Omit<StatusDutiesDeps, 'clock'>) {
+  const seen = new Map<string, string>();
+  let scans = 0;
+  let lastResponseAt = performance.now();
+
+  const scan = async (): Promise<LoadBalancerReading[] | null> => {
+    try {
+      const readings = await driver.read();
+      lastResponseAt = performance.now();
+      return readings;
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      // Not logged every second: the status of the driver reports it.
+      return performance.now() - lastResponseAt < maxSilenceMs ? null : [];
+    }
+  };
+
+  return async (): Promise<void> => {
+    const versions = await store.versions(db, regionIds);
+    if (versions.size === 0) {
+      lastResponseAt = performance.now();
+      return seen.clear();
+    }
+    const found = await scan();
+    if (!found) return;
+    if (scans++ % scansUntilFull === 0) seen.clear();
+    const readings = new Map(found.map((reading) => [reading.id, reading]));
+    const states = [...versions].map(([id, version]) => [id, `${version} ${healthOf(readings.get(id))}`] as const);
+    const changed = states.filter(([id, state]) => seen.get(id) !== state);
+    for (const id of seen.keys()) if (!versions.has(id)) seen.delete(id);
+    if (changed.length === 0) return;
+    const wholes = await store.wholesById(
+      db,
+      changed.map(([id]) => id),
+    );
+    const changes = merged(wholes.map((whole) => statusChanges(whole, readings.get(whole.loadBalancer.id))));
+    if (changes) await transaction(db, (tx) => store.writeStatuses(tx, changes));
+    for (const [id, state] of changed) seen.set(id, state);
+  };
+}
+
+/** The part of a reading that statuses depend on. */
+function healthOf(reading: LoadBalancerReading | undefined): string {
+  if (!reading) return '';
+  return `${[...reading.members].join(' ')} ${[...reading.listeners.keys()].join(' ')}`;
+}
+
+/** Null when there are no changes. */
+function merged(found: StatusChanges[]): StatusChanges | null {
+  const all: StatusChanges = {
+    loadBalancers: new Map(found.flatMap((changes) => [...changes.loadBalancers])),
+    listeners: new Map(found.flatMap((changes) => [...changes.listeners])),
+    pools: new Map(found.flatMap((changes) => [...changes.pools])),
+    members: new Map(found.flatMap((changes) => [...changes.members])),
+  };
+  return Object.values(all).some((changes) => changes.size > 0) ? all : null;
+}
+
+/** Adds the counters of listeners to their totals. Unchanged counters are not written. */
+export function createTrafficRecorder({ db, clock, driver }: Omit<StatusDutiesDeps, 'regionIds'>) {
+  let written = new Map<string, string>();
+  return async (): Promise<void> => {
+    const found = await driver.read().catch((error: unknown) => {
+      if (error instanceof DriverError) return null;
+      throw error;
+    });
+    if (!found) return;
+    const readings = found.flatMap((reading) =>
+      [...reading.listeners].map(([listenerId, counters]) => ({ listenerId, ...counters })),
+    );
+    const now = new Map(readings.map((reading) => [reading.listenerId, Object.values(reading).join(' ')]));
+    const changed = readings.filter(({ listenerId }) => written.get(listenerId) !== now.get(listenerId));
+    if (changed.length > 0) await traffic.addReadings(db, changed, clock.now());
+    written = now;
+  };
+}

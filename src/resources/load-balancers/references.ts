@@ -1,0 +1,47 @@
+/** Secrets and subnets that listeners, pools and members refer to. */
+import { ClientError } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { Tx } from '../../platform/db.ts';
+import * as store from './store.ts';
+import type { Where } from './store.ts';
+
+export interface SecretReference {
+  id: string;
+  /** What the secret must contain. */
+  kind: 'certificate' | 'ca' | 'crl';
+  /** The field that names it. */
+  path: string;
+}
+
+export interface SubnetReference {
+  id: string;
+  path: string;
+}
+
+export interface SecretsForUse {
+  /** Keeps the secrets from being deleted until the transaction ends. @throws ClientError 400 with all invalid fields */
+  holdForUse(tx: Tx, where: Where, wanted: SecretReference[]): Promise<void>;
+}
+
+/**
+ * Holds the secrets and reports unknown secrets and subnets. Callers pass new references only: a secret in use cannot
+ * have been deleted, and an expired one must not block other changes.
+ */
+export async function referenceErrors(
+  tx: Tx,
+  secrets: SecretsForUse,
+  where: Where,
+  { secrets: wanted, subnets = [] }: { secrets: SecretReference[]; subnets?: SubnetReference[] },
+): Promise<FieldError[]> {
+  const known = await store.knownSubnets(tx, where, [...new Set(subnets.map((subnet) => subnet.id))]);
+  const unknown = subnets
+    .filter((subnet) => !known.has(subnet.id))
+    .map(({ id, path }) => ({ path, message: `subnet ${id} was not found in this project and region` }));
+  try {
+    await secrets.holdForUse(tx, where, wanted);
+    return unknown;
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code !== 'InvalidInput') throw error;
+    return [...error.errors, ...unknown];
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * What a resource registers: each folder exports one of these from its index.ts, and list.ts names it in one line. The
+ * API, quota usage, uses of a project, re-encryption, reconcilers, duties and injected faults are derived from them.
+ *
+ * A function declares the services that it needs in the type of its parameter. The types in list.ts collect them, so that
+ * main/services.ts does not compile while one is missing.
+ */
+import type { Routes } from '../http/app.ts';
+import type { Operation } from '../http/operations.ts';
+import type { UsageOfRows } from '../quota/audit.ts';
+import type { Reconciler } from '../tasks/reconcile.ts';
+import type { WorkerOptions } from '../tasks/worker.ts';
+import type { FindUses } from './service-kit.ts';
+
+export type Duty = NonNullable<WorkerOptions['duties']>[number];
+
+/** What a worker knows beside its services. */
+export interface DutyOptions {
+  regionIds: number[];
+  sweepSeconds: number;
+  /** Seconds between two polls for work that is due. */
+  pollSeconds: number;
+}
+
+export interface Resource {
+  /** `faultNames`: the resources whose operations can fail on request in development mode. */
+  operations(services: never, faultNames: string[]): Routes | Routes[] | Operation[];
+  usageOfRows?: UsageOfRows;
+  usesOfProject?: FindUses<number>;
+  /** Encrypts everything with the current key. Returns how much another key had encrypted. */
+  reencrypt?(services: never): Promise<number>;
+  /** Selects its driver from those of the host. */
+  driver?(drivers: never): object;
+  /** As faults of development mode name it; absent: its driver cannot fail on request. */
+  faults?: string;
+  reconciler?(services: never, driver: never): Reconciler;
+  /** Periodic work of a worker. */
+  duties?(services: never, driver: never): Duty[];
+}
+
+/** The driver of a resource and what uses it. The types of the three functions must agree on the driver. */
+export const driverBacked = <Drivers, Driver extends object, Services, DutyServices>(backed: {
+  driver(drivers: Drivers): Driver;
+  faults?: string;
+  reconciler(services: Services, driver: Driver): Reconciler;
+  duties?(services: DutyServices, driver: Driver): Duty[];
+}) => backed;

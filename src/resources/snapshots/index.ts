@@ -1,0 +1,18 @@
+import type { VolumeDriver } from '../../drivers/volume.ts';
+import { driverBacked } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { Resource } from '../resource.ts';
+import { createSnapshotReconciler } from './reconcile.ts';
+import { snapshotRoutes } from './routes.ts';
+import type { Snapshots } from './service.ts';
+import { usageOfRows } from './store.ts';
+
+export const snapshots = {
+  operations: (services: { snapshots: Snapshots }) => snapshotRoutes(services.snapshots),
+  usageOfRows,
+  ...driverBacked({
+    driver: (drivers: { volume: VolumeDriver }) => drivers.volume.snapshots,
+    faults: 'snapshot',
+    reconciler: (services: ReconcilerDeps, driver) => createSnapshotReconciler({ ...services, driver }),
+  }),
+} satisfies Resource;

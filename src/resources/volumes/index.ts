@@ -1,0 +1,19 @@
+import type { VolumeDriver } from '../../drivers/volume.ts';
+import { driverBacked } from '../resource.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import type { Resource } from '../resource.ts';
+import { createVolumeReconciler } from './reconcile.ts';
+import { volumeRoutes } from './routes.ts';
+import type { Volumes } from './service.ts';
+import { usageOfRows, usesOfProject } from './store.ts';
+
+export const volumes = {
+  operations: (services: { volumes: Volumes }) => volumeRoutes(services.volumes),
+  usageOfRows,
+  usesOfProject,
+  ...driverBacked({
+    driver: (drivers: { volume: VolumeDriver }) => drivers.volume,
+    faults: 'volume',
+    reconciler: (services: ReconcilerDeps, driver) => createVolumeReconciler({ ...services, driver }),
+  }),
+} satisfies Resource;

@@ -1,0 +1,33 @@
+/** Links between documents: the file exists, and so does the heading. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const files = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'src/**/*.md']);
+
+/** The anchors of a document, as code hosts derive them from headings. */
+function anchorsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8').replaceAll(/^```[^]*?^```/gm, '');
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe('documents', () => {
+  it.each(files)('%s links to files and headings that exist', (file) => {
+    const text = readFileSync(file, 'utf8').replaceAll(/^\s*```[^]*?^\s*```/gm, '');
+    const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#');
+        const linked = path === '' ? file : join(dirname(file), path);
+        if (!existsSync(linked)) return true;
+        return anchor !== undefined && !anchorsOf(linked).includes(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+});
