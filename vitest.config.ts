@@ -4,7 +4,7 @@ import type { TestUserConfig } from 'vitest/config';
 import { SlowestFirst } from './test/sequencer.ts';
 import { groupTestFiles } from './test/test-files.ts';
 
-const { system, programs, fast } = groupTestFiles();
+const { system, isolated, fast } = groupTestFiles();
 
 const common: TestUserConfig = {
   // Generous, because machines that run tests are slow and shared; measurements belong in bench/.
@@ -34,7 +34,7 @@ export default defineConfig({
           retry: process.env['CI'] ? 1 : 0,
         },
       },
-      { test: { ...common, name: 'programs', include: programs } },
+      { test: { ...common, name: 'isolated', include: isolated } },
       {
         test: {
           ...common,
