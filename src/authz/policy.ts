@@ -26,35 +26,14 @@ const everyone: Rule = { reach: 'public', role: 'reader' };
 const operator: Rule = { reach: 'operator', role: 'admin' };
 
 export const policy = {
-  getIndex: everyone,
-  getHealth: everyone,
-  getReadiness: everyone,
-  getDriverHealth: everyone,
-  getMetrics: everyone,
-  getOpenApi: everyone,
 
   // In the protocols of registries: they check credentials of their own.
   getRegistryToken: everyone,
   createRegistryToken: everyone,
   receiveRegistryEvents: everyone,
 
-  listTasks: token('reader'),
-  listActiveTasks: project('reader'),
-  getTask: token('reader'),
-  getTaskShort: token('reader'),
-  acknowledgeTask: token('member'),
-  acknowledgeAllTasks: token('member'),
-  acknowledgeTasks: token('member'),
 
-  createProject: token('admin'),
-  listProjects: token('reader'),
-  getProject: project('reader'),
-  updateProject: project('admin'),
-  replaceProject: project('admin'),
-  deleteProject: project('admin'),
 
-  listRegions: token('reader'),
-  getRegion: token('reader'),
 
   createNetwork: project('member'),
   listNetworks: project('reader'),
@@ -107,7 +86,6 @@ export const policy = {
   listLoadBalancerStatuses: project('reader'),
   checkLoadBalancerLimits: project('reader'),
   checkLoadBalancerLimitsBesides: project('reader'),
-  listLoadBalancerFlavors: project('reader'),
   createLoadBalancerMetadata: project('member'),
   replaceLoadBalancerMetadata: project('member'),
   deleteLoadBalancerMetadataItem: project('member'),
@@ -143,30 +121,6 @@ export const policy = {
   updateLbPoolMember: project('member'),
   removeLbPoolMember: project('member'),
 
-  createVolume: project('member'),
-  listVolumes: project('reader'),
-  getVolume: project('reader'),
-  updateVolume: project('member'),
-  extendVolume: project('member'),
-  revertVolume: project('member'),
-  deleteVolume: project('member'),
-  createVolumeMetadata: project('member'),
-  listVolumeMetadata: project('reader'),
-  replaceVolumeMetadata: project('member'),
-  getVolumeMetadataItem: project('reader'),
-  deleteVolumeMetadataItem: project('member'),
-
-  createSnapshot: project('member'),
-  listSnapshots: project('reader'),
-  getSnapshot: project('reader'),
-  updateSnapshot: project('member'),
-  createSnapshotMetadata: project('member'),
-  listSnapshotMetadata: project('reader'),
-  replaceSnapshotMetadata: project('member'),
-  getSnapshotMetadataItem: project('reader'),
-  deleteSnapshotMetadataItem: project('member'),
-  deleteSnapshot: project('member'),
-
   createLifecyclePolicy: project('member'),
   listLifecyclePolicies: project('reader'),
   getLifecyclePolicy: project('reader'),
@@ -182,34 +136,8 @@ export const policy = {
   previewLifecyclePolicyPrice: project('reader'),
   previewLifecyclePolicyPriceV1: project('reader'),
 
-  previewFileSharePrice: project('reader'),
-  previewLoadBalancerPrice: project('reader'),
-  previewLoadBalancerPriceV1: project('reader'),
-  previewVolumePrice: project('reader'),
-  previewSnapshotPrice: project('reader'),
 
-  moveClock: operator,
-  createFault: operator,
-  listFaults: operator,
-  clearFaults: operator,
 
-  listClientQuotas: token('reader'),
-  getGlobalQuotas: client('reader'),
-  getRegionalQuotas: client('reader'),
-  updateClientQuotas: operator,
-  getNotificationThreshold: client('reader'),
-  setNotificationThreshold: client('member'),
-  deleteNotificationThreshold: client('member'),
-
-  getClient: client('reader'),
-  updateClient: client('admin'),
-  createWebhook: client('admin'),
-  listWebhooks: client('member'),
-  getWebhook: client('member'),
-  deleteWebhook: client('admin'),
-  listNotifications: client('reader'),
-  getNotification: client('reader'),
-  replayDelivery: client('member'),
 
   createRegistry: project('member'),
   listRegistries: project('reader'),
@@ -246,7 +174,6 @@ export const policy = {
   verifyPullSecret: project('member'),
   getPullSecretDockerConfigJson: project('member'),
 
-  listAudit: token('admin'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

@@ -67,6 +67,9 @@ export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 
 
 export const Timestamp = Type.String({ description: 'ISO 8601, UTC' });
 
+/** A date that states its offset, in answers. */
+export const DateTime = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
+
 /** Fields of the answers of every resource that belongs to a project and a region. */
 export const PlaceFields = {
   project_id: Type.Integer({ description: 'ID of the project' }),

@@ -12,18 +12,24 @@ const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$'
 /** More than a query can hold: paths and headers together have 16 KiB. */
 const maxPairsLength = 16_384;
 
-/** Query parameters that filter by tags. */
+/** Query parameters that filter by tags. The Terraform provider sends the deprecated names. */
 export const TagFilterQuery = {
-  tag_key: Type.Optional(Type.Array(TagKey, { maxItems: maxTags, description: 'only what has all of these tags' })),
+  tag_key: Type.Optional(
+    Type.Array(TagKey, {
+      maxItems: maxTags,
+      description: 'Only resources that have a tag with this key; repeat the parameter to require several keys',
+    }),
+  ),
   tag_key_value: Type.Optional(
     Type.String({
       maxLength: maxPairsLength,
-      description: 'only what has these tags: a JSON object such as {"env":"test"}, or env=test',
+      description: 'Only resources that have these tags: a JSON object such as `{"env":"test"}`, or `env=test`',
     }),
   ),
-  /** The Terraform provider's names for the two. */
-  metadata_k: Type.Optional(TagKey),
-  metadata_kv: Type.Optional(Type.String({ maxLength: maxPairsLength })),
+  metadata_k: Type.Optional(Type.String({ ...TagKey, deprecated: true, description: 'Use `tag_key`' })),
+  metadata_kv: Type.Optional(
+    Type.String({ maxLength: maxPairsLength, deprecated: true, description: 'Use `tag_key_value`' }),
+  ),
 };
 
 /** The tags that a listed resource must have: these keys, and these keys with these values. */

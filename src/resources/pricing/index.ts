@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { pricingRoutes } from './routes.ts';
+import { pricingOperations } from './routes.ts';
 import type { Pricing } from './service.ts';
 
 export const pricing = {
-  operations: (services: { pricing: Pricing }) => pricingRoutes(services.pricing),
+  operations: (services: { pricing: Pricing }) => pricingOperations(services.pricing),
 } satisfies Resource;

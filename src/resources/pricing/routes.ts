@@ -1,5 +1,6 @@
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion } from '../../http/shapes.ts';
+/** The operations that preview prices. */
+import { projectReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
 import {
   FlavorCollection,
   ListFlavors,
@@ -13,97 +14,72 @@ import {
 } from './schema.ts';
 import type { Pricing } from './service.ts';
 
-export function pricingRoutes(pricing: Pricing): Routes {
-  return (app) => {
-    app.post(
-      '/cloud/v1/pricing/:project_id/:region_id/file_shares',
-      {
-        schema: {
-          operationId: 'previewFileSharePrice',
-          summary: 'Preview the price of a file share, tax included',
-          tags: ['Prices'],
-          params: ProjectRegion,
-          body: PriceFileShare,
-          response: { 200: Price },
-        },
-      },
-      async (request) => pricing.fileShare(request.scope, request.by.actor.clientId, request.body),
-    );
+const tag = {
+  name: 'Prices',
+  description:
+    'What a resource would cost, before it is created. Prices come from the price book of the region, include tax and ' +
+    'contain the discount of the client. A month has 730 hours. Hours are rounded to six decimal places, months to two.\n\n' +
+    '| `price_status` | Meaning |\n|---|---|\n' +
+    '| `show` | the figures are valid |\n' +
+    '| `hide` | the price book has no price for this; the figures are null |\n' +
+    '| `error` | the price book is faulty; the figures are null |',
+};
+const operation = operationsOf(tag);
+const v1 = '/cloud/v1/pricing/:project_id/:region_id';
+const v2 = '/cloud/v2/pricing/:project_id/:region_id';
 
-    app.post(
-      '/cloud/v1/pricing/:project_id/:region_id/volumes',
-      {
-        schema: {
-          operationId: 'previewVolumePrice',
-          summary: 'Preview the price of a volume, tax included',
-          tags: ['Prices'],
-          params: ProjectRegion,
-          body: PriceVolume,
-          response: { 200: Price },
-        },
-      },
-      (request) => pricing.volume(request.scope, request.by.actor.clientId, request.body),
-    );
-
-    app.post(
-      '/cloud/v1/pricing/:project_id/:region_id/snapshots',
-      {
-        schema: {
-          operationId: 'previewSnapshotPrice',
-          summary: 'Preview the price of a snapshot of a volume, tax included',
-          tags: ['Prices'],
-          params: ProjectRegion,
-          body: PriceSnapshot,
-          response: { 200: Price },
-        },
-      },
-      (request) => pricing.snapshot(request.scope, request.by.actor.clientId, request.body.volume_id),
-    );
-
-    app.post(
-      '/cloud/v2/pricing/:project_id/:region_id/loadbalancers',
-      {
-        schema: {
-          operationId: 'previewLoadBalancerPrice',
-          summary: 'Preview the price of a load balancer by its parts, tax included',
-          tags: ['Prices'],
-          params: ProjectRegion,
-          body: PriceLoadBalancer,
-          response: { 200: LoadBalancerPrice },
-        },
-      },
-      async (request) => pricing.loadBalancer(request.scope, request.by.actor.clientId, request.body),
-    );
-
-    app.post(
-      '/cloud/v1/pricing/:project_id/:region_id/loadbalancers',
-      {
-        schema: {
-          operationId: 'previewLoadBalancerPriceV1',
-          summary: 'Preview the price of a load balancer, tax included',
-          tags: ['Prices'],
-          deprecated: true,
-          params: ProjectRegion,
-          body: PriceLoadBalancerV1,
-          response: { 200: Price },
-        },
-      },
-      async (request) => pricing.loadBalancerV1(request.scope, request.by.actor.clientId, request.body.flavor),
-    );
-
-    app.get(
-      '/cloud/v1/lbflavors/:project_id/:region_id',
-      {
-        schema: {
-          operationId: 'listLoadBalancerFlavors',
-          summary: 'List the flavors of load balancers',
-          tags: ['Prices'],
-          params: ProjectRegion,
-          querystring: ListFlavors,
-          response: { 200: FlavorCollection },
-        },
-      },
-      async (request) => pricing.flavors(request.scope, request.by.actor.clientId, request.query),
-    );
-  };
-}
+export const pricingOperations = (pricing: Pricing) => [
+  operation('POST', `${v1}/file_shares`, {
+    id: 'previewFileSharePrice',
+    summary: 'Preview the price of a file share',
+    access: projectReader,
+    body: PriceFileShare,
+    answer: Price,
+    handle: ({ by, scope, body }) => pricing.fileShare(scope, by.actor.clientId, body),
+  }),
+  operation('POST', `${v1}/volumes`, {
+    id: 'previewVolumePrice',
+    summary: 'Preview the price of a volume',
+    access: projectReader,
+    body: PriceVolume,
+    answer: Price,
+    handle: ({ by, scope, body }) => pricing.volume(scope, by.actor.clientId, body),
+  }),
+  operation('POST', `${v1}/snapshots`, {
+    id: 'previewSnapshotPrice',
+    summary: 'Preview the price of a snapshot',
+    description: 'The snapshot has the current size of the volume.',
+    access: projectReader,
+    body: PriceSnapshot,
+    answer: Price,
+    handle: ({ by, scope, body }) => pricing.snapshot(scope, by.actor.clientId, body.volume_id),
+  }),
+  operation('POST', `${v2}/loadbalancers`, {
+    id: 'previewLoadBalancerPrice',
+    summary: 'Preview the price of a load balancer',
+    description: 'Lists the price of each part.',
+    access: projectReader,
+    body: PriceLoadBalancer,
+    answer: LoadBalancerPrice,
+    handle: ({ by, scope, body }) => pricing.loadBalancer(scope, by.actor.clientId, body),
+  }),
+  operation('POST', `${v1}/loadbalancers`, {
+    id: 'previewLoadBalancerPriceV1',
+    summary: 'Preview the price of a load balancer (v1)',
+    description: 'Returns one price for all parts. Use v2.',
+    deprecated: true,
+    access: projectReader,
+    body: PriceLoadBalancerV1,
+    answer: Price,
+    handle: ({ by, scope, body }) => pricing.loadBalancerV1(scope, by.actor.clientId, body.flavor),
+  }),
+  operation('GET', '/cloud/v1/lbflavors/:project_id/:region_id', {
+    id: 'listLoadBalancerFlavors',
+    summary: 'List the flavors of load balancers',
+    description: 'The smallest flavor comes first. A flavor changes the price of a load balancer only.',
+    access: projectReader,
+    query: ListFlavors,
+    answer: FlavorCollection,
+    handle: ({ by, scope, query }) => pricing.flavors(scope, by.actor.clientId, query),
+  }),
+];

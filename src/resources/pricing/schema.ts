@@ -1,7 +1,16 @@
-/** The price preview (docs/interface.md, "Prices"), and the price book as an operator writes it. */
+/** Requests and responses of price previews, and the shape of the price book that an operator writes. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, maxSizeGib, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  Described,
+  exampleUuid,
+  maxSizeGib,
+  Nullable,
+  Paging,
+  ShortText,
+  Uuid,
+} from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 import { FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
@@ -9,85 +18,144 @@ const Currency = Type.Enum(['AZN', 'EUR', 'USD']);
 
 export const PriceFileShare = Type.Object(
   {
-    size: Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'GiB' }),
-    source: Type.Enum(['new-file-share']),
-    type_name: Type.Optional(Type.Enum(['standard', 'vast'], { default: 'standard' })),
+    size: Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' }),
+    source: Type.Enum(['new-file-share'], { description: 'Always `new-file-share`' }),
+    type_name: Type.Optional(
+      Type.Enum(['standard', 'vast'], { default: 'standard', description: 'Type of the share' }),
+    ),
   },
-  { additionalProperties: false },
+  {
+    title: 'PriceFileShare',
+    additionalProperties: false,
+    examples: [{ source: 'new-file-share', size: 100, type_name: 'standard' }],
+  },
 );
 export type PriceFileShare = Static<typeof PriceFileShare>;
 
 export const PriceVolume = Type.Object(
   {
-    size: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 102_400, description: 'GiB' }))),
-    snapshot_id: Type.Optional(Nullable(Uuid)),
-    source: Type.Enum(['image', 'new-volume', 'snapshot']),
-    type_name: Type.Optional(Nullable(VolumeTypeName)),
+    size: Type.Optional(
+      Nullable(
+        Type.Integer({
+          minimum: 1,
+          maximum: 102_400,
+          description: 'Size in GiB; required unless a snapshot is given, whose size it must equal',
+        }),
+      ),
+    ),
+    snapshot_id: Type.Optional(
+      Described(Nullable(Uuid), 'ID of the snapshot to copy; required with the source `snapshot`'),
+    ),
+    source: Type.Enum(['image', 'new-volume', 'snapshot'], {
+      description: 'What the volume is created from; images are not supported and have no price',
+    }),
+    type_name: Type.Optional(
+      Described(Nullable(VolumeTypeName), 'Type of the volume; by default that of the snapshot, or `standard`'),
+    ),
   },
-  { additionalProperties: false },
+  {
+    title: 'PriceVolume',
+    additionalProperties: false,
+    examples: [{ source: 'new-volume', size: 100, type_name: 'standard' }],
+  },
 );
 export type PriceVolume = Static<typeof PriceVolume>;
 
-export const PriceSnapshot = Type.Object({ volume_id: Uuid }, { additionalProperties: false });
+export const PriceSnapshot = Type.Object(
+  { volume_id: Described(Uuid, 'ID of the volume') },
+  { title: 'PriceSnapshot', additionalProperties: false, examples: [{ volume_id: exampleUuid }] },
+);
 
-const MaybeNumber = Nullable(Type.Number());
+const Amount = (description: string) => Described(Nullable(Type.Number()), description);
 
-export const Price = Type.Object({
-  currency_code: Nullable(Currency),
-  discount_percent: MaybeNumber,
-  price_per_hour: MaybeNumber,
-  price_per_month: MaybeNumber,
-  price_status: Type.Enum(['error', 'hide', 'show']),
-  price_without_discount_per_month: MaybeNumber,
-  tax_percent: Type.Number(),
-});
+const priceFields = {
+  currency_code: Described(Nullable(Currency), 'Currency of the prices; null when no price is shown'),
+  discount_percent: Amount('Discount of the client in percent'),
+  price_status: Type.Enum(['error', 'hide', 'show'], {
+    description: '`show`: the prices are valid; `hide`: there is no price; `error`: the price book is faulty',
+  }),
+  price_without_discount_per_month: Amount('Price of a month (730 hours) with tax and without discount'),
+  tax_percent: Type.Number({ description: 'Tax that the prices include, in percent; 0 when no price is shown' }),
+};
+const perHour = 'Price of an hour with tax';
+const perMonth = 'Price of a month (730 hours) with tax';
+
+export const Price = Type.Object(
+  { ...priceFields, price_per_hour: Amount(perHour), price_per_month: Amount(perMonth) },
+  { title: 'Price' },
+);
 export type Price = Static<typeof Price>;
 
-export const PriceLoadBalancerV1 = Type.Object({ flavor: FlavorName }, { additionalProperties: false });
+const Flavor = Described(FlavorName, 'Flavor of the load balancer');
+const flavor: FlavorName = 'lb1-1-2';
+
+export const PriceLoadBalancerV1 = Type.Object(
+  { flavor: Flavor },
+  { title: 'PriceLoadBalancerV1', additionalProperties: false, examples: [{ flavor }] },
+);
+const ignored = Described(Nullable(ShortText), 'Accepted and ignored');
 export const PriceLoadBalancer = Type.Object(
   {
-    flavor: FlavorName,
-    floating_ip: Type.Optional(FloatingIp),
-    vip_ip_family: Type.Optional(Nullable(VipFamily)),
-    vip_network_id: Type.Optional(Nullable(ShortText)),
-    vip_port_id: Type.Optional(Nullable(ShortText)),
-    vip_subnet_id: Type.Optional(Nullable(ShortText)),
+    flavor: Flavor,
+    floating_ip: Type.Optional(
+      Described(FloatingIp, 'Floating IP of the load balancer; floating IPs are not supported and have no price'),
+    ),
+    vip_ip_family: Type.Optional(Described(Nullable(VipFamily), 'Accepted and ignored')),
+    vip_network_id: Type.Optional(ignored),
+    vip_port_id: Type.Optional(ignored),
+    vip_subnet_id: Type.Optional(ignored),
   },
-  { additionalProperties: false },
+  { title: 'PriceLoadBalancer', additionalProperties: false, examples: [{ flavor }] },
 );
 export type PriceLoadBalancer = Static<typeof PriceLoadBalancer>;
 
-const PriceByPart = Type.Object({ external_ip: MaybeNumber, flavor: MaybeNumber, floating_ip: MaybeNumber });
-export const LoadBalancerPrice = Type.Object({
-  currency_code: Nullable(Currency),
-  discount_percent: MaybeNumber,
-  per_hour: PriceByPart,
-  per_month: PriceByPart,
-  price_status: Type.Enum(['error', 'hide', 'show']),
-  price_without_discount_per_month: MaybeNumber,
-  tax_percent: Type.Number(),
-  total_price_per_hour: MaybeNumber,
-  total_price_per_month: MaybeNumber,
-});
+const PriceByPart = Type.Object(
+  {
+    external_ip: Amount('Price of the external IP address; always null'),
+    flavor: Amount('Price of the flavor'),
+    floating_ip: Amount('Price of the floating IP; always null'),
+  },
+  { title: 'LoadBalancerPriceByPart' },
+);
+export const LoadBalancerPrice = Type.Object(
+  {
+    ...priceFields,
+    per_hour: Described(PriceByPart, 'Prices of an hour with tax, by part'),
+    per_month: Described(PriceByPart, 'Prices of a month (730 hours) with tax, by part'),
+    total_price_per_hour: Amount(perHour),
+    total_price_per_month: Amount(perMonth),
+  },
+  { title: 'LoadBalancerPrice' },
+);
 export type LoadBalancerPrice = Static<typeof LoadBalancerPrice>;
 
-const Flavor = Type.Object({
-  flavor_id: Type.String(),
-  flavor_name: Type.String(),
-  ram: Type.Integer({ description: 'MiB' }),
-  vcpus: Type.Integer(),
-  ...Type.Partial(Type.Pick(Price, ['currency_code', 'price_per_hour', 'price_per_month', 'price_status'])).properties,
-});
-export const FlavorCollection = Collection(Flavor);
+const { currency_code, price_per_hour, price_per_month, price_status } = Price.properties;
+const LoadBalancerFlavor = Type.Object(
+  {
+    flavor_id: Type.String({ description: 'ID of the flavor; the same as its name' }),
+    flavor_name: Type.String({ description: 'Name of the flavor' }),
+    ram: Type.Integer({ description: 'Memory in MiB' }),
+    vcpus: Type.Integer({ description: 'Number of virtual CPUs' }),
+    // Present with `include_prices` only.
+    currency_code: Type.Optional(currency_code),
+    price_per_hour: Type.Optional(price_per_hour),
+    price_per_month: Type.Optional(price_per_month),
+    price_status: Type.Optional(price_status),
+  },
+  { title: 'LoadBalancerFlavor' },
+);
+export const FlavorCollection = Collection(LoadBalancerFlavor);
 export type FlavorCollection = Static<typeof FlavorCollection>;
 
 export const ListFlavors = Type.Object({
   ...Paging(1000),
-  include_prices: Type.Optional(Type.Boolean({ default: false })),
+  include_prices: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether the answer contains the price of each flavor' }),
+  ),
 });
 export type ListFlavors = Static<typeof ListFlavors>;
 
-/** Exact: a plain decimal, better in quotes, so that no reader of YAML rounds it. */
+/** A plain decimal. Quotes keep it exact: YAML parsers round numbers. */
 const Decimal = Type.Union([
   Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,12})?$' }),
   Type.Number({ minimum: 0, maximum: 1e12 }),
@@ -101,7 +169,7 @@ export const PriceBook = Type.Object(
   {
     currency: Currency,
     tax_percent: Percent,
-    /** Price of one unit for one hour, without tax, by thing. What is not here has no price. */
+    /** Price of one unit for one hour without tax. A unit that is absent has no price. */
     unit_hours: Type.Object(
       {
         file_share_standard_gib: Type.Optional(Decimal),
@@ -112,9 +180,9 @@ export const PriceBook = Type.Object(
         volume_ssd_lowlatency_gib: Type.Optional(Decimal),
         volume_standard_gib: Type.Optional(Decimal),
         volume_ultra_gib: Type.Optional(Decimal),
-        /** Of whatever type its volume is. */
+        /** For volumes of any type. */
         snapshot_gib: Type.Optional(Decimal),
-        /** A load balancer of a flavor. */
+        /** One load balancer of the flavor. */
         'load_balancer_lb1-1-2': Type.Optional(Decimal),
         'load_balancer_lb1-2-4': Type.Optional(Decimal),
         'load_balancer_lb1-4-8': Type.Optional(Decimal),

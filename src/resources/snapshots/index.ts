@@ -3,12 +3,12 @@ import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { Resource } from '../resource.ts';
 import { createSnapshotReconciler } from './reconcile.ts';
-import { snapshotRoutes } from './routes.ts';
+import { snapshotOperations } from './routes.ts';
 import type { Snapshots } from './service.ts';
 import { usageOfRows } from './store.ts';
 
 export const snapshots = {
-  operations: (services: { snapshots: Snapshots }) => snapshotRoutes(services.snapshots),
+  operations: (services: { snapshots: Snapshots }) => snapshotOperations(services.snapshots),
   usageOfRows,
   ...driverBacked({
     driver: (drivers: { volume: VolumeDriver }) => drivers.volume.snapshots,

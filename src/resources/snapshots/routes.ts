@@ -1,103 +1,94 @@
-/** The HTTP operations of snapshots. */
-import type { Routes } from '../../http/app.ts';
-import { routesOf } from '../../http/operations.ts';
-import { ProjectRegion, TaskIds, Uuid } from '../../http/shapes.ts';
+/** The operations of snapshots. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { replacingBy, UpdateTags } from '../../tags/tags.ts';
-import { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, SnapshotPath, UpdateSnapshot } from './schema.ts';
+import { replacingBy } from '../../tags/tags.ts';
+import {
+  CreateSnapshot,
+  ListSnapshots,
+  ReplaceSnapshotTags,
+  Snapshot,
+  SnapshotCollection,
+  UpdateSnapshot,
+} from './schema.ts';
 import type { Snapshots } from './service.ts';
 
-const tags = ['Snapshots'];
+const tag = {
+  name: 'Snapshots',
+  description:
+    'Copies of volumes at one point in time. A snapshot can be the source of a new volume, and the newest one can be ' +
+    'restored with `POST /cloud/v1/volumes/{project_id}/{region_id}/{volume_id}/revert`. Lifecycle policies create and ' +
+    'expire snapshots on a schedule.\n\n' +
+    '| Operation | `status` |\n|---|---|\n' +
+    '| create | `creating`, then `available` or `error` |\n' +
+    '| revert of the volume | `restoring`, then `available` |\n' +
+    '| delete | `deleting`, then 404 or `error_deleting` |\n\n' +
+    'Quotas: `volume_snapshots_count` and `volume_snapshots_size` (GiB).',
+};
+const snapshot_id = IdOf('the snapshot');
+const operation = operationsOf(tag, { snapshot_id });
 const all = '/cloud/v1/snapshots/:project_id/:region_id';
 const one = `${all}/:snapshot_id`;
 
-export function snapshotRoutes(snapshots: Snapshots): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string, deprecated = false) => ({
-      operationId,
-      summary,
-      tags,
-      ...(deprecated && { deprecated }),
-    });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createSnapshot', 'Create a snapshot of a volume'),
-          params: ProjectRegion,
-          body: CreateSnapshot,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => snapshots.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listSnapshots', 'List snapshots, oldest first'),
-          params: ProjectRegion,
-          querystring: ListSnapshots,
-          response: { 200: SnapshotCollection },
-        },
-      },
-      (request) => snapshots.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      { schema: { ...summarize('getSnapshot', 'Get a snapshot'), params: SnapshotPath, response: { 200: Snapshot } } },
-      (request) => snapshots.get(request.scope, request.params.snapshot_id),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateSnapshot', 'Update a snapshot: name, tags'),
-          params: SnapshotPath,
-          body: UpdateSnapshot,
-          response: { 200: Snapshot },
-        },
-      },
-      (request) => snapshots.update(request.by, request.scope, request.params.snapshot_id, request.body),
-    );
-
-    app.put(
-      `${one}/metadata`,
-      {
-        schema: {
-          ...summarize('replaceSnapshotMetadata', 'Replace the user-managed tags of a snapshot', true),
-          params: SnapshotPath,
-          body: UpdateTags,
-          response: { 200: Snapshot },
-        },
-      },
-      ({ by, scope, params, body }) => snapshots.changeTags(by, scope, params.snapshot_id, replacingBy(body ?? {})),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteSnapshot', 'Delete a snapshot'),
-          params: SnapshotPath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => snapshots.delete(request.by, request.scope, request.params.snapshot_id),
-    );
-
-    routesOf(
-      metadataOperations(snapshots, one, {
-        tag: { name: 'Snapshots', description: '' },
-        parameter: { snapshot_id: Uuid },
-        name: 'Snapshot',
-        noun: 'snapshot',
-        withReplace: false,
-      }),
-    )(app);
-  };
-}
+export const snapshotOperations = (snapshots: Snapshots) => [
+  operation('POST', all, {
+    id: 'createSnapshot',
+    summary: 'Create a snapshot of a volume',
+    access: projectMember,
+    body: CreateSnapshot,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => snapshots.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listSnapshots',
+    summary: 'List snapshots',
+    description: 'The oldest snapshot comes first.',
+    access: projectReader,
+    query: ListSnapshots,
+    answer: SnapshotCollection,
+    handle: ({ scope, query }) => snapshots.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getSnapshot',
+    summary: 'Get a snapshot',
+    access: projectReader,
+    answer: Snapshot,
+    handle: ({ scope, params }) => snapshots.get(scope, params.snapshot_id),
+  }),
+  operation('PATCH', one, {
+    id: 'updateSnapshot',
+    summary: 'Update a snapshot',
+    description: 'Changes the name and the tags that the body contains.',
+    access: projectMember,
+    body: UpdateSnapshot,
+    answer: Snapshot,
+    handle: ({ by, scope, params, body }) => snapshots.update(by, scope, params.snapshot_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteSnapshot',
+    summary: 'Delete a snapshot',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => snapshots.delete(by, scope, params.snapshot_id),
+  }),
+  operation('PUT', `${one}/metadata`, {
+    id: 'replaceSnapshotMetadata',
+    summary: 'Replace the tags of a snapshot',
+    description: 'Use the `tags` of the resource instead.',
+    deprecated: true,
+    access: projectMember,
+    body: ReplaceSnapshotTags,
+    answer: Snapshot,
+    handle: ({ by, scope, params, body }) =>
+      snapshots.changeTags(by, scope, params.snapshot_id, replacingBy(body ?? {})),
+  }),
+  ...metadataOperations(snapshots, one, {
+    tag,
+    parameter: { snapshot_id },
+    name: 'Snapshot',
+    noun: 'snapshot',
+    withReplace: false,
+  }),
+];

@@ -1,10 +1,22 @@
-/** Requests and responses of snapshots (docs/interface.md, "Volumes and snapshots"). */
+/** Requests and responses of snapshots. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, ShortText, SizeGib, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  DateTime,
+  Described,
+  exampleUuid,
+  IntegerId,
+  Name,
+  Nullable,
+  Paging,
+  PlaceFields,
+  ShortText,
+  SizeGib,
+  TaskFields,
+  Uuid,
+} from '../../http/shapes.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
-
-export const SnapshotPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, snapshot_id: Uuid });
 
 export const snapshotStatuses = [
   'available',
@@ -19,52 +31,67 @@ export const snapshotStatuses = [
 ] as const;
 export type SnapshotStatus = (typeof snapshotStatuses)[number];
 
-const Description = Type.String({ maxLength: 1024 });
-
 export const CreateSnapshot = Type.Object(
   {
     name: Name,
-    volume_id: Uuid,
-    description: Type.Optional(Nullable(Description)),
+    volume_id: Described(Uuid, 'ID of the volume'),
+    description: Type.Optional(Described(Nullable(Type.String({ maxLength: 1024 })), 'Any text')),
     tags: Type.Optional(CreateTags),
-    /** The Terraform provider writes tags under this name. */
-    metadata: Type.Optional(CreateTags),
+    metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateSnapshot',
+    additionalProperties: false,
+    examples: [{ name: 'my-snapshot', volume_id: exampleUuid, tags: { team: 'web' } }],
+  },
 );
 export type CreateSnapshot = Static<typeof CreateSnapshot>;
 
 export const UpdateSnapshot = Type.Object(
   { name: Type.Optional(Name), tags: Type.Optional(UpdateTags) },
-  { additionalProperties: false },
+  {
+    title: 'UpdateSnapshot',
+    additionalProperties: false,
+    examples: [{ name: 'renamed-snapshot', tags: { team: null, stage: 'test' } }],
+  },
 );
 export type UpdateSnapshot = Static<typeof UpdateSnapshot>;
 
+export const ReplaceSnapshotTags = Described(
+  UpdateTags,
+  'The new tags; null removes all user-managed tags, and a tag with the value null is ignored',
+  { team: 'web' },
+);
+
 export const ListSnapshots = Type.Object({
   ...Paging(1000),
-  instance_id: Type.Optional(ShortText),
-  lifecycle_policy_id: Type.Optional(IntegerId),
-  schedule_id: Type.Optional(Uuid),
-  volume_id: Type.Optional(Uuid),
+  instance_id: Type.Optional(Described(ShortText, 'Instances are not supported: any value returns an empty list')),
+  lifecycle_policy_id: Type.Optional(Described(IntegerId, 'Only snapshots that this lifecycle policy created')),
+  schedule_id: Type.Optional(Described(Uuid, 'Only snapshots that this schedule of a lifecycle policy created')),
+  volume_id: Type.Optional(Described(Uuid, 'Only snapshots of this volume')),
 });
 export type ListSnapshots = Static<typeof ListSnapshots>;
 
-export const Snapshot = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  created_at: Type.String({ format: 'date-time' }),
-  creator_task_id: Uuid,
-  description: Nullable(Type.String()),
-  project_id: Type.Integer(),
-  region: Type.String(),
-  region_id: Type.Integer(),
-  size: SizeGib,
-  status: Type.Enum([...snapshotStatuses]),
-  tags: Type.Array(Tag),
-  task_id: Nullable(Uuid),
-  updated_at: Type.String({ format: 'date-time' }),
-  volume_id: Uuid,
-});
+export const Snapshot = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the snapshot'),
+    name: Type.String({ description: 'Name of the snapshot' }),
+    created_at: Described(DateTime, 'When the snapshot was requested'),
+    description: Described(Nullable(Type.String()), 'Text of the request that created the snapshot'),
+    ...PlaceFields,
+    ...TaskFields,
+    size: Described(SizeGib, 'Size in GiB: that of the volume when the snapshot was requested'),
+    status: Type.Enum([...snapshotStatuses], {
+      description: 'State of the snapshot; only `available` snapshots can be copied or restored',
+    }),
+    tags: Type.Array(Tag, {
+      description: 'Tags, by key; snapshots of a lifecycle policy have the read-only tag `created_by_policy`',
+    }),
+    updated_at: Described(DateTime, 'When the snapshot last changed'),
+    volume_id: Described(Uuid, 'ID of the volume'),
+  },
+  { title: 'Snapshot' },
+);
 export type Snapshot = Static<typeof Snapshot>;
 export const SnapshotCollection = Collection(Snapshot);
 export type SnapshotCollection = Static<typeof SnapshotCollection>;

@@ -3,12 +3,12 @@ import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { Resource } from '../resource.ts';
 import { createVolumeReconciler } from './reconcile.ts';
-import { volumeRoutes } from './routes.ts';
+import { volumeOperations } from './routes.ts';
 import type { Volumes } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const volumes = {
-  operations: (services: { volumes: Volumes }) => volumeRoutes(services.volumes),
+  operations: (services: { volumes: Volumes }) => volumeOperations(services.volumes),
   usageOfRows,
   usesOfProject,
   ...driverBacked({

@@ -1,8 +1,8 @@
-/** The HTTP operations of volumes. */
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { routesOf } from '../../http/operations.ts';
-import { ProjectRegion, TaskIds, Uuid } from '../../http/shapes.ts';
+/** The operations of volumes. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import {
   CreateVolume,
@@ -12,112 +12,91 @@ import {
   UpdateVolume,
   Volume,
   VolumeCollection,
-  VolumePath,
 } from './schema.ts';
 import type { Volumes } from './service.ts';
 
-const tags = ['Volumes'];
+const tag = {
+  name: 'Volumes',
+  description:
+    'Block storage. A volume has a type and a size in GiB, starts empty or with the data of a snapshot, and is ready once ' +
+    '`status` is `available`. It can be extended, reverted to its newest snapshot and deleted; it cannot shrink.\n\n' +
+    '| Operation | `status` |\n|---|---|\n' +
+    '| create | `creating`, then `available` or `error` |\n' +
+    '| extend | `extending`, then `available` or `error_extending` |\n' +
+    '| revert | `reverting`, then `available` or `error_restoring` |\n' +
+    '| delete | `deleting`, then 404 or `error_deleting` |\n\n' +
+    'A volume and its snapshots lock together: while a task changes one of them, `task_id` names the task and other ' +
+    'changes fail with 409. Quotas: `volume_count` and `volume_size` (GiB).',
+};
+const volume_id = IdOf('the volume');
+const operation = operationsOf(tag, { volume_id });
 const all = '/cloud/v1/volumes/:project_id/:region_id';
 const one = `${all}/:volume_id`;
 
-export function volumeRoutes(volumes: Volumes): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string) => ({ operationId, summary, tags });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createVolume', 'Create a volume, empty or from a snapshot'),
-          params: ProjectRegion,
-          body: CreateVolume,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => volumes.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listVolumes', 'List volumes, oldest first'),
-          params: ProjectRegion,
-          querystring: ListVolumes,
-          response: { 200: VolumeCollection },
-        },
-      },
-      (request) => volumes.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      { schema: { ...summarize('getVolume', 'Get a volume'), params: VolumePath, response: { 200: Volume } } },
-      (request) => volumes.get(request.scope, request.params.volume_id),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateVolume', 'Update a volume: name, tags'),
-          params: VolumePath,
-          body: UpdateVolume,
-          response: { 200: Volume },
-        },
-      },
-      (request) => volumes.update(request.by, request.scope, request.params.volume_id, request.body),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteVolume', 'Delete a volume with its data, and with the snapshots that are named'),
-          params: VolumePath,
-          querystring: DeleteVolume,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => volumes.delete(request.by, request.scope, request.params.volume_id, request.query.snapshots),
-    );
-
-    app.post(
-      `${one}/extend`,
-      {
-        schema: {
-          ...summarize('extendVolume', 'Grow a volume'),
-          params: VolumePath,
-          body: ExtendVolume,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => volumes.extend(request.by, request.scope, request.params.volume_id, request.body.size),
-    );
-
-    app.post(
-      `${one}/revert`,
-      {
-        schema: {
-          ...summarize('revertVolume', 'Revert a volume to its newest snapshot; its task_id says when that is done'),
-          params: VolumePath,
-          response: { 200: Type.Null({ description: 'Accepted; no body' }) },
-        },
-      },
-      async (request, reply) => {
-        await volumes.revert(request.by, request.scope, request.params.volume_id);
-        // Nothing at all, where null would be written as `null`.
-        return reply.code(200).send(undefined as unknown as null);
-      },
-    );
-
-    routesOf(
-      metadataOperations(volumes, one, {
-        tag: { name: 'Volumes', description: '' },
-        parameter: { volume_id: Uuid },
-        name: 'Volume',
-        noun: 'volume',
-      }),
-    )(app);
-  };
-}
+export const volumeOperations = (volumes: Volumes) => [
+  operation('POST', all, {
+    id: 'createVolume',
+    summary: 'Create a volume',
+    description: 'The volume is empty, or has the data and the size of a snapshot.',
+    access: projectMember,
+    body: CreateVolume,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => volumes.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listVolumes',
+    summary: 'List volumes',
+    description: 'The oldest volume comes first.',
+    access: projectReader,
+    query: ListVolumes,
+    answer: VolumeCollection,
+    handle: ({ scope, query }) => volumes.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getVolume',
+    summary: 'Get a volume',
+    access: projectReader,
+    answer: Volume,
+    handle: ({ scope, params }) => volumes.get(scope, params.volume_id),
+  }),
+  operation('PATCH', one, {
+    id: 'updateVolume',
+    summary: 'Update a volume',
+    description: 'Changes the name and the tags that the body contains.',
+    access: projectMember,
+    body: UpdateVolume,
+    answer: Volume,
+    handle: ({ by, scope, params, body }) => volumes.update(by, scope, params.volume_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteVolume',
+    summary: 'Delete a volume',
+    description:
+      'Deletes the volume with its data and with the snapshots that `snapshots` names. Fails with 409 if the volume has ' +
+      'other snapshots.',
+    access: projectMember,
+    query: DeleteVolume,
+    answer: TaskIds,
+    handle: ({ by, scope, params, query }) => volumes.delete(by, scope, params.volume_id, query.snapshots),
+  }),
+  operation('POST', `${one}/extend`, {
+    id: 'extendVolume',
+    summary: 'Extend a volume',
+    description: 'A volume cannot shrink.',
+    access: projectMember,
+    body: ExtendVolume,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => volumes.extend(by, scope, params.volume_id, body.size),
+  }),
+  operation('POST', `${one}/revert`, {
+    id: 'revertVolume',
+    summary: 'Revert a volume to its newest snapshot',
+    description:
+      'The answer has no body and comes before the data is restored. Poll the volume: `task_id` names the task until the ' +
+      'revert ends. Data written after the snapshot is lost.',
+    access: projectMember,
+    status: 200,
+    handle: ({ by, scope, params }) => volumes.revert(by, scope, params.volume_id),
+  }),
+  ...metadataOperations(volumes, one, { tag, parameter: { volume_id }, name: 'Volume', noun: 'volume' }),
+];

@@ -1,15 +1,27 @@
-/** Requests and responses of volumes (docs/interface.md, "Volumes and snapshots"). */
+/** Requests and responses of volumes. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, ShortText, SizeGib, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  DateTime,
+  Described,
+  exampleUuid,
+  IntegerId,
+  Name,
+  Nullable,
+  Paging,
+  PlaceFields,
+  ShortText,
+  SizeGib,
+  TaskFields,
+  Uuid,
+} from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
-export const VolumePath = Type.Object({ project_id: IntegerId, region_id: IntegerId, volume_id: Uuid });
-
 export const volumeTypeNames = ['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'] as const;
-export const VolumeTypeName = Type.Enum([...volumeTypeNames]);
+export const VolumeTypeName = Type.Enum([...volumeTypeNames], { description: 'Type of the volume' });
 export type VolumeTypeName = (typeof volumeTypeNames)[number];
 
 export const volumeStatuses = [
@@ -39,35 +51,58 @@ export type VolumeStatus = (typeof volumeStatuses)[number];
 
 const common = {
   name: Name,
-  attachment_tag: Type.Optional(Type.String({ pattern: '^[^,/]{1,60}$', maxLength: 60 })),
-  instance_id_to_attach_to: Type.Optional(
-    Type.String({ maxLength: 255, description: 'refused: there are no instances here' }),
+  attachment_tag: Type.Optional(
+    Type.String({ pattern: '^[^,/]{1,60}$', maxLength: 60, description: 'Accepted and ignored' }),
   ),
-  lifecycle_policy_ids: Type.Optional(Type.Array(IntegerId, { maxItems: 100, uniqueItems: true })),
+  instance_id_to_attach_to: Type.Optional(
+    Type.String({ maxLength: 255, description: 'Rejected with 400: instances are not supported' }),
+  ),
+  lifecycle_policy_ids: Type.Optional(
+    Type.Array(IntegerId, {
+      maxItems: 100,
+      uniqueItems: true,
+      description: 'IDs of lifecycle policies that take snapshots of the volume',
+    }),
+  ),
   tags: Type.Optional(CreateTags),
-  /** The Terraform provider writes tags under this name. */
-  metadata: Type.Optional(CreateTags),
-  type_name: Type.Optional(VolumeTypeName),
+  metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+  type_name: Type.Optional(
+    Described(
+      VolumeTypeName,
+      'Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot',
+    ),
+  ),
 };
 
 const CreateNewVolume = Type.Object(
-  { ...common, size: SizeGib, source: Type.Literal('new-volume') },
-  { additionalProperties: false },
+  { ...common, size: SizeGib, source: Type.Literal('new-volume', { description: 'An empty volume' }) },
+  { title: 'CreateNewVolume', additionalProperties: false },
 );
 
 const CreateVolumeFromSnapshot = Type.Object(
   {
     ...common,
-    size: Type.Optional(Type.Integer({ minimum: 1, description: 'GiB; the size of the snapshot, if given' })),
-    snapshot_id: Uuid,
-    source: Type.Literal('snapshot'),
+    size: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Size in GiB; the size of the snapshot, which is also the default' }),
+    ),
+    snapshot_id: Described(Uuid, 'ID of the snapshot to copy'),
+    source: Type.Literal('snapshot', { description: 'A volume with the data of a snapshot' }),
   },
-  { additionalProperties: false },
+  { title: 'CreateVolumeFromSnapshot', additionalProperties: false },
 );
 
 const CreateVolumeFromImage = Type.Object(
-  { ...common, image_id: Uuid, size: SizeGib, source: Type.Literal('image') },
-  { additionalProperties: false, description: 'refused: there are no images here' },
+  {
+    ...common,
+    image_id: Described(Uuid, 'ID of the image'),
+    size: SizeGib,
+    source: Type.Literal('image', { description: 'A volume with the data of an image' }),
+  },
+  {
+    title: 'CreateVolumeFromImage',
+    additionalProperties: false,
+    description: 'Rejected with 400: images are not supported',
+  },
 );
 
 const sources = ['new-volume', 'snapshot'] as const;
@@ -77,8 +112,14 @@ const CreateVolumeFromUnknown = Type.Object(
 );
 
 export const CreateVolume = selectBranch(
-  Type.Union([CreateNewVolume, CreateVolumeFromSnapshot, CreateVolumeFromImage]),
-  // One that is none of them is checked by what names them all.
+  Type.Union([CreateNewVolume, CreateVolumeFromSnapshot, CreateVolumeFromImage], {
+    title: 'CreateVolume',
+    examples: [
+      { source: 'new-volume', name: 'my-volume', size: 1, type_name: 'standard', tags: { team: 'web' } },
+      { source: 'snapshot', name: 'my-copy', snapshot_id: exampleUuid },
+    ],
+  }),
+  // A body with an unknown source is validated by the last shape, whose error lists the valid sources.
   (body) => [...sources, 'image', body.source].indexOf(body.source as string),
   CreateVolumeFromUnknown,
 );
@@ -86,18 +127,25 @@ export type CreateVolume = Static<typeof CreateVolume>;
 
 export const UpdateVolume = Type.Object(
   { name: Type.Optional(Name), tags: Type.Optional(UpdateTags) },
-  { additionalProperties: false },
+  {
+    title: 'UpdateVolume',
+    additionalProperties: false,
+    examples: [{ name: 'renamed-volume', tags: { team: null, stage: 'test' } }],
+  },
 );
 export type UpdateVolume = Static<typeof UpdateVolume>;
 
-export const ExtendVolume = Type.Object({ size: SizeGib }, { additionalProperties: false });
+export const ExtendVolume = Type.Object(
+  { size: Described(SizeGib, 'New size in GiB; larger than the current one') },
+  { title: 'ExtendVolume', additionalProperties: false, examples: [{ size: 2 }] },
+);
 
 export const DeleteVolume = Type.Object({
   snapshots: Type.Optional(
     Type.String({
       maxLength: 16_384,
       description:
-        'ids of its snapshots to delete with it, separated by commas; those of other volumes of the project are left alone',
+        'IDs of the snapshots to delete with the volume, separated by commas; snapshots of other volumes are kept',
     }),
   ),
 });
@@ -105,50 +153,56 @@ export const DeleteVolume = Type.Object({
 export const ListVolumes = Type.Object({
   ...Paging(1000),
   ...TagFilterQuery,
-  bootable: Type.Optional(Type.Boolean()),
-  cluster_id: Type.Optional(ShortText),
-  has_attachments: Type.Optional(Type.Boolean()),
-  id_part: Type.Optional(ShortText),
-  instance_id: Type.Optional(ShortText),
-  name_part: Type.Optional(ShortText),
+  bootable: Type.Optional(Type.Boolean({ description: 'No volume is bootable: `true` returns an empty list' })),
+  cluster_id: Type.Optional(Described(ShortText, 'Clusters are not supported: any value returns an empty list')),
+  has_attachments: Type.Optional(Type.Boolean({ description: 'No volume is attached: `true` returns an empty list' })),
+  id_part: Type.Optional(Described(ShortText, 'Only volumes whose ID contains this text')),
+  instance_id: Type.Optional(Described(ShortText, 'Instances are not supported: any value returns an empty list')),
+  name_part: Type.Optional(Described(ShortText, 'Only volumes whose name contains this text')),
 });
 export type ListVolumes = Static<typeof ListVolumes>;
 
-/** Nothing is ever attached; the shape is for clients that read it. */
-const VolumeAttachment = Type.Object({
-  attached_at: Nullable(Type.String()),
-  attachment_id: Type.String(),
-  device: Nullable(Type.String()),
-  flavor_id: Nullable(Type.String()),
-  instance_name: Nullable(Type.String()),
-  server_id: Nullable(Type.String()),
-  volume_id: Uuid,
-});
+const VolumeAttachment = Type.Object(
+  {
+    attached_at: Described(Nullable(Type.String()), 'When the volume was attached'),
+    attachment_id: Type.String({ description: 'ID of the attachment' }),
+    device: Described(Nullable(Type.String()), 'Device of the instance'),
+    flavor_id: Described(Nullable(Type.String()), 'ID of the flavor of the instance'),
+    instance_name: Described(Nullable(Type.String()), 'Name of the instance'),
+    server_id: Described(Nullable(Type.String()), 'ID of the instance'),
+    volume_id: Described(Uuid, 'ID of the volume'),
+  },
+  { title: 'VolumeAttachment' },
+);
 
-export const Volume = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  attachments: Type.Array(VolumeAttachment),
-  bootable: Type.Boolean(),
-  created_at: Type.String({ format: 'date-time' }),
-  creator_task_id: Uuid,
-  is_root_volume: Type.Boolean(),
-  limiter_stats: Type.Null(),
-  metadata: Type.Record(Type.String(), Type.String(), { deprecated: true, description: '`tags`, as a map' }),
-  /** The Terraform provider reads tags under this name. */
-  metadata_detailed: Type.Array(Tag, { deprecated: true, description: '`tags`' }),
-  project_id: Type.Integer(),
-  region: Type.String(),
-  region_id: Type.Integer(),
-  size: SizeGib,
-  snapshot_ids: Type.Array(Uuid, { description: 'oldest first' }),
-  status: Type.Enum([...volumeStatuses]),
-  tags: Type.Array(Tag),
-  task_id: Nullable(Uuid),
-  updated_at: Type.String({ format: 'date-time' }),
-  volume_image_metadata: Type.Null(),
-  volume_type: VolumeTypeName,
-});
+export const Volume = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the volume'),
+    name: Type.String({ description: 'Name of the volume' }),
+    attachments: Type.Array(VolumeAttachment, { description: 'Always empty: instances are not supported' }),
+    bootable: Type.Boolean({ description: 'Always false' }),
+    created_at: Described(DateTime, 'When the volume was requested'),
+    is_root_volume: Type.Boolean({ description: 'Always false' }),
+    limiter_stats: Type.Null({ description: 'Always null' }),
+    metadata: Type.Record(Type.String(), Type.String(), { deprecated: true, description: 'Use `tags`' }),
+    // The Terraform provider reads tags under this name.
+    metadata_detailed: Type.Array(Tag, { deprecated: true, description: 'Use `tags`' }),
+    ...PlaceFields,
+    ...TaskFields,
+    size: Described(SizeGib, 'Size in GiB; during an extension the old size'),
+    snapshot_ids: Type.Array(Uuid, { description: 'IDs of the snapshots of the volume, oldest first' }),
+    status: Type.Enum([...volumeStatuses], {
+      description:
+        'State of the volume; `available` volumes are ready, `error` volumes failed or lost their data and can be ' +
+        'deleted, or reverted if they have a snapshot',
+    }),
+    tags: Type.Array(Tag, { description: 'Tags, by key' }),
+    updated_at: Described(DateTime, 'When the volume last changed'),
+    volume_image_metadata: Type.Null({ description: 'Always null: images are not supported' }),
+    volume_type: VolumeTypeName,
+  },
+  { title: 'Volume' },
+);
 export type Volume = Static<typeof Volume>;
 export const VolumeCollection = Collection(Volume);
 export type VolumeCollection = Static<typeof VolumeCollection>;
