@@ -10,7 +10,7 @@ const common: TestUserConfig = {
   // Generous, because machines that run tests are slow and shared; measurements belong in bench/.
   testTimeout: 60_000,
   hookTimeout: 120_000,
-  expect: { poll: { timeout: 15_000 } },
+  expect: { poll: { timeout: 30_000 } },
 };
 
 export default defineConfig({

@@ -26,14 +26,10 @@ const everyone: Rule = { reach: 'public', role: 'reader' };
 const operator: Rule = { reach: 'operator', role: 'admin' };
 
 export const policy = {
-
   // In the protocols of registries: they check credentials of their own.
   getRegistryToken: everyone,
   createRegistryToken: everyone,
   receiveRegistryEvents: everyone,
-
-
-
 
   createNetwork: project('member'),
   listNetworks: project('reader'),
@@ -136,9 +132,6 @@ export const policy = {
   previewLifecyclePolicyPrice: project('reader'),
   previewLifecyclePolicyPriceV1: project('reader'),
 
-
-
-
   createRegistry: project('member'),
   listRegistries: project('reader'),
   getRegistry: project('reader'),
@@ -173,7 +166,6 @@ export const policy = {
   deletePullSecret: project('member'),
   verifyPullSecret: project('member'),
   getPullSecretDockerConfigJson: project('member'),
-
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

@@ -21,7 +21,7 @@ const truth = {
 };
 /** What noticing that a worker died may take, and a little for the work itself. */
 const takeover = { timeout: 17_000, interval: 100 };
-const soon = { timeout: 10_000, interval: 20 };
+const soon = { timeout: 30_000, interval: 20 };
 
 /** A Cloudyard of this test alone; `worker: false`: nobody works on its tasks. */
 async function aCloudyard(t: TestContext, { host = createTestHost(), worker = true } = {}) {
@@ -152,7 +152,7 @@ describe.concurrent('a job that is lost', () => {
     );
     await aWorker(t, cloud, host);
     for (const answer of [lost, givenUp, farAway]) {
-      await expect.poll(stateOf(cloud, answer), { timeout: 20_000 }).toBe('FINISHED');
+      await expect.poll(stateOf(cloud, answer), { timeout: 30_000 }).toBe('FINISHED');
     }
   }, 60_000);
 });
@@ -395,7 +395,7 @@ describe.concurrent('a database that breaks', () => {
     await aWorker(t, cloud, host);
     const beats = async () =>
       (await cloud.db.$client.query(`select from workers where seen_at > started_at + interval '9 seconds'`)).rowCount;
-    await expect.poll(beats, { timeout: 25_000, interval: 100 }).toBe(2);
+    await expect.poll(beats, { timeout: 30_000, interval: 100 }).toBe(2);
     expect(host.held).toHaveLength(1);
     expect(host.overlap).toBe(1);
     release();

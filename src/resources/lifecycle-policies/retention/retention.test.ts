@@ -68,7 +68,7 @@ const statusesOf = async (volume: string) => (await snapshotsOf(volume)).map(({ 
 const deletions = async () =>
   (await cloud.get('/cloud/v1/tasks?task_type=delete_snapshot&limit=1000', client)).body.results;
 
-const soon = { timeout: 10_000, interval: 20 };
+const soon = { timeout: 30_000, interval: 20 };
 
 /** Lets an hour pass, and what is due be done; what goes may not have gone. */
 async function hour(): Promise<void> {

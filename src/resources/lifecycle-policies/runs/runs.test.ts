@@ -84,7 +84,7 @@ async function snapshotsOf(volumeId: string) {
 }
 
 async function eventually(what: () => Promise<unknown>): Promise<void> {
-  await expect.poll(what, { timeout: 10_000, interval: 50 }).toBe(true);
+  await expect.poll(what, { timeout: 30_000, interval: 50 }).toBe(true);
 }
 
 /** Waits until all that is due is done. */
