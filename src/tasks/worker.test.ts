@@ -77,7 +77,7 @@ describe.concurrent('a job that is lost', () => {
     );
     await addWorker(t, cloud, host);
     for (const answer of [lost, givenUp, farAway]) {
-      await expect.poll(stateOf(cloud, answer), { timeout: 20_000 }).toBe('FINISHED');
+      await expect.poll(stateOf(cloud, answer), { timeout: 30_000 }).toBe('FINISHED');
     }
   }, 60_000);
 });

@@ -12,7 +12,7 @@ import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 import { createMany, expectHostEqualsRows } from './storm.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 const runsGanesha = requires(...parts);
@@ -105,7 +105,7 @@ describe('start', () => {
     await starting.ended;
     expect(yard.pids()).toEqual(nothingRuns);
     const again = yard.spawn(['start']);
-    await expect.poll(() => again.stdout(), { timeout: 20_000, interval: 5 }).toContain('daemon started');
+    await expect.poll(() => again.stdout(), { timeout: 30_000, interval: 5 }).toContain('daemon started');
     expect((await again.stop()).code).toBe(0);
     expect(yard.pids()).toEqual(nothingRuns);
     await yard.start(['start']);

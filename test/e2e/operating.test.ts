@@ -9,7 +9,7 @@ import { bootstrapToken, openYard, until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
-const timeout = { timeout: 120_000 };
+const timeout = { timeout: 300_000 };
 const simulated = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
 const unavailable = {
   exception_class: 'Unavailable',

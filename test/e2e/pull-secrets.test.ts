@@ -8,7 +8,7 @@ import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-const timeout = { timeout: 120_000 };
+const timeout = { timeout: 300_000 };
 const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VERIFY_NETWORKS: '127.0.0.0/8' };
 const secrets = '/cloud/v1/caas/secrets/1/1';
 const ours = '/cloudyard/v1/caas/secrets/1/1';

@@ -63,7 +63,7 @@ const issue = (client: Client, text = 'a message') =>
 /** The only notification's only delivery, once it is so. */
 async function delivery(client: Client, state: object) {
   const read = async () => (await feed(client))[0]?.deliveries[0];
-  await expect.poll(read, { timeout: 10_000 }).toMatchObject(state);
+  await expect.poll(read, { timeout: 30_000 }).toMatchObject(state);
   return read();
 }
 
