@@ -26,7 +26,8 @@ const tag = {
   name: 'API keys',
   description:
     'Keys that guard containers behind a proxy. A client sends the secret of a key in the header `X-API-Key`; the proxy ' +
-    'asks `authorize` whether the key opens the container. The secret is returned only when the key is created.\n\n' +
+    'calls `authorize`, which decides whether the key opens the container. The secret is returned only when the key is ' +
+    'created.\n\n' +
     '| `status` | Meaning |\n|---|---|\n' +
     '| `active` | the key opens its containers |\n' +
     '| `disabled` | `is_disabled` is true |\n' +
