@@ -18,8 +18,8 @@ export const truth = {
   sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
 };
 /** The time to detect a dead worker, and some time for the work itself. */
-export const afterDeath = { timeout: 17_000, interval: 100 };
-export const soon = { timeout: 10_000, interval: 20 };
+export const afterDeath = { timeout: 60_000, interval: 100 };
+export const soon = { timeout: 30_000, interval: 20 };
 
 /** A Cloudyard for this test alone; `worker: false`: without a worker. */
 export async function startCloudyard(t: TestContext, { host = createTestHost(), worker = true } = {}) {

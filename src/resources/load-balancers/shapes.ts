@@ -36,7 +36,7 @@ export const Stats = Type.Object(
     active_connections: Type.Integer({ description: 'Number of open connections' }),
     bytes_in: Type.Integer({ description: 'Bytes received from clients' }),
     bytes_out: Type.Integer({ description: 'Bytes sent to clients' }),
-    request_errors: Type.Integer({ description: 'Number of requests that failed' }),
+    request_errors: Type.Integer({ description: 'Number of invalid or rejected requests' }),
     total_connections: Type.Integer({ description: 'Number of connections since the creation' }),
   },
   { title: 'LoadBalancerStats', description: 'Traffic counters, read from the proxy every 10 seconds' },

@@ -84,7 +84,7 @@ export const listenerOperations = (listeners: Listeners) => [
   operation('DELETE', one, {
     id: 'deleteListener',
     summary: 'Delete a listener',
-    description: 'Open connections are closed. The default pool remains unless `delete_default_pool` is true.',
+    description: 'The default pool remains unless `delete_default_pool` is true.',
     access: projectMember,
     query: DeleteListener,
     answer: TaskIds,

@@ -45,7 +45,7 @@ const meanings = {
   admin_state_up: 'Whether the listener accepts connections',
   allowed_cidrs: 'Addresses and networks that may connect; null: all, an empty list: none',
   connection_limit:
-    'Maximum number of open connections; further ones wait. -1: no limit of its own, 0: no connections are accepted',
+    'Maximum number of open connections; further ones wait (UDP: are dropped). -1: no limit, 0: no connections are accepted',
   secret_id: 'ID of the secret with the certificate; required for `TERMINATED_HTTPS`, otherwise not supported',
   sni_secret_id:
     'IDs of secrets with further certificates, selected by the TLS server name; only for `TERMINATED_HTTPS`',

@@ -120,7 +120,7 @@ const persistenceTypes = ['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'] as const;
 const PersistenceType = Type.Enum([...persistenceTypes], {
   description:
     'How a client is recognized. `SOURCE_IP`: by its address; `HTTP_COOKIE`: by a cookie that the proxy sets; ' +
-    '`APP_COOKIE`: by a cookie that the members set. Cookies require HTTP',
+    '`APP_COOKIE`: by a cookie that the members set. Cookies require an HTTP or HTTPS pool',
 });
 const cookieName = 'Name of the cookie that the members set; only for `APP_COOKIE`, which requires it';
 const granularity =
