@@ -28,10 +28,6 @@ export const policy = {
   createRegistryToken: everyone,
   receiveRegistryEvents: everyone,
 
-
-
-
-
   createLoadBalancer: project('member'),
   listLoadBalancers: project('reader'),
   getLoadBalancer: project('reader'),
