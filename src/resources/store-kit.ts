@@ -159,9 +159,9 @@ export function insertRow<T extends PgTable>(table: T, { counted }: { counted?: 
   };
 }
 
-/** Drizzle's encoding of a value, which does not expect null. */
+/** Drizzle's encoding of a value, which does not expect null. Dates are left to pg. */
 function toDriver(column: Column, value: unknown): unknown {
-  return value === null ? null : column.mapToDriverValue(value);
+  return value === null || value instanceof Date ? value : column.mapToDriverValue(value);
 }
 
 /**
