@@ -26,7 +26,7 @@ export interface Settings {
   quotasFile: string | undefined;
   /** CIDRs of reverse proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: string[];
-  /** What one client of weight 1 may take; docs/operating.md, "Fair use". */
+  /** What one client of weight 1 may take; docs/guides/fair-use.md. */
   clientLimits: {
     /** On each server; 0: no limit. */
     requestsPerSecond: number;
