@@ -75,7 +75,7 @@ export interface RowsOptions<Field extends string> {
 
 /**
  * Reads and writes of single rows. Services use `find` and `lock`, which need the scope of the request; `findById` and
- * `lockById` are for reconcilers and for ids that the caller has already checked. Whoever changes a row holds its lock
+ * `lockById` are for reconcilers and for ids that the caller has already checked. Every change of a row holds its lock
  * from reading to commit. `lockForChange` still lets other transactions insert rows that refer to it.
  */
 export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & string = keyof Row<T> & string>(
