@@ -16,7 +16,7 @@ export type VolumeOfPolicy = Pick<typeof volumes.$inferSelect, 'id' | 'name' | '
 
 const resource = 'lifecycle_policy';
 
-/** Whoever changes a policy, its schedules or its volumes holds the policy's lock. */
+/** Every change of a policy, its schedules or its volumes holds the policy's lock. */
 export const { find, lock, lockById, update, remove: removeRow } = kit.singleRows(lifecyclePolicies);
 
 /** The ids of all policies of all projects. */
