@@ -20,54 +20,13 @@ export interface Rule {
 
 const rule = (reach: Reach) => (role: Role) => ({ reach, role });
 const project = rule('project');
-const token = rule('token');
-const client = rule('client');
 const everyone: Rule = { reach: 'public', role: 'reader' };
-const operator: Rule = { reach: 'operator', role: 'admin' };
 
 export const policy = {
   // In the protocols of registries: they check credentials of their own.
   getRegistryToken: everyone,
   createRegistryToken: everyone,
   receiveRegistryEvents: everyone,
-
-  createNetwork: project('member'),
-  listNetworks: project('reader'),
-  getNetwork: project('reader'),
-  updateNetwork: project('member'),
-  updateNetworkV1: project('member'),
-  replaceNetworkMetadata: project('member'),
-  deleteNetwork: project('member'),
-
-  createSubnet: project('member'),
-  listSubnets: project('reader'),
-  getSubnet: project('reader'),
-  updateSubnet: project('member'),
-  replaceSubnetMetadata: project('member'),
-  deleteSubnet: project('member'),
-
-  createSecret: project('member'),
-  createSecretV1: project('member'),
-  listSecrets: project('reader'),
-  getSecret: project('reader'),
-  deleteSecret: project('member'),
-
-  createFileShare: project('member'),
-  listFileShares: project('reader'),
-  getFileShare: project('reader'),
-  updateFileShare: project('member'),
-  updateFileShareV1: project('member'),
-  deleteFileShare: project('member'),
-  extendFileShare: project('member'),
-  createFileShareAccessRule: project('member'),
-  listFileShareAccessRules: project('reader'),
-  deleteFileShareAccessRule: project('member'),
-  checkFileShareLimits: project('reader'),
-  createFileShareMetadata: project('member'),
-  listFileShareMetadata: project('reader'),
-  replaceFileShareMetadata: project('member'),
-  getFileShareMetadataItem: project('reader'),
-  deleteFileShareMetadataItem: project('member'),
 
   createLoadBalancer: project('member'),
   listLoadBalancers: project('reader'),

@@ -5,14 +5,14 @@ export type PoolProtocol = 'HTTP' | 'HTTPS' | 'PROXY' | 'PROXYV2' | 'TCP' | 'UDP
 export type LbAlgorithm = 'LEAST_CONNECTIONS' | 'ROUND_ROBIN' | 'SOURCE_IP';
 export type MonitorType = 'HTTP' | 'HTTPS' | 'PING' | 'TCP' | 'TLS-HELLO' | 'UDP-CONNECT';
 
-/** The desired state of one load balancer. Units: milliseconds, unless a name says otherwise. */
+/** Everything that a host needs to serve one load balancer. Units: times are milliseconds. */
 export interface DesiredLoadBalancer {
   id: string;
-  /** The load balancers of one tenant share the tenant's part of the host's capacity. */
+  /** The owner. Load balancers of one tenant share the limits of the host. */
   tenant: string;
-  /** Determines the networks that its members can be in (platform/member-networks.ts). */
+  /** Decides where its members may be (platform/member-networks.ts). */
   regionId: number;
-  /** The address that its listeners bind. */
+  /** The address that its listeners listen on. */
   address: string;
   enabled: boolean;
   listeners: DesiredListener[];
@@ -24,21 +24,21 @@ export interface DesiredListener {
   protocol: ListenerProtocol;
   port: number;
   enabled: boolean;
-  /** Maximum of open connections; null: no limit. */
+  /** The maximum of open connections; null: no limit. */
   connectionLimit: number | null;
-  /** Networks that can connect; null: all; empty: none. */
+  /** Networks that may connect; null: all; empty: none. */
   allowedNetworks: string[] | null;
   insertXForwarded: boolean;
-  /** For TERMINATED_HTTPS: served if no SNI certificate matches. */
+  /** For TERMINATED_HTTPS: the certificate for names that no other certificate matches. */
   certificate: DesiredCertificate | null;
-  /** By server name. */
+  /** For TERMINATED_HTTPS: chosen by server name (SNI). */
   sniCertificates: DesiredCertificate[];
-  /** HTTP basic authentication; empty: not required. Passwords are crypt(3) hashes. */
+  /** For HTTP basic authentication; empty: no authentication. Passwords are crypt(3) hashes. */
   users: { name: string; encryptedPassword: string }[];
   timeoutClientData: number | null;
   timeoutMemberConnect: number | null;
   timeoutMemberData: number | null;
-  /** The pool that receives its traffic; null: none (503, or a closed connection). */
+  /** The pool that gets its traffic; null: it responds with 503 or closes the connection. */
   defaultPoolId: string | null;
 }
 
@@ -50,10 +50,10 @@ export interface DesiredPool {
   members: DesiredMember[];
   monitor: DesiredMonitor | null;
   persistence: DesiredPersistence | null;
-  /** For HTTPS pools: PEM bundles that verify the certificates of members. */
+  /** For HTTPS pools: the PEM bundle that verifies the certificates of members; null: they are not verified. */
   caBundle: string | null;
   revocationList: string | null;
-  /** Sent to members that request a client certificate. */
+  /** The certificate for members that request a client certificate. */
   clientCertificate: DesiredCertificate | null;
   timeoutClientData: number | null;
   timeoutMemberConnect: number | null;
@@ -89,25 +89,25 @@ export interface DesiredMonitor {
 
 export interface DesiredPersistence {
   type: 'SOURCE_IP' | 'HTTP_COOKIE' | 'APP_COOKIE';
-  /** For APP_COOKIE: the name of the application's cookie. */
+  /** For APP_COOKIE: the cookie of the application. */
   cookieName: string | null;
-  /** For SOURCE_IP: seconds without traffic until an entry expires. */
+  /** For SOURCE_IP: seconds without traffic after which a client may get another member. */
   timeoutSeconds: number | null;
-  /** For SOURCE_IP: netmask; clients in the same network share an entry. */
+  /** For SOURCE_IP: the netmask of clients that share a member. */
   granularity: string | null;
 }
 
 export interface DesiredCertificate {
-  /** The id of its secret. The same id always has the same content. */
+  /** The id of its secret. Secrets never change. */
   id: string;
   /** Certificate, chain and private key, PEM, in that order. */
   pem: string;
 }
 
 export interface ObservedLoadBalancer {
-  /** What this call changed, for the log; empty: nothing. */
+  /** The changes of this call, for the log; empty if nothing differed. */
   changed: string[];
-  /** Whether the change needed a reload of the proxy's configuration. */
+  /** Whether the proxy reloaded its configuration. */
   reloaded: boolean;
 }
 
@@ -121,28 +121,35 @@ export interface ListenerCounters {
   requestErrors: number;
 }
 
-/** The state of one load balancer, as the proxy reports it. */
+export const zeroCounters: ListenerCounters = {
+  activeConnections: 0,
+  totalConnections: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  requestErrors: 0,
+};
+
+/** The current state of one load balancer, reported by the proxy. */
 export interface LoadBalancerReading {
   id: string;
-  /** By member id. Removed members that still drain are absent. */
+  /** By member id, without members that drain after their removal. */
   members: Map<string, MemberHealth>;
-  /** By listener id. Listeners that do not listen are absent. */
+  /** By listener id, without listeners that do not listen. */
   listeners: Map<string, ListenerCounters>;
 }
 
 /**
- * If members are outside the allowed networks, `apply` serves all other members and then fails permanently, naming them. A
- * member that an earlier call already excluded is DOWN and does not make later calls fail.
+ * `apply` omits members that are not allowed where they are, serves all others, and then fails permanently with an error
+ * that names the omitted members. Members that were omitted before are DOWN and do not fail other changes.
  */
 export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, ObservedLoadBalancer> {
-  /** Reads all load balancers; cheap enough to call every second. @throws DriverError */
+  /** Reads all load balancers; cheap enough for once a second. @throws DriverError */
   read(): Promise<LoadBalancerReading[]>;
   /**
-   * Checks the members of all load balancers against the allowed networks again, because the addresses of a host change.
-   * Members that are no longer allowed get no traffic and no health checks, and are DOWN; the others are restored. Never
-   * rejects.
+   * Checks again where the members of all load balancers may be, because the addresses of a host change. Members that are
+   * no longer allowed get no traffic and no checks and are DOWN; others are served again. Never rejects.
    */
   recheckMembers(): Promise<void>;
-  /** Since the start of this process, for metrics. */
+  /** Counts since the start of this process, for metrics. */
   counters(): { reloads: number; runtimeChanges: number };
 }

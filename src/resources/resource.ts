@@ -45,3 +45,16 @@ export const driverBacked = <Drivers, Driver extends object, Services, DutyServi
   reconciler(services: Services, driver: Driver): Reconciler;
   duties?(services: DutyServices, driver: Driver): Duty[];
 }) => backed;
+
+/** The first parameters of the functions of this name that `Registered` (a union of resources) has, all together. */
+export type ParametersOf<Registered, Name extends keyof Resource> = (
+  Registered extends infer Each
+    ? Name extends keyof Each
+      ? NonNullable<Each[Name]> extends (services: infer Services, ...rest: never[]) => unknown
+        ? (services: Services) => void
+        : never
+      : never
+    : never
+) extends (services: infer Together) => void
+  ? Together
+  : never;

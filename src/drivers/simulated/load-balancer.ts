@@ -3,17 +3,17 @@
  * reported as healthy.
  */
 import { refuseAborted } from '../command.ts';
-import { DriverError } from '../driver.ts';
 import type { Simulation } from '../kind.ts';
 import { simulatedBase } from './base.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
+import { portConflict } from '../haproxy/errors.ts';
 import { requireValid } from '../haproxy/validation.ts';
+import { zeroCounters } from '../load-balancer.ts';
 import type {
   DesiredLoadBalancer,
   DesiredPool,
-  ListenerCounters,
   LoadBalancerDriver,
   LoadBalancerReading,
   MemberHealth,
@@ -71,10 +71,7 @@ function refuseTaken(desired: DesiredLoadBalancer, all: Iterable<DesiredLoadBala
   for (const other of all) {
     const taken = other.id === desired.id ? undefined : portsOf(other).find((each) => own.has(each));
     if (!taken) continue;
-    throw new DriverError(`load balancer ${other.id} has ${taken} already`, {
-      customerMessage: `Another load balancer listens on port ${taken.split(' ')[1]} of this address.`,
-      retryable: false,
-    });
+    throw portConflict(other.id, taken);
   }
 }
 
@@ -91,7 +88,11 @@ function readingOf(balancer: DesiredLoadBalancer, refused: Admission['refused'] 
       return [member.id, health !== 'MAINT' && refused?.has(member.id) ? 'DOWN' : health];
     }),
   );
-  return { id: balancer.id, members: new Map(members), listeners: new Map(open.map(({ id }) => [id, nothing()])) };
+  return {
+    id: balancer.id,
+    members: new Map(members),
+    listeners: new Map(open.map(({ id }) => [id, { ...zeroCounters }])),
+  };
 }
 
 function healthOf(
@@ -102,8 +103,4 @@ function healthOf(
   if (!balancer.enabled || !pool.enabled || !member.enabled) return 'MAINT';
   if (member.weight === 0) return 'DRAIN';
   return pool.monitor?.enabled ? 'UP' : 'UNCHECKED';
-}
-
-function nothing(): ListenerCounters {
-  return { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
 }

@@ -40,7 +40,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       all,
       {
         schema: {
-          ...summarize('createLoadBalancer', 'Create a load balancer, with listeners and their pools if wanted'),
+          ...summarize('createLoadBalancer', 'Create a load balancer, optionally with listeners and pools'),
           params: ProjectRegion,
           body: CreateLoadBalancer,
           response: { 200: TaskIds },
@@ -53,7 +53,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       all,
       {
         schema: {
-          ...summarize('listLoadBalancers', 'List load balancers, oldest first unless told otherwise'),
+          ...summarize('listLoadBalancers', 'List load balancers'),
           params: ProjectRegion,
           querystring: ListLoadBalancers,
           response: { 200: LoadBalancerCollection },
@@ -66,7 +66,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       `${all}/status`,
       {
         schema: {
-          ...summarize('listLoadBalancerStatuses', 'List the statuses of load balancers and all their parts'),
+          ...summarize('listLoadBalancerStatuses', 'List the statuses of load balancers and their parts'),
           params: ProjectRegion,
           response: { 200: LoadBalancerStatusCollection },
         },
@@ -78,7 +78,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       `${all}/check_limits`,
       {
         schema: {
-          ...summarize('checkLoadBalancerLimits', 'Tell which quotas a new load balancer would exceed'),
+          ...summarize('checkLoadBalancerLimits', 'List the quotas that a new load balancer would exceed'),
           params: ProjectRegion,
           body: CheckLoadBalancerLimits,
           response: { 200: LoadBalancerQuota },
@@ -91,7 +91,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       `${one}/check_limits`,
       {
         schema: {
-          ...summarize('checkLoadBalancerLimitsBesides', 'Tell which quotas one more load balancer would exceed'),
+          ...summarize('checkLoadBalancerLimitsBesides', 'List the quotas that another load balancer would exceed'),
           params: LoadBalancerPath,
           body: CheckLoadBalancerLimits,
           response: { 200: LoadBalancerQuota },
@@ -117,7 +117,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       one.replace('/v1/', '/v2/'),
       {
         schema: {
-          ...summarize('updateLoadBalancer', 'Update a load balancer: name, tags, logging, whether it works'),
+          ...summarize('updateLoadBalancer', 'Update a load balancer'),
           params: LoadBalancerPath,
           body: UpdateLoadBalancer,
           response: { 200: TaskIds },
@@ -130,7 +130,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       one,
       {
         schema: {
-          ...summarize('updateLoadBalancerV1', 'Update a load balancer, answering the load balancer', true),
+          ...summarize('updateLoadBalancerV1', 'Update a load balancer and return it', true),
           params: LoadBalancerPath,
           body: UpdateLoadBalancerV1,
           response: { 200: LoadBalancer },
@@ -172,7 +172,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       `${one}/failover`,
       {
         schema: {
-          ...summarize('failoverLoadBalancer', 'Compare a load balancer with its host, and mend what differs'),
+          ...summarize('failoverLoadBalancer', 'Reconcile a load balancer with its host'),
           params: LoadBalancerPath,
           body: FailoverLoadBalancer,
           response: { 200: TaskIds },
@@ -185,7 +185,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       `${one}/metrics`,
       {
         schema: {
-          ...summarize('getLoadBalancerMetrics', 'Tell what went through a load balancer over time'),
+          ...summarize('getLoadBalancerMetrics', 'Get the traffic of a load balancer over time'),
           params: LoadBalancerPath,
           body: RequestMetrics,
           response: { 200: LoadBalancerMetricsCollection },
@@ -198,7 +198,7 @@ export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
       `${one}/status`,
       {
         schema: {
-          ...summarize('getLoadBalancerStatus', 'Get the statuses of a load balancer and all its parts'),
+          ...summarize('getLoadBalancerStatus', 'Get the statuses of a load balancer and its parts'),
           params: LoadBalancerPath,
           response: { 200: LoadBalancerStatus },
         },

@@ -44,7 +44,7 @@ const LoggingInput = Type.Object(
 );
 export type LoggingInput = Static<typeof LoggingInput>;
 
-/** As stored: what was asked for. No log service is attached to it. */
+/** As stored. No log service is connected. */
 export interface Logging {
   destination_region_id: number | null;
   enabled: boolean;
@@ -52,7 +52,7 @@ export interface Logging {
   topic_name: string | null;
 }
 
-/** What a load balancer may be sold as. One proxy process serves them all, whatever their flavor; `ram` is MiB. */
+/** Flavors differ in price only: one proxy process serves all load balancers. Units: `ram` is MiB. */
 export const flavors = {
   'lb1-1-2': { vcpus: 1, ram: 2048 },
   'lb1-2-4': { vcpus: 2, ram: 4096 },
@@ -78,7 +78,7 @@ export const CreateLoadBalancer = Type.Object(
     logging: Type.Optional(LoggingInput),
     preferred_connectivity: Type.Optional(MemberConnectivity),
     tags: Type.Optional(CreateTags),
-    /** The Terraform provider writes tags under this name. */
+    /** The name of the Terraform provider for tags. */
     metadata: Type.Optional(CreateTags),
     vip_ip_family: Type.Optional(VipFamily),
     vip_network_id: Type.Optional(Uuid),
@@ -103,7 +103,7 @@ export const UpdateLoadBalancer = Type.Object(
 export type UpdateLoadBalancer = Static<typeof UpdateLoadBalancer>;
 
 export const ResizeLoadBalancer = Type.Object({ flavor: FlavorName }, { additionalProperties: false });
-/** Null: no body at all. */
+/** Null: no body. */
 export const FailoverLoadBalancer = Nullable(
   Type.Object({ force: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
 );
@@ -113,7 +113,7 @@ export const RequestMetrics = Type.Object(
 );
 export type RequestMetrics = Static<typeof RequestMetrics>;
 
-/** Null: no body at all. */
+/** Null: no body. */
 export const CheckLoadBalancerLimits = Nullable(
   Type.Object(
     {
@@ -161,7 +161,7 @@ export const GetLoadBalancer = Type.Object({
   with_ddos: Type.Optional(Type.Boolean({ default: false })),
 });
 
-/** A name that the v1 replacement gives null is as one that it does not give. */
+/** In the v1 replacement a key with null counts as absent. */
 export const ReplaceTags = Type.Record(Type.String(), Nullable(Type.String({ maxLength: maxTagLength })), {
   propertyNames: Type.String({ minLength: 1, maxLength: maxTagLength }),
   maxProperties: maxTagChanges,
@@ -255,7 +255,7 @@ export const LoadBalancerMetricsCollection = Collection(
 );
 export type LoadBalancerMetricsCollection = Static<typeof LoadBalancerMetricsCollection>;
 
-/** Only what would be exceeded; empty when all fits. */
+/** Only the quotas that would be exceeded. */
 export const LoadBalancerQuota = Type.Object({
   loadbalancer_count_limit: Type.Optional(Type.Integer()),
   loadbalancer_count_requested: Type.Optional(Type.Integer()),

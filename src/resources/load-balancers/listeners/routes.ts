@@ -46,7 +46,7 @@ export function listenerRoutes(listeners: Listeners): Routes {
       all,
       {
         schema: {
-          ...summarize('listListeners', 'List listeners, oldest first'),
+          ...summarize('listListeners', 'List listeners'),
           params: ProjectRegion,
           querystring: ListListeners,
           response: { 200: ListenerCollection },
@@ -89,7 +89,7 @@ export function listenerRoutes(listeners: Listeners): Routes {
       one,
       {
         schema: {
-          ...summarize('updateListenerV1', 'Rename a listener, answering the listener', true),
+          ...summarize('updateListenerV1', 'Rename a listener and return it', true),
           params: ListenerPath,
           body: RenameListener,
           response: { 200: Listener },
@@ -105,7 +105,7 @@ export function listenerRoutes(listeners: Listeners): Routes {
       one,
       {
         schema: {
-          ...summarize('deleteListener', 'Delete a listener, and its default pool when asked to'),
+          ...summarize('deleteListener', 'Delete a listener, optionally with its default pool'),
           params: ListenerPath,
           querystring: DeleteListener,
           response: done,

@@ -20,7 +20,7 @@ const AllowedCidrs = Nullable(Type.Array(IpNetwork, { maxItems: 100 }));
 const ConnectionLimit = Type.Integer({ minimum: -1, maximum: 1_000_000 });
 const UserList = Type.Array(UserListItem, { maxItems: 3 });
 
-/** What a listener is made of, wherever it is made. */
+/** The fields of a new listener, nested or not. */
 const creation = {
   name: Name,
   protocol: ListenerProtocol,
@@ -48,7 +48,7 @@ export const CreateListener = Type.Object(
     ...creation,
     default_pool_id: Type.Optional(Uuid),
     load_balancer_id: Type.Optional(Uuid),
-    /** The Terraform provider's spelling. */
+    /** The spelling of the Terraform provider. */
     loadbalancer_id: Type.Optional(Uuid),
   },
   { additionalProperties: false },

@@ -1,4 +1,4 @@
-/** Members under the paths of newer clients, which have each as a resource of its own; the rules are those of pools. */
+/** The HTTP operations of members at the paths of newer clients. */
 import type { Routes } from '../../../http/app.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import {
@@ -39,7 +39,7 @@ export function lbPoolMemberRoutes(pools: LbPools): Routes {
       all,
       {
         schema: {
-          ...summarize('listLbPoolMembers', 'List the members of a pool, by address unless told otherwise'),
+          ...summarize('listLbPoolMembers', 'List the members of a pool'),
           params: PoolPath,
           querystring: ListMembers,
           response: { 200: MemberCollection },
@@ -52,7 +52,7 @@ export function lbPoolMemberRoutes(pools: LbPools): Routes {
       all,
       {
         schema: {
-          ...summarize('replaceLbPoolMembers', 'Give a pool a new sequence of members; those in both are kept'),
+          ...summarize('replaceLbPoolMembers', 'Replace the members of a pool'),
           params: PoolPath,
           body: ReplaceMembers,
           response: done,
@@ -71,7 +71,7 @@ export function lbPoolMemberRoutes(pools: LbPools): Routes {
       one,
       {
         schema: {
-          ...summarize('updateLbPoolMember', 'Update a member; its address and port stay'),
+          ...summarize('updateLbPoolMember', 'Update a member'),
           params: MemberPath,
           body: UpdateMember,
           response: done,

@@ -9,7 +9,7 @@ import type { LoadBalancerMetadata } from './service.ts';
 const tags = ['Load balancers'];
 const v1 = '/cloud/v1/loadbalancers/:project_id/:region_id/:load_balancer_id';
 const v2 = v1.replace('/v1/', '/v2/');
-const nothing = { 204: Type.Null({ description: 'Done' }) };
+const noContent = { 204: Type.Null({ description: 'Done' }) };
 
 export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalancerMetadata }): Routes {
   return (app) => {
@@ -19,7 +19,7 @@ export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalanc
       `${v2}/metadata`,
       {
         schema: {
-          ...summarize('createLoadBalancerMetadata', 'Add or change tags of a load balancer'),
+          ...summarize('createLoadBalancerMetadata', 'Add or update tags of a load balancer'),
           params: LoadBalancerPath,
           body: CreateTags,
           response: { 200: TaskIds },
@@ -46,7 +46,7 @@ export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalanc
       `${v2}/metadata_item`,
       {
         schema: {
-          ...summarize('deleteLoadBalancerMetadataItem', 'Delete one tag of a load balancer'),
+          ...summarize('deleteLoadBalancerMetadataItem', 'Delete a tag of a load balancer'),
           params: LoadBalancerPath,
           querystring: OptionalMetadataKey,
           response: { 200: TaskIds },
@@ -60,10 +60,10 @@ export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalanc
       `${v1}/metadata`,
       {
         schema: {
-          ...summarize('createLoadBalancerMetadataV1', 'Add or change tags of a load balancer, answering nothing'),
+          ...summarize('createLoadBalancerMetadataV1', 'Add or update tags of a load balancer without a task'),
           params: LoadBalancerPath,
           body: CreateTags,
-          response: nothing,
+          response: noContent,
         },
       },
       async ({ by, scope, params, body }, reply) => {
@@ -90,11 +90,11 @@ export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalanc
         schema: {
           ...summarize(
             'replaceLoadBalancerMetadataV1',
-            'Replace the user-managed tags of a load balancer, answering nothing',
+            'Replace the user-managed tags of a load balancer without a task',
           ),
           params: LoadBalancerPath,
           body: ReplaceTags,
-          response: nothing,
+          response: noContent,
         },
       },
       async ({ by, scope, params, body }, reply) => {
@@ -107,7 +107,7 @@ export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalanc
       `${v1}/metadata_item`,
       {
         schema: {
-          ...summarize('getLoadBalancerMetadataItem', 'Get one tag of a load balancer'),
+          ...summarize('getLoadBalancerMetadataItem', 'Get a tag of a load balancer'),
           params: LoadBalancerPath,
           querystring: MetadataKey,
           response: { 200: Tag },
@@ -120,10 +120,10 @@ export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalanc
       `${v1}/metadata_item`,
       {
         schema: {
-          ...summarize('deleteLoadBalancerMetadataItemV1', 'Delete one tag of a load balancer, answering nothing'),
+          ...summarize('deleteLoadBalancerMetadataItemV1', 'Delete a tag of a load balancer without a task'),
           params: LoadBalancerPath,
           querystring: MetadataKey,
-          response: nothing,
+          response: noContent,
         },
       },
       async ({ by, scope, params, query }, reply) => {

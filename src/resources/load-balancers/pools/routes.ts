@@ -49,7 +49,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
       all,
       {
         schema: {
-          ...summarize('listLbPools', 'List pools, oldest first'),
+          ...summarize('listLbPools', 'List pools'),
           params: ProjectRegion,
           querystring: ListPools,
           response: { 200: LbPoolCollection },
@@ -68,7 +68,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
       one.replace('/v1/', '/v2/'),
       {
         schema: {
-          ...summarize('updateLbPool', 'Update a pool: settings, monitor, the sequence of members'),
+          ...summarize('updateLbPool', 'Update the settings, health monitor and members of a pool'),
           params: PoolPath,
           body: UpdatePool,
           response: done,
@@ -81,7 +81,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
       one,
       {
         schema: {
-          ...summarize('updateLbPoolV1', 'Update a pool, as v2 does', true),
+          ...summarize('updateLbPoolV1', 'Update a pool (same as v2)', true),
           params: PoolPath,
           body: UpdatePool,
           response: done,
@@ -103,7 +103,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
       `${one}/healthmonitor`,
       {
         schema: {
-          ...summarize('createLbPoolHealthMonitor', 'Give a pool a health monitor, in the place of the one it has'),
+          ...summarize('createLbPoolHealthMonitor', 'Create or replace the health monitor of a pool'),
           params: PoolPath,
           body: CreateHealthMonitor,
           response: done,
@@ -128,7 +128,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
       `${one}/healthmonitor`,
       {
         schema: {
-          ...summarize('updateLbPoolHealthMonitor', 'Update the health monitor of a pool; its type stays'),
+          ...summarize('updateLbPoolHealthMonitor', 'Update the health monitor of a pool'),
           params: PoolPath,
           body: PatchHealthMonitor,
           response: done,
@@ -141,7 +141,7 @@ export function lbPoolRoutes(pools: LbPools): Routes {
       `${one}/healthmonitor`,
       {
         schema: {
-          ...summarize('deleteLbPoolHealthMonitor', 'Take the health monitor from a pool'),
+          ...summarize('deleteLbPoolHealthMonitor', 'Delete the health monitor of a pool'),
           params: PoolPath,
           response: { 204: Type.Null({ description: 'Done' }) },
         },

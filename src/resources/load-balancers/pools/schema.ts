@@ -6,7 +6,7 @@ import { Collection, IntegerId, IpAddress, Name, Nullable, Paging, ShortText, Uu
 export const PoolPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, pool_id: Uuid });
 export const MemberPath = Type.Object({ ...PoolPath.properties, member_id: Uuid });
 
-/** The two axes of a load balancer and each of its parts: does it work, and is what was asked for in place. */
+/** Every part has two statuses: whether it works (operating), and whether the host has its settings (provisioning). */
 export const operatingStatuses = ['DEGRADED', 'DRAINING', 'ERROR', 'NO_MONITOR', 'OFFLINE', 'ONLINE'] as const;
 export const OperatingStatus = Type.Enum([...operatingStatuses]);
 export type OperatingStatus = Static<typeof OperatingStatus>;
@@ -33,7 +33,7 @@ export type Stats = Static<typeof Stats>;
 const LbAlgorithm = Type.Enum(['LEAST_CONNECTIONS', 'ROUND_ROBIN', 'SOURCE_IP']);
 const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP']);
 
-/** Milliseconds; null: the default. 0 is what the Terraform provider sends for none. */
+/** Units: milliseconds. Null and 0, which the Terraform provider sends, mean the default. */
 export const Timeout = Nullable(Type.Integer({ minimum: 0, maximum: 86_400_000 }));
 const Port = Type.Integer({ minimum: 1, maximum: 65535 });
 
@@ -48,13 +48,13 @@ const monitor = {
   expected_codes: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
   http_method: Type.Optional(Nullable(HttpMethod)),
   http_version: Type.Optional(Nullable(Type.Enum(['1.0', '1.1']))),
-  max_retries: Type.Integer({ minimum: 1, maximum: 10, description: 'good checks until a member is up' }),
+  max_retries: Type.Integer({ minimum: 1, maximum: 10, description: 'successful checks until a member is up' }),
   max_retries_down: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10, description: 'bad checks until a member is down' }),
+    Type.Integer({ minimum: 1, maximum: 10, description: 'failed checks until a member is down' }),
   ),
   timeout: Type.Integer({ minimum: 1, maximum: 2_147_483, description: 'seconds' }),
   url_path: Type.Optional(Nullable(Type.String({ pattern: '^/([^/?#%][^?#%]*)?$', maxLength: 255 }))),
-  // The Terraform provider sends the id that it was told; accepted, and not obeyed.
+  // The Terraform provider sends the id back; it is ignored.
   id: Type.Optional(Nullable(ShortText)),
 };
 
@@ -66,7 +66,7 @@ const UpdateHealthMonitor = Type.Object(
 );
 export type UpdateHealthMonitor = Static<typeof UpdateHealthMonitor>;
 
-/** Of the monitor alone: absent keeps, null removes. */
+/** Absent fields keep their value, null removes it. */
 export const PatchHealthMonitor = Type.Object(Type.Partial(Type.Object(monitor)).properties, {
   additionalProperties: false,
 });
@@ -121,7 +121,7 @@ export const CreateMember = Type.Object(
     monitor_port: Type.Optional(Nullable(Port)),
     subnet_id: Type.Optional(Nullable(Uuid)),
     weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
-    // Known because answers have them; accepted, and not obeyed.
+    // Clients send fields of responses back; they are ignored.
     id: Type.Optional(Nullable(ShortText)),
     operating_status: Type.Optional(Nullable(ShortText)),
     provisioning_status: Type.Optional(Nullable(ShortText)),
@@ -132,7 +132,7 @@ export type CreateMember = Static<typeof CreateMember>;
 
 export const ReplaceMembers = Type.Array(CreateMember, { maxItems: maxMembers });
 
-/** Absent keeps; who has another address or port is another member. */
+/** Absent fields keep their value. The address and port identify the member and cannot change. */
 export const UpdateMember = Type.Object(
   {
     admin_state_up: Type.Optional(Type.Boolean()),
@@ -173,7 +173,7 @@ export const CreatePool = Type.Object(
     ...creation,
     listener_id: Type.Optional(Nullable(Uuid)),
     load_balancer_id: Type.Optional(Nullable(Uuid)),
-    /** The Terraform provider's spelling. */
+    /** The spelling of the Terraform provider. */
     loadbalancer_id: Type.Optional(Nullable(Uuid)),
   },
   { additionalProperties: false },
@@ -276,7 +276,7 @@ const pool = {
 };
 export const LbPool = Type.Object({ ...pool, members: Type.Array(Member) });
 export type LbPool = Static<typeof LbPool>;
-/** A list shows members by their ids alone, unless `details` asks for all of them. */
+/** Without `details` a list contains only the ids of members. */
 export const LbPoolCollection = Collection(
   Type.Object({ ...pool, members: Type.Array(Type.Union([Member, Reference])) }),
 );
