@@ -46,15 +46,20 @@ export const driverBacked = <Drivers, Driver extends object, Services, DutyServi
   duties?(services: DutyServices, driver: Driver): Duty[];
 }) => backed;
 
-/** The first parameters of the functions of this name that `Registered` (a union of resources) has, all together. */
-export type ParametersOf<Registered, Name extends keyof Resource> = (
-  Registered extends infer Each
-    ? Name extends keyof Each
-      ? NonNullable<Each[Name]> extends (services: infer Services, ...rest: never[]) => unknown
-        ? (services: Services) => void
-        : never
-      : never
+/** The functions of this name that `Registered` (a union of resources) has. */
+type FunctionsOf<Registered, Name extends keyof Resource> = Registered extends infer Each
+  ? Name extends keyof Each
+    ? Each[Name]
     : never
-) extends (services: infer Together) => void
-  ? Together
   : never;
+
+type Together<Function> = (
+  Function extends (services: infer Services, ...rest: never[]) => unknown
+    ? (services: Services) => void
+    : never
+) extends (services: infer All) => void
+  ? All
+  : never;
+
+/** The first parameters of these functions, all together. */
+export type ParametersOf<Registered, Name extends keyof Resource> = Together<FunctionsOf<Registered, Name>>;
