@@ -55,7 +55,10 @@ type FunctionsOf<Registered, Name extends keyof Resource> = Registered extends i
 
 type Together<Function> = (
   Function extends (services: infer Services, ...rest: never[]) => unknown
-    ? (services: Services) => void
+    ? // An optional function that a resource does not have is inferred with `never`.
+      [Services] extends [never]
+      ? never
+      : (services: Services) => void
     : never
 ) extends (services: infer All) => void
   ? All
