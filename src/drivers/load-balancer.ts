@@ -26,7 +26,7 @@ export interface DesiredListener {
   enabled: boolean;
   /** The maximum of open connections; null: no limit. */
   connectionLimit: number | null;
-  /** Networks that can connect; null: all; empty: none. */
+  /** Networks that may connect; null: all; empty: none. */
   allowedNetworks: string[] | null;
   insertXForwarded: boolean;
   /** For TERMINATED_HTTPS: the certificate for names that no other certificate matches. */

@@ -126,9 +126,12 @@ async function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, ac
   request.by.request!.scope = scope;
 }
 
+const developmentPath = '/cloudyard/v1/dev/';
+
 /** Before the body is read: a path without a route needs none. */
 function noRoute({ method, url }: FastifyRequest): ClientError {
-  return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}`);
+  const hint = url.startsWith(developmentPath) ? '; development mode needs the setting CLOUDYARD_DEV=1' : '';
+  return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}${hint}`);
 }
 
 function accessOf(request: FastifyRequest): Access {

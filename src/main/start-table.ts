@@ -1,5 +1,6 @@
 /** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 

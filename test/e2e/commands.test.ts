@@ -60,14 +60,14 @@ describe('start', () => {
     expect((await httpClient(url!, token!).get('/cloud/v1/projects')).status).toBe(200);
   });
 
-  it('takes the next free port unless CLOUDYARD_PORT is set, and prints that it did', async () => {
+  it('takes the next free port if CLOUDYARD_PORT is not set, and prints the change', async () => {
     yard = await openYard({ ...simulated, CLOUDYARD_PORT: '' });
     await occupy(8080);
     const server = await yard.start(['start']);
     const [, port] = /^ {2}API +http:\/\/127\.0\.0\.1:(\d+)$/m.exec(server.stdout())!;
     expect(Number(port)).toBeGreaterThan(8080);
     expect(Number(port)).toBeLessThanOrEqual(8100);
-    expect(server.stdout()).toContain('port 8080 is in use by another program');
+    expect(server.stdout()).toContain(`(port 8080 is in use by another program, so the API listens on port ${port})`);
   });
 
   it('exits 1 and stops what it started when the port of CLOUDYARD_PORT stays busy', async () => {
@@ -139,7 +139,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
     expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([nothingRuns, [], []]);
   });
 
-  it('reports the busy NFS port instead of starting a simulated driver', async () => {
+  it('reports a busy NFS port instead of simulating file shares', async () => {
     yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'ganesha' });
     await occupy(yard.nfsPort);
     const { code, stderr } = await yard.run(['start']);
