@@ -1,4 +1,4 @@
-/** What every load balancer driver promises (driver.ts), held against each of them. */
+/** The contract of load balancer drivers (driver.ts), tested with each of them. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
@@ -8,7 +8,7 @@ import { createSimulatedLoadBalancerDriver } from './simulated/load-balancer.ts'
 
 interface Subject {
   driver: LoadBalancerDriver;
-  /** The process dies without a stop; what follows is the driver of the next one. */
+  /** Kills the process without a stop and returns the driver of the next one. */
   crash(): Promise<LoadBalancerDriver>;
   cleanUp(): Promise<void>;
 }
@@ -57,12 +57,12 @@ function contract(name: string, make: () => Promise<Subject>): void {
     });
     afterAll(async () => subject.cleanUp());
 
-    it('is healthy, and says what it does', () => {
+    it('is healthy and reports its status', () => {
       expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
       expect(driver.status().detail).not.toBe('');
     });
 
-    it('creates, and then finds nothing to change', async () => {
+    it('creates, and then has nothing to change', async () => {
       const desired = balancer(three());
       expect((await driver.apply(desired, signal)).changed).not.toEqual([]);
       const before = driver.counters();
@@ -71,7 +71,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(await driver.list()).toContain(desired.id);
     });
 
-    it('grows and shrinks without a reload, and says so once', async () => {
+    it('adds and removes members without a reload, and reports them once', async () => {
       const desired = balancer(three());
       await driver.apply(desired, signal);
       const [kept, other] = desired.pools[0]!.members;
@@ -97,14 +97,14 @@ function contract(name: string, make: () => Promise<Subject>): void {
       }
     });
 
-    it('takes the order of members for no change', async () => {
+    it('ignores the order of members', async () => {
       const desired = balancer(three());
       await driver.apply(desired, signal);
       const turned = withPool(desired, { members: desired.pools[0]!.members.toReversed() });
       expect(await driver.apply(turned, signal)).toEqual({ changed: [], reloaded: false });
     });
 
-    it('says when it took a reload', async () => {
+    it('reports reloads', async () => {
       const desired = balancer(three());
       expect(await driver.apply(desired, signal)).toMatchObject({ reloaded: true });
       const reloads = driver.counters().reloads;
@@ -134,7 +134,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(disabled.listeners.size).toBe(0);
     });
 
-    it('removes, also what is not there', async () => {
+    it('removes, also unknown ids', async () => {
       const [desired, other] = [balancer(three()), balancer(three())];
       await Promise.all([driver.apply(desired, signal), driver.apply(other, signal)]);
       await driver.remove(desired.id, signal);
@@ -145,7 +145,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect((await driver.apply(other, signal)).changed).toEqual([]);
     });
 
-    it('quarantines, after which the id is free again', async () => {
+    it('quarantines, and then the id is free again', async () => {
       const desired = balancer(three());
       await driver.apply(desired, signal);
       await driver.quarantine(desired.id);
@@ -154,19 +154,19 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect((await driver.apply(desired, signal)).changed).not.toEqual([]);
     });
 
-    it('refuses what it cannot do, in words for the customer, and leaves everything as it was', async () => {
+    it('rejects invalid settings with a message for the customer, and changes nothing', async () => {
       const desired = balancer(three());
       await driver.apply(desired, signal);
       const wrong = withListener(desired, { protocol: 'TERMINATED_HTTPS' });
       const failure = driver.apply(wrong, signal);
       await expect(failure).rejects.toMatchObject({
         retryable: false,
-        customerMessage: expect.stringContaining('needs a certificate'),
+        customerMessage: expect.stringContaining('is required for TERMINATED_HTTPS'),
       });
       expect(await driver.apply(desired, signal)).toEqual({ changed: [], reloaded: false });
     });
 
-    it('does not give one address and port to two', async () => {
+    it('rejects an address and port in use', async () => {
       const desired = balancer(three());
       await driver.apply(desired, signal);
       const thief = balancer(three(), {}, { address: desired.address });
@@ -176,7 +176,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect((await driver.apply(thief, signal)).changed).toEqual(['created']);
     });
 
-    it('takes calls about many ids at a time', async () => {
+    it('handles calls for many ids at once', async () => {
       const many = Array.from({ length: 8 }, () => balancer(three()));
       await Promise.all(many.map((each) => driver.apply(each, signal)));
       expect(await driver.list()).toEqual(expect.arrayContaining(many.map(({ id }) => id)));
@@ -184,7 +184,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect((await driver.list()).filter((id) => many.some((each) => each.id === id))).toEqual([]);
     });
 
-    it('takes calls about one id in their order', async () => {
+    it('handles calls for one id in order', async () => {
       const desired = balancer(three());
       await driver.apply(desired, signal);
       const members = Array.from({ length: 10 }, (_, at) => member(8100 + at));
@@ -206,7 +206,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(ids).not.toContain(removed.id);
     });
 
-    it('does nothing for one who has given up', async () => {
+    it('does nothing for an aborted call', async () => {
       const desired = balancer(three());
       await expect(driver.apply(desired, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
       expect(await driver.list()).not.toContain(desired.id);

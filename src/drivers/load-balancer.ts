@@ -5,14 +5,14 @@ export type PoolProtocol = 'HTTP' | 'HTTPS' | 'PROXY' | 'PROXYV2' | 'TCP' | 'UDP
 export type LbAlgorithm = 'LEAST_CONNECTIONS' | 'ROUND_ROBIN' | 'SOURCE_IP';
 export type MonitorType = 'HTTP' | 'HTTPS' | 'PING' | 'TCP' | 'TLS-HELLO' | 'UDP-CONNECT';
 
-/** Everything that a host must know of one load balancer. Times are milliseconds. */
+/** Everything that a host needs to serve one load balancer. Units: times are milliseconds. */
 export interface DesiredLoadBalancer {
   id: string;
-  /** Whose it is: the load balancers of one tenant share what a host gives to each. */
+  /** The owner. Load balancers of one tenant share the limits of the host. */
   tenant: string;
-  /** Says where its members may be (platform/member-networks.ts). */
+  /** Decides where its members may be (platform/member-networks.ts). */
   regionId: number;
-  /** The address that its listeners bind. */
+  /** The address that its listeners listen on. */
   address: string;
   enabled: boolean;
   listeners: DesiredListener[];
@@ -24,21 +24,21 @@ export interface DesiredListener {
   protocol: ListenerProtocol;
   port: number;
   enabled: boolean;
-  /** Open connections at once; null: no limit. */
+  /** The maximum of open connections; null: no limit. */
   connectionLimit: number | null;
-  /** Networks that may connect; null: all; empty: none. */
+  /** Networks that can connect; null: all; empty: none. */
   allowedNetworks: string[] | null;
   insertXForwarded: boolean;
-  /** For TERMINATED_HTTPS: served where no other name matches. */
+  /** For TERMINATED_HTTPS: the certificate for names that no other certificate matches. */
   certificate: DesiredCertificate | null;
-  /** By server name. */
+  /** For TERMINATED_HTTPS: chosen by server name (SNI). */
   sniCertificates: DesiredCertificate[];
-  /** HTTP basic authentication; empty: none asked. Passwords are crypt(3) hashes. */
+  /** For HTTP basic authentication; empty: no authentication. Passwords are crypt(3) hashes. */
   users: { name: string; encryptedPassword: string }[];
   timeoutClientData: number | null;
   timeoutMemberConnect: number | null;
   timeoutMemberData: number | null;
-  /** Where its traffic goes; null: nowhere (503, or a closed connection). */
+  /** The pool that gets its traffic; null: it responds with 503 or closes the connection. */
   defaultPoolId: string | null;
 }
 
@@ -50,10 +50,10 @@ export interface DesiredPool {
   members: DesiredMember[];
   monitor: DesiredMonitor | null;
   persistence: DesiredPersistence | null;
-  /** For HTTPS pools: PEM bundles that the members' certificates are verified against. */
+  /** For HTTPS pools: the PEM bundle that verifies the certificates of members; null: they are not verified. */
   caBundle: string | null;
   revocationList: string | null;
-  /** What the load balancer shows to members that ask for a client certificate. */
+  /** The certificate for members that request a client certificate. */
   clientCertificate: DesiredCertificate | null;
   timeoutClientData: number | null;
   timeoutMemberConnect: number | null;
@@ -89,25 +89,25 @@ export interface DesiredMonitor {
 
 export interface DesiredPersistence {
   type: 'SOURCE_IP' | 'HTTP_COOKIE' | 'APP_COOKIE';
-  /** For APP_COOKIE: the application's own cookie. */
+  /** For APP_COOKIE: the cookie of the application. */
   cookieName: string | null;
-  /** For SOURCE_IP: seconds without traffic until a client is forgotten. */
+  /** For SOURCE_IP: seconds without traffic after which a client may get another member. */
   timeoutSeconds: number | null;
-  /** For SOURCE_IP: netmask of clients that count as one. */
+  /** For SOURCE_IP: the netmask of clients that share a member. */
   granularity: string | null;
 }
 
 export interface DesiredCertificate {
-  /** The id of its secret: the same id is the same text. */
+  /** The id of its secret. Secrets never change. */
   id: string;
   /** Certificate, chain and private key, PEM, in that order. */
   pem: string;
 }
 
 export interface ObservedLoadBalancer {
-  /** What this call changed, in words for the log; empty when everything was as desired. */
+  /** The changes of this call, for the log; empty if nothing differed. */
   changed: string[];
-  /** Whether the proxy had to reload its configuration for it. */
+  /** Whether the proxy reloaded its configuration. */
   reloaded: boolean;
 }
 
@@ -121,27 +121,35 @@ export interface ListenerCounters {
   requestErrors: number;
 }
 
-/** What the proxy itself sees of one load balancer, now. */
+export const zeroCounters: ListenerCounters = {
+  activeConnections: 0,
+  totalConnections: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  requestErrors: 0,
+};
+
+/** The current state of one load balancer, reported by the proxy. */
 export interface LoadBalancerReading {
   id: string;
-  /** By member id; a member that drains after its removal is not here. */
+  /** By member id, without members that drain after their removal. */
   members: Map<string, MemberHealth>;
-  /** By listener id; a listener that does not listen is not here. */
+  /** By listener id, without listeners that do not listen. */
   listeners: Map<string, ListenerCounters>;
 }
 
 /**
- * `apply` leaves out members that may not be where they are, serves all others, and then rejects permanently, naming them. A
- * member that was left out already is DOWN and keeps no other change from being done.
+ * `apply` omits members that are not allowed where they are, serves all others, and then fails permanently with an error
+ * that names the omitted members. Members that were omitted before are DOWN and do not fail other changes.
  */
 export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, ObservedLoadBalancer> {
-  /** All load balancers at once, cheap enough for every second. @throws DriverError */
+  /** Reads all load balancers; cheap enough for once a second. @throws DriverError */
   read(): Promise<LoadBalancerReading[]>;
   /**
-   * Asks again where members may be, of all load balancers: addresses come and go on a host. Members that may not be there
-   * any more get no traffic and no checks, and are DOWN; others come back. Never rejects.
+   * Checks again where the members of all load balancers may be, because the addresses of a host change. Members that are
+   * no longer allowed get no traffic and no checks and are DOWN; others are served again. Never rejects.
    */
   recheckMembers(): Promise<void>;
-  /** Since the start of this process, for metrics. */
+  /** Counts since the start of this process, for metrics. */
   counters(): { reloads: number; runtimeChanges: number };
 }

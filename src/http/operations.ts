@@ -109,7 +109,10 @@ export interface OperationTag {
  * that only this resource has; `project_id`, `region_id` and `client_id` are known (path-parameters.ts).
  * @throws Error for a path parameter without a shape
  */
-export function operationsOf<const Own extends Shapes>(tag: OperationTag, parameters: Own = {} as Own) {
+export function operationsOf<const Own extends Shapes = Record<never, never>>(
+  tag: OperationTag,
+  parameters: Own = {} as Own,
+) {
   return <
     const Path extends string,
     Query extends TSchema | undefined = undefined,

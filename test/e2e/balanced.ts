@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
-import { parseFrontends } from '../../src/drivers/haproxy/reading.ts';
-import { patiently, runtimeSocket } from '../../src/drivers/haproxy/runtime.ts';
+import { parseFrontends } from '../../src/drivers/haproxy/readings.ts';
+import { retrying, runtimeSocket } from '../../src/drivers/haproxy/runtime-socket.ts';
 import { parseServersState } from '../../src/drivers/haproxy/servers.ts';
 import { until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -96,7 +96,7 @@ export function requestTo(address: string, port: number, agent: Agent | false = 
 }
 
 export function proxyOf(yard: Yard) {
-  const ask = patiently(runtimeSocket(layoutOf(yard.dataDir).masterSocket, '@1;'));
+  const ask = retrying(runtimeSocket(layoutOf(yard.dataDir).masterSocket, '@1;'));
   return {
     /** Of the process that takes connections. */
     async worker(): Promise<number> {

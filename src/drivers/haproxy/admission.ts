@@ -1,8 +1,7 @@
 /**
- * Which members of a load balancer get traffic and checks; pure. Members that may not be where they are, are left out, so
- * that one of them does not take the others down: it may have been accepted before the rules were stricter, or before the
- * host had its address. An address of another load balancer of the host is refused too, whatever the regions file says:
- * it would pass that one's allowed networks, or lead back in a circle.
+ * Pure: which members of a load balancer get traffic and checks. A member may have been accepted before the rules became
+ * stricter, or before the host got its address; it is omitted, so that the other members are still served. Addresses of
+ * load balancers are never allowed: a member could bypass the allowed networks of one, or form a loop.
  */
 import type { MemberRule } from '../../platform/member-networks.ts';
 import { canonicalAddress } from '../../platform/network-address.ts';
@@ -12,19 +11,19 @@ import type { DesiredMember } from '../load-balancer.ts';
 import type { Spec } from './specs.ts';
 
 export interface Admission {
-  /** Without the members that are left out: all that HAProxy, nginx and the probes get to know. */
+  /** Without the omitted members; the only input of HAProxy, nginx and the probes. */
   served: Spec;
-  /** Why members are left out, by their ids. */
+  /** The reasons by the ids of omitted members. */
   refused: Map<string, string>;
 }
 
-/** `vips` are the addresses of all load balancers of the host, in their one spelling. */
+/** `vips` are the addresses of all load balancers of the host, in canonical spelling. */
 export function admit(spec: Spec, rule: MemberRule, vips: ReadonlySet<string>): Admission {
   const refused = new Map<string, string>();
   for (const { members } of spec.pools) {
     for (const member of members) {
-      const why = refusalOf(member, rule, vips);
-      if (why !== undefined) refused.set(member.id, `member ${member.address} port ${member.port}: ${why}`);
+      const reason = refusalOf(member, rule, vips);
+      if (reason !== undefined) refused.set(member.id, `member ${member.address} port ${member.port}: ${reason}`);
     }
   }
   if (refused.size === 0) return { served: spec, refused };
@@ -40,17 +39,18 @@ function refusalOf(member: DesiredMember, rule: MemberRule, vips: ReadonlySet<st
   return placementViolations(member, withVips)[0]?.message;
 }
 
-const NAMED = 5;
+/** The number of members that an error message names. */
+const MAX_NAMED = 5;
 
-/** Of the members of `spec` that are left out, those that were not asked for before. @throws DriverError naming them */
+/** @throws DriverError that names omitted members of `spec` which were not in `before` */
 export function rejectNew(spec: Spec, { refused }: Admission, before: Spec | undefined): void {
   const known = new Set(before && membersOf(before).map(endpointsKey));
   const added = membersOf(spec).filter((member) => refused.has(member.id) && !known.has(endpointsKey(member)));
   if (added.length === 0) return;
-  const named = added.slice(0, NAMED).map(({ id }) => refused.get(id));
-  const rest = added.length > NAMED ? [`${added.length - NAMED} more`] : [];
+  const named = added.slice(0, MAX_NAMED).map(({ id }) => refused.get(id));
+  const rest = added.length > MAX_NAMED ? [`${added.length - MAX_NAMED} more`] : [];
   const why = [...named, ...rest].join('; ');
-  throw new DriverError(`members are left out: ${why}`, { customerMessage: `${why}.`, retryable: false });
+  throw new DriverError(`members are omitted: ${why}`, { customerMessage: `${why}.`, retryable: false });
 }
 
 function membersOf({ pools }: Spec): DesiredMember[] {

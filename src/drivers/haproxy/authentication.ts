@@ -1,12 +1,13 @@
 /**
- * HTTP basic authentication of a listener, so that the password hashes of one tenant do not stall the others: crypt(3)
- * runs in the thread that carries everybody's traffic.
+ * HTTP basic authentication of listeners. crypt(3) runs in the thread that carries the traffic of all tenants.
  *
- * - A hash may cost some milliseconds (`load-balancer-rules.ts`), and a password is short: the cost grows with its length, too.
- * - Verified credentials are remembered by digest, so an ordinary client costs one check an hour. The digest covers the
- *   listener and its users, so a change of a password forgets them; the peer takes them over a reload.
- * - All other checks are counted for the source, the tenant and the process (the counters of limits.ts), and refused with 429
- *   where `the tenant's own + all > CHECKS_A_SECOND`: others always have checks left. Names that are not in the list cost nothing.
+ * Invariant: the password checks of one tenant leave time for the traffic and the checks of other tenants.
+ *
+ * - The cost of a hash is bounded (`load-balancer-rules.ts`), and so is the length of a password, which adds to it.
+ * - Verified credentials are cached by digest, so a client normally costs one check an hour. The digest covers the listener
+ *   and its users, so a changed password is a cache miss; the peer section keeps the cache over a reload.
+ * - Other checks are counted by source, tenant and process (the counters of limits.ts) and rejected with 429 when
+ *   `checks of the tenant + all checks > CHECKS_A_SECOND`. Unknown names need no check.
  */
 import { createHash } from 'node:crypto';
 import type { Mode } from '../load-balancer-rules.ts';
@@ -14,14 +15,14 @@ import type { DesiredListener } from '../load-balancer.ts';
 import * as quote from './quote.ts';
 
 const VERIFIED = 'cloudyard_verified';
-const REMEMBERED = 10_000;
+const MAX_CACHED = 10_000;
 const CHECKS_A_SECOND = 20;
 const CHECKS_OF_A_SOURCE_IN_TEN_SECONDS = 50;
-const LONGEST_PASSWORD = 128;
+const MAX_PASSWORD_LENGTH = 128;
 
-/** A section of the global file. */
+/** A section of the global file: the cache of verified credentials. */
 export const verifiedTable = `backend ${VERIFIED}
-  stick-table type binary len 32 size ${REMEMBERED} expire 1h peers cloudyard
+  stick-table type binary len 32 size ${MAX_CACHED} expire 1h peers cloudyard
 `;
 
 export function userList({ id, users }: DesiredListener): string {
@@ -43,7 +44,7 @@ export function authenticationRules({ id, users }: DesiredListener): string[] {
     .digest('hex');
   return [
     `acl known_user http_auth_user -m str -- ${names}`,
-    `acl long_password http_auth_pass,length gt ${LONGEST_PASSWORD}`,
+    `acl long_password http_auth_pass,length gt ${MAX_PASSWORD_LENGTH}`,
     'acl verified var(txn.verified) -m bool',
     rule('auth realm Cloudyard if !known_user || long_password'),
     rule(`set-var-fmt(txn.credentials) "${digest} %[http_auth_user]:%[http_auth_pass]"`),
@@ -60,11 +61,11 @@ export function authenticationRules({ id, users }: DesiredListener): string[] {
   ];
 }
 
-/** A line of a backend: what was checked is remembered once a member has answered. Tracking would need a fourth counter. */
-export const rememberChecked = `stick store-request var(txn.credentials) table ${VERIFIED} if { var(txn.checked) -m bool }`;
+/** A line of a backend: caches checked credentials after the response of a member. Tracking would need a fourth counter. */
+export const cacheChecked = `stick store-request var(txn.credentials) table ${VERIFIED} if { var(txn.checked) -m bool }`;
 
-export function rememberingRules(mode: Mode, listeners: DesiredListener[]): string[] {
-  return mode === 'http' && listeners.some(({ users }) => users.length > 0) ? [rememberChecked] : [];
+export function cachingRules(mode: Mode, listeners: DesiredListener[]): string[] {
+  return mode === 'http' && listeners.some(({ users }) => users.length > 0) ? [cacheChecked] : [];
 }
 
 function listName(id: string): string {

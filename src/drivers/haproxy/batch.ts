@@ -1,33 +1,33 @@
 /**
- * How a change reaches HAProxy. Requests that wait together are one batch: what only members differ in goes over the
- * runtime socket, and all that takes a reload shares one. In this order, so that a crash at any instant is cured by the
- * same request again, and HAProxy can be restarted at any instant:
+ * Brings changes to HAProxy. Waiting changes form a batch: changes of members use the runtime socket, and all other changes
+ * of the batch share one reload. The order is such that the same request repairs a crash at any time, and HAProxy can be
+ * restarted at any time:
  *
- *   check (HAProxy itself reads the new file, ports can be bound) → spec → configuration file → reload → servers.
+ *   check (HAProxy reads the new file, ports can be bound) → spec → configuration file → reload → servers.
  *
- * How it fails: what cannot be rendered, checked or bound rejects alone and touches nothing. When HAProxy refuses the
- * reload of several, the files go back to what it runs and each is tried by itself, so that one cannot spoil the others.
+ * Failure modes: a change that cannot be rendered, checked or bound fails alone and changes nothing. If HAProxy rejects the
+ * reload of several changes, the files are reverted and each change is tried alone.
  */
 import { rm } from 'node:fs/promises';
 import type { ObservedLoadBalancer } from '../load-balancer.ts';
 import { rejectNew } from './admission.ts';
 import type { Rendered } from './configuration.ts';
 import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBalancers, writeGlobal } from './host.ts';
-import { attempt, type Change, isGoing, type Plan, preparePlans, takesReload } from './prepare.ts';
+import { attempt, type Change, isActive, type Plan, preparePlans, takesReload } from './plans.ts';
 import { NO_SERVERS_STATE, saveServersState } from './process.ts';
-import { dropSpec, dropUnused, saveSpec, writeFiles } from './specs.ts';
-import { allPools, syncServers, updateUdp } from './sync.ts';
+import { removeSpec, removeUnusedFiles, saveSpec, writeFiles } from './specs.ts';
+import { allPools, syncServers, updateUdp } from './server-sync.ts';
 
-/** Never rejects: each plan tells how it went. All changes are of different load balancers. */
+/** Never rejects: failures are in the plans. Every change is of another load balancer. */
 export async function runBatch(host: Host, changes: Change[]): Promise<Plan[]> {
   const plans = await preparePlans(host, changes);
-  await perform(host, plans.filter(isGoing));
-  for (const plan of plans) await attempt(plan, async () => rejectLeftOut(plan));
+  await perform(host, plans.filter(isActive));
+  for (const plan of plans) await attempt(plan, async () => rejectOmitted(plan));
   return plans;
 }
 
-/** All else is in place by now. */
-function rejectLeftOut({ before, after }: Plan): void {
+/** Everything else has been applied by then. */
+function rejectOmitted({ before, after }: Plan): void {
   if (after) rejectNew(after.spec, after.admission, before?.spec);
 }
 
@@ -39,18 +39,18 @@ export function resultOf({ failed, changed, reloaded }: Plan): ObservedLoadBalan
 async function perform(host: Host, plans: Plan[]): Promise<void> {
   for (const plan of plans) await attempt(plan, () => commit(host, plan));
   host.probes.update();
-  const going = plans.filter(isGoing);
-  const structural = going.filter((plan) => takesReload(host, plan));
+  const active = plans.filter(isActive);
+  const structural = active.filter((plan) => takesReload(host, plan));
   const reloaded = structural.length > 0 && (await reloadFor(host, structural));
-  const refusedOnes = structural.filter(({ reloadRefused }) => reloadRefused);
-  if (refusedOnes.length > 0) await tryAlone(host, refusedOnes);
-  const left = going.filter((plan) => isGoing(plan) && !refusedOnes.includes(plan));
-  await syncAfter(host, left, reloaded);
-  if (reloaded) await dropUnused(host.layout, usedFiles(host));
+  const refused = structural.filter(({ reloadRefused }) => reloadRefused);
+  if (refused.length > 0) await retryAlone(host, refused);
+  const remaining = active.filter((plan) => isActive(plan) && !refused.includes(plan));
+  await syncAfter(host, remaining, reloaded);
+  if (reloaded) await removeUnusedFiles(host.layout, usedFiles(host));
 }
 
-/** HAProxy goes on with what it had, and so do the files. */
-async function tryAlone(host: Host, plans: Plan[]): Promise<void> {
+/** HAProxy still runs its previous configuration, so the files are reverted first. */
+async function retryAlone(host: Host, plans: Plan[]): Promise<void> {
   for (const plan of plans) await revert(host, plan);
   host.probes.update();
   await writeGlobal(host, newRevision());
@@ -61,7 +61,7 @@ async function tryAlone(host: Host, plans: Plan[]): Promise<void> {
   }
 }
 
-/** In memory, in the spec and in the files; HAProxy does not know yet. */
+/** Changes memory, spec and files, but not HAProxy. */
 async function commit(host: Host, { change, after }: Plan): Promise<void> {
   const { layout } = host;
   if (after) {
@@ -72,7 +72,7 @@ async function commit(host: Host, { change, after }: Plan): Promise<void> {
     host.rendered.set(change.id, after.rendered);
     await writeBalancers(host, [after.rendered]);
   } else {
-    await dropSpec(layout, change.id, { aside: change.aside });
+    await removeSpec(layout, change.id, { quarantine: change.quarantine });
     host.specs.delete(change.id);
     host.admitted.delete(change.id);
     host.rendered.delete(change.id);
@@ -87,7 +87,7 @@ async function revert(host: Host, { change, before }: Plan): Promise<void> {
     await saveSpec(layout, before.spec);
     host.specs.set(change.id, before.spec);
   } else {
-    await dropSpec(layout, change.id, { aside: false });
+    await removeSpec(layout, change.id, { quarantine: false });
     host.specs.delete(change.id);
   }
   if (before?.admission) setAdmission(host, change.id, before.admission);
@@ -97,21 +97,21 @@ async function revert(host: Host, { change, before }: Plan): Promise<void> {
   await writeBalancers(host, [before?.rendered ?? { id: change.id, text: '' }]);
 }
 
-/** Whether HAProxy runs them now; where not, every plan tells why. */
+/** Returns whether HAProxy runs the plans. Failures are in the plans. */
 async function reloadFor(host: Host, plans: Plan[]): Promise<boolean> {
   try {
     const revision = newRevision();
     await saveServersState(host.layout, await host.process.ask(['show servers state']));
     await writeGlobal(host, revision);
     await host.beforeReload();
-    const { refused: why } = await host.process.reload(revision);
-    if (why) for (const plan of plans) Object.assign(plan, { failed: why, reloadRefused: true });
-    if (why) return false;
+    const { refused } = await host.process.reload(revision);
+    if (refused) for (const plan of plans) Object.assign(plan, { failed: refused, reloadRefused: true });
+    if (refused) return false;
     host.counts.reloads += 1;
     markRunning(host);
     for (const plan of plans) plan.reloaded = true;
     await saveServersState(host.layout, NO_SERVERS_STATE);
-    retireServers(host, plans);
+    drainRemovedServers(host, plans);
     return true;
   } catch (err) {
     for (const plan of plans) plan.failed = err;
@@ -119,24 +119,24 @@ async function reloadFor(host: Host, plans: Plan[]): Promise<boolean> {
   }
 }
 
-/** Workers that the reload replaced go on with connections that they have; what was removed drains there as well. */
-function retireServers(host: Host, plans: Plan[]): void {
-  const gone = plans.flatMap(({ before, after }) => goneServers(before?.rendered, after?.rendered));
-  for (const { backend, name, kept } of gone) host.drains.add(backend, name, { kept });
+/** Replaced workers keep their connections, so removed servers drain there, too. */
+function drainRemovedServers(host: Host, plans: Plan[]): void {
+  const removed = plans.flatMap(({ before, after }) => removedServers(before?.rendered, after?.rendered));
+  for (const { backend, name, kept } of removed) host.drains.add(backend, name, { kept });
 }
 
-function goneServers(before: Rendered | undefined, after: Rendered | undefined) {
+function removedServers(before: Rendered | undefined, after: Rendered | undefined) {
   const servers = (after?.pools ?? []).flatMap((pool) => pool.servers);
   const names = new Set(servers.map(({ name }) => name));
   const members = new Set(servers.map(({ member }) => member));
-  return (before?.pools ?? []).flatMap(({ backend, servers: had }) =>
-    had
+  return (before?.pools ?? []).flatMap(({ backend, servers: old }) =>
+    old
       .filter(({ name }) => !names.has(name))
       .map(({ name, member }) => ({ backend, name, kept: members.has(member) })),
   );
 }
 
-/** After a reload all pools are compared: what HAProxy has must be what is desired. */
+/** After a reload all pools are compared. */
 async function syncAfter(host: Host, plans: Plan[], reloaded: boolean): Promise<void> {
   try {
     if (reloaded) await syncServers(host, allPools(host));
@@ -148,6 +148,6 @@ async function syncAfter(host: Host, plans: Plan[], reloaded: boolean): Promise<
     const hasUdp = ({ before, after }: Plan) =>
       [before, after].some((each) => (each?.rendered?.udpPorts ?? []).length > 0);
     for (const plan of plans.filter(hasUdp)) plan.failed ??= err;
-    host.log.warn({ err }, 'UDP listeners are not as desired');
+    host.log.warn({ err }, 'cannot update UDP listeners');
   });
 }

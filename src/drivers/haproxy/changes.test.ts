@@ -1,4 +1,4 @@
-/** What changes under load, in crashes and in drains: nobody who need not notice does. */
+/** Changes under load, crashes and drains: unaffected clients notice nothing. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,7 +39,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   afterAll(() => driver.stop().finally(host.cleanUp));
 
   describe('under load', () => {
-    it('a hundred member updates break no stream, fail no request and take no reload', async () => {
+    it('a hundred member updates break no stream, fail no request and need no reload', async () => {
       const { desired, made } = await httpAndTcp();
       await apply(desired);
       const streams = Array.from({ length: 20 }, () => stream(desired.address, 8080));
@@ -99,7 +99,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       for (const { socket } of streams) socket.destroy();
     }, 60_000);
 
-    it('reloads once for what waits together', async () => {
+    it('waiting changes share one reload', async () => {
       const many = Array.from({ length: 12 }, () => balancer());
       const { reloads } = driver.counters();
       await Promise.all(many.map(apply));
@@ -108,8 +108,8 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     });
   });
 
-  describe('members that are removed', () => {
-    it('drain: no new connection, open ones end by themselves or after the time', async () => {
+  describe('removed members', () => {
+    it('drain: they get no new connections, and open ones end by themselves or after the drain time', async () => {
       const { desired, streams, goes } = await twoTcp();
       const before = goes.connections();
       await apply(withPool(desired, { members: [desired.pools[0]!.members[0]!] }));
@@ -122,7 +122,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       streams.stays.socket.destroy();
     });
 
-    it('drain on the old worker as well, when a reload comes with it', async () => {
+    it('drain on the old worker, too, after a reload', async () => {
       const { desired, streams, goes, stays } = await twoTcp();
       const next = withListener(withPool(desired, { members: [desired.pools[0]!.members[0]!] }), {
         connectionLimit: 9,
@@ -135,7 +135,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       streams.stays.socket.destroy();
     });
 
-    it('come back while they drain as if nothing had been', async () => {
+    it('can be added again while they drain', async () => {
       const { desired, streams } = await twoTcp();
       await apply(withPool(desired, { members: [desired.pools[0]!.members[0]!] }));
       await apply(desired);
@@ -144,7 +144,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       for (const { socket } of Object.values(streams)) socket.destroy();
     });
 
-    it('are not removed when they only change address, role or weight', async () => {
+    it('do not include members with a new address, role or weight', async () => {
       const { desired, streams, stays } = await twoTcp();
       const [first, second] = desired.pools[0]!.members;
       await apply(
@@ -163,7 +163,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   });
 
   describe('crashes', () => {
-    it('of HAProxy are healed, also of its worker alone', async () => {
+    it('of HAProxy or only its worker are repaired', async () => {
       const one = await httpMember('a');
       const desired = balancer({ members: [member(one.port)] });
       await apply(desired);
@@ -180,7 +180,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
     });
 
-    it('together with the loss of its sockets are healed', async () => {
+    it('with lost sockets are repaired', async () => {
       const { desired } = await httpAndTcp();
       await apply(desired);
       rmSync(host.layout.sockets, { recursive: true });
@@ -198,7 +198,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       );
     });
 
-    it('of the driver are not seen by anybody, and the next one adopts', async () => {
+    it('of the driver are invisible to clients, and the next driver adopts HAProxy', async () => {
       const { desired, streams } = await twoTcp();
       const pid = host.pid();
       await driver.release();
@@ -212,11 +212,11 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       for (const { socket } of Object.values(streams)) socket.destroy();
     });
 
-    it('between the spec and HAProxy are cured by the next start', async () => {
+    it('between the spec and the reload are repaired by the next start', async () => {
       const { desired } = await httpAndTcp();
       await apply(desired);
       await driver.release();
-      // What a crash right after the spec was written leaves.
+      // The state after a crash right after the spec was written.
       const file = host.layout.spec(desired.id);
       const spec = JSON.parse(readFileSync(file, 'utf8')) as DesiredLoadBalancer;
       const next = withListener(withPool(spec, { members: [] }), { port: 81 });
@@ -230,7 +230,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       });
     });
 
-    it('stop and start bring everything back', async () => {
+    it('stop and start restore everything', async () => {
       const { desired } = await httpAndTcp();
       await apply(desired);
       await driver.stop();
@@ -242,21 +242,21 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     });
   });
 
-  describe('what cannot be', () => {
-    it('does not touch what runs: a certificate that is none', async () => {
+  describe('an invalid change', () => {
+    it('does not affect running load balancers: an invalid certificate', async () => {
       const { desired } = await httpAndTcp();
       await apply(desired);
       const bad = listener({ port: 443, protocol: 'TERMINATED_HTTPS', certificate: { id: 'x', pem: 'nonsense' } });
       const failed = apply({ ...desired, listeners: [...desired.listeners, bad] });
       await expect(failed).rejects.toMatchObject({
         retryable: false,
-        message: expect.stringContaining('does not take'),
+        message: expect.stringContaining('rejects the configuration'),
       });
       expect((await ask(desired.address)).status).toBe(200);
       expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
     });
 
-    it('spoils nobody else: load balancers that have each other as members', async () => {
+    it('does not affect others: load balancers that are members of each other', async () => {
       const [one, other] = [balancer({}, { port: 80 }), balancer({}, { port: 80 })];
       const to = (address: string) => ({ members: [member(80, { address })] });
       const results = await Promise.allSettled([
@@ -270,21 +270,21 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect((await ask(one.address)).status).toBe(503);
     });
 
-    it('spoils nobody else: a port that another program has', async () => {
+    it('does not affect others: a port in use by another program', async () => {
       const desired = balancer();
       const thief = createServer();
       await new Promise<void>((resolve) => thief.listen(80, desired.address, resolve));
       const other = balancer();
       const [failed, done] = await Promise.allSettled([apply(desired), apply(other)]);
       expect(failed).toMatchObject({
-        reason: { retryable: true, customerMessage: expect.stringMatching(/taken by another program/) },
+        reason: { retryable: true, customerMessage: expect.stringMatching(/Another program of the host uses/) },
       });
       expect(done).toMatchObject({ value: { reloaded: true } });
       await new Promise((resolve) => thief.close(resolve));
       expect((await apply(desired)).changed).toEqual(['created']);
     });
 
-    it('is left out of a start, and told', async () => {
+    it('is excluded from a start, and reported', async () => {
       const [good, bad] = [balancer(), balancer()];
       await apply(good);
       await apply(bad);
@@ -305,7 +305,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     });
   });
 
-  it('keeps private keys from everybody, and only while they are used', async () => {
+  it('protects private keys, and deletes unused ones', async () => {
     const ca = authority(host.dataDir, 'keys');
     const certificate = { id: 'x', pem: ca.issue('x.test') };
     const made = balancer({}, { protocol: 'TERMINATED_HTTPS', certificate });
@@ -359,7 +359,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   }
 });
 
-/** New connections without a pause, on several at a time. */
+/** Opens connections without a pause, several at a time. */
 function requests(address: string) {
   const failed: unknown[] = [];
   let [done, going] = [0, true];

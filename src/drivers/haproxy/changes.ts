@@ -1,4 +1,4 @@
-/** What differs between two specs, in words for the log; pure. Members apart: HAProxy itself tells what became of them. */
+/** Pure: the differences between two specs, for the log. Members are separate: the runtime API reports their changes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Spec } from './specs.ts';
 
@@ -19,14 +19,14 @@ function listChanges<T extends { id: string }>(kind: string, before: T[], after:
   const old = new Map(before.map((each) => [each.id, each]));
   const kept = new Set(after.map(({ id }) => id));
   const changed = after.flatMap((each) => {
-    const had = old.get(each.id);
-    if (!had) return [`${kind} ${each.id} added`];
-    return isDeepStrictEqual(had, each) ? [] : [`${kind} ${each.id} changed`];
+    const previous = old.get(each.id);
+    if (!previous) return [`${kind} ${each.id} added`];
+    return isDeepStrictEqual(previous, each) ? [] : [`${kind} ${each.id} changed`];
   });
   return [...changed, ...before.filter(({ id }) => !kept.has(id)).map(({ id }) => `${kind} ${id} removed`)];
 }
 
-/** For those who are not asked one by one: the simulated driver, and UDP. */
+/** For the simulated driver and UDP, which have no runtime API. */
 export function memberChanges(
   before: Spec,
   after: Spec,

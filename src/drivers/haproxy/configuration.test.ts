@@ -1,22 +1,22 @@
-/** The pure parts: what is rendered, what is refused, what a host can do, what is read. */
+/** The pure parts: rendering, server differences, detection, readings. */
 import { describe, expect, it } from 'vitest';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { renderBalancer } from './configuration.ts';
 import { findHaproxy, type HostFacts } from './detect.ts';
 import { exposition } from './exporter.ts';
 import { layoutOf } from './layout.ts';
-import { parseFrontends } from './reading.ts';
-import { linesOf } from './runtime.ts';
+import { parseFrontends } from './readings.ts';
+import { linesOf } from './runtime-socket.ts';
 import { difference, type ObservedServer, type RenderedPool } from './servers.ts';
-import { takeApart } from './specs.ts';
+import { extractFiles } from './specs.ts';
 import { balancer, member, monitor, withListener, withPool } from './test-host.ts';
 
 const layout = layoutOf('/data');
-const render = (desired: DesiredLoadBalancer) => renderBalancer(takeApart(desired).spec, layout, 8_000);
+const render = (desired: DesiredLoadBalancer) => renderBalancer(extractFiles(desired).spec, layout, 8_000);
 const certificate = { id: 'one', pem: 'PEM' };
 const sourceIp = { type: 'SOURCE_IP', cookieName: null, timeoutSeconds: null, granularity: null } as const;
 
-describe('settings and members', () => {
+describe('the digest of settings', () => {
   const desired = balancer({ members: [member(1), member(2)] });
 
   it.each([
@@ -26,7 +26,7 @@ describe('settings and members', () => {
     ['a disabled member', { members: desired.pools[0]!.members.map((each) => ({ ...each, enabled: false })) }],
     ['another monitor address', { members: desired.pools[0]!.members.map((each) => ({ ...each, monitorPort: 7 })) }],
     ['none', { members: [] }],
-  ])('%s is not a matter of settings', (_, changes) => {
+  ])('does not depend on %s', (_, changes) => {
     const next = render(withPool(desired, changes));
     expect(next.settings).toBe(render(desired).settings);
     expect(next.text).not.toBe(`${render(desired).text} `);
@@ -40,22 +40,22 @@ describe('settings and members', () => {
     ['limit', withListener(desired, { connectionLimit: 5 })],
     ['port', withListener(desired, { port: 81 })],
     ['address', { ...desired, address: '127.1.2.3' }],
-  ])('another %s is', (_, next) => expect(render(next).settings).not.toBe(render(desired).settings));
+  ])('depends on %s', (_, next) => expect(render(next).settings).not.toBe(render(desired).settings));
 
-  it('has nothing for HAProxy when it is disabled or UDP', () => {
+  it('is empty for disabled and UDP load balancers', () => {
     expect(render({ ...desired, enabled: false })).toMatchObject({ settings: '', text: '' });
     const udp = balancer({ protocol: 'UDP' }, { protocol: 'UDP' });
     expect(render(udp)).toMatchObject({ settings: '', text: '', udpPorts: [80] });
   });
 
-  it('keeps keys out of the spec', () => {
-    const { spec, files } = takeApart(balancer({}, { protocol: 'TERMINATED_HTTPS', certificate }));
+  it('specs contain no keys', () => {
+    const { spec, files } = extractFiles(balancer({}, { protocol: 'TERMINATED_HTTPS', certificate }));
     expect(JSON.stringify(spec)).not.toContain('"PEM"');
     expect([...files.values()]).toEqual(['PEM']);
   });
 });
 
-describe('the difference between what HAProxy has and what is desired', () => {
+describe('the difference between HAProxy and the desired state', () => {
   const one = { name: 'member_1', member: '1', address: '::1', port: 80, weight: 1, backup: false, maint: false };
   const rendered: RenderedPool = {
     id: 'p',
@@ -80,8 +80,8 @@ describe('the difference between what HAProxy has and what is desired', () => {
     ...changes,
   });
 
-  it('is none when nothing differs, also in another spelling', () => {
-    expect(difference(rendered, [has()])).toEqual({ commands: [], changed: [], gone: [] });
+  it('is empty for equal servers in any spelling', () => {
+    expect(difference(rendered, [has()])).toEqual({ commands: [], changed: [], removed: [] });
   });
 
   it.each([
@@ -91,9 +91,9 @@ describe('the difference between what HAProxy has and what is desired', () => {
     [{ draining: true }, ['set server pool_p/member_1 state ready']],
     [{ checkPort: 9 }, ['set server pool_p/member_1 check-addr ::1 port 80']],
     [{ checkEnabled: false }, ['enable health pool_p/member_1']],
-  ])('%j takes %j', (changes, commands) => expect(difference(rendered, [has(changes)]).commands).toEqual(commands));
+  ])('%j needs %j', (changes, commands) => expect(difference(rendered, [has(changes)]).commands).toEqual(commands));
 
-  it('adds first, then takes out of service, and never deletes at once', () => {
+  it('adds servers before it disables others, and deletes none at once', () => {
     expect(difference(rendered, [has({ name: 'member_2' })])).toMatchObject({
       commands: [
         'add server pool_p/member_1 [::1]:80 weight 1 check addr [::1] port 80',
@@ -101,17 +101,17 @@ describe('the difference between what HAProxy has and what is desired', () => {
         'enable server pool_p/member_1',
         'set server pool_p/member_2 state maint',
       ],
-      gone: [{ name: 'member_2', kept: false }],
+      removed: [{ name: 'member_2', kept: false }],
     });
   });
 
-  it('never cuts off a member that only changed its role', () => {
+  it('keeps the connections of a member with a new role', () => {
     const found = difference(rendered, [has(), has({ name: 'backup_1', maint: true })]);
-    expect(found).toMatchObject({ commands: [], gone: [{ name: 'backup_1', kept: true }] });
+    expect(found).toMatchObject({ commands: [], removed: [{ name: 'backup_1', kept: true }] });
   });
 });
 
-describe('what a host can do', () => {
+describe('the capabilities of a host', () => {
   const host = (facts: Partial<HostFacts> & { without?: string }): HostFacts => ({
     program: (name) => (name === facts.without ? null : `/usr/sbin/${name}`),
     haproxyVersion: () => 'HAProxy version 2.6.12-1+deb12u4 2026/10/17',
@@ -119,7 +119,7 @@ describe('what a host can do', () => {
     ...facts,
   });
 
-  it('balances everything', () => {
+  it('include everything with all programs', () => {
     expect(findHaproxy(host({}))).toMatchObject({ haproxy: '/usr/sbin/haproxy' });
     expect(findHaproxy(host({})).remedy).toBeUndefined();
   });
@@ -127,8 +127,8 @@ describe('what a host can do', () => {
   it.each([
     ['without HAProxy', { without: 'haproxy' }, /not installed/],
     ['with an old one', { haproxyVersion: () => 'HA-Proxy version 2.4.22' }, /too old/],
-    ['with one that says nothing', { haproxyVersion: () => '' }, /does not tell/],
-  ])('balances nothing %s', (_, facts, detail) => {
+    ['with one that says nothing', { haproxyVersion: () => '' }, /does not report/],
+  ])('include nothing %s', (_, facts, detail) => {
     const finding = findHaproxy(host(facts));
     expect(finding.haproxy).toBeNull();
     expect(finding.detail).toMatch(detail);
@@ -138,28 +138,28 @@ describe('what a host can do', () => {
   it.each([
     ['without nginx', { without: 'nginx' }],
     ['without its stream module', { streamModule: null }],
-  ])('balances no UDP %s', (_, facts) => {
+  ])('do not include UDP %s', (_, facts) => {
     const finding = findHaproxy(host(facts));
     expect(finding).toMatchObject({ haproxy: '/usr/sbin/haproxy', nginx: null });
     expect(finding.remedy).toBe('apt-get install haproxy nginx-light libnginx-mod-stream');
   });
 });
 
-describe('what is read', () => {
+describe('readings', () => {
   const csv = `# pxname,svname,scur,stot,bin,bout,ereq,dreq,type,hrsp_2xx,\nlistener_a,FRONTEND,1,2,3,4,5,6,0,7,\npool_b,member_c,1,2,3,4,,,2,9,\n`;
-  it('counts by listener', () => {
+  it('have counters by listener', () => {
     const counters = { activeConnections: 1, totalConnections: 2, bytesIn: 3, bytesOut: 4, requestErrors: 11 };
     expect([...parseFrontends(csv)]).toEqual([['a', counters]]);
   });
 
-  it('becomes metrics in the names of the exporter', () => {
+  it('become metrics with the names of the exporter', () => {
     const text = exposition(csv);
     expect(text).toContain('haproxy_frontend_bytes_in_total{proxy="listener_a"} 3\n');
     expect(text).toContain('haproxy_server_http_responses_total{proxy="pool_b",server="member_c",code="2xx"} 9\n');
     expect(text.split('# HELP haproxy_frontend_bytes_in_total').length).toBe(2);
   });
 
-  it('is asked for in lines that fit into a buffer of HAProxy', () => {
+  it('are requested in lines that fit into a buffer of HAProxy', () => {
     const commands = Array.from({ length: 1000 }, (_, at) => `show stat ${at}`);
     const lines = linesOf(commands);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(13_000);

@@ -1,19 +1,19 @@
 /**
- * The whole configuration of HAProxy from what is desired; pure. One file a load balancer: a frontend `listener_<id>` for
- * each listener, a backend `pool_<id>` for each pool, a server for each member.
+ * Pure: the configuration of HAProxy, with one file for each load balancer. A listener is a frontend `listener_<id>`, a pool
+ * is a backend `pool_<id>`, a member is a server.
  *
- * `settings` is everything but the members' servers: two renderings with the same settings differ only by what the
- * runtime API can do, all else takes a reload. What a host runs is told by its `description`, which holds the digest of
- * all settings.
+ * Invariant: two renderings with the same `settings` (everything but the servers) differ only in what the runtime API can
+ * change; everything else needs a reload. The `description` of a running HAProxy contains the digest of all settings.
  */
 import { createHash } from 'node:crypto';
 import { ACCOUNTS } from '../confined.ts';
 import { listenerMode, type Mode, poolModes } from '../load-balancer-rules.ts';
 import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
-import { authenticationRules, rememberChecked, rememberingRules, userList, verifiedTable } from './authentication.ts';
+import { udpListeners } from '../nginx/configuration.ts';
+import { authenticationRules, cacheChecked, cachingRules, userList, verifiedTable } from './authentication.ts';
 import type { Layout } from './layout.ts';
 import { connectionRules, limitTables, listenerConnections } from './limits.ts';
-import { monitorLines, monitorOptions, stretchOf } from './monitor-lines.ts';
+import { intervalFactor, monitorLines, monitorOptions } from './monitor-lines.ts';
 import * as quote from './quote.ts';
 import { type RenderedPool, type Server, serverLine } from './servers.ts';
 import { type Files, nameFile, type Spec } from './specs.ts';
@@ -21,37 +21,37 @@ import { protocolsInFrontOf } from './validation.ts';
 
 export interface Rendered {
   id: string;
-  /** Digest of all but the servers; empty when there is nothing for HAProxy to do. */
+  /** The digest of everything but the servers; empty if HAProxy has nothing to serve. */
   settings: string;
   text: string;
   pools: RenderedPool[];
-  /** What it listens on, by listener. */
+  /** The endpoints by listener id. */
   endpoints: Map<string, { address: string; port: number }>;
-  /** Ports that nginx listens on for it. */
+  /** The ports that nginx listens on. */
   udpPorts: number[];
   address: string;
-  /** Lists of certificates, to be written beside them. */
+  /** Lists of certificates, written next to the certificates. */
   files: Files;
 }
 
 export interface GlobalSettings {
-  /** HAProxy's workers run under an account of their own. */
+  /** The workers of HAProxy run under an account of their own. */
   unprivileged: boolean;
-  /** Open connections at once, of all listeners together. */
+  /** The maximum of open connections of all listeners together. */
   maxConnections: number;
-  /** After a reload, seconds until the old process ends whatever is still open. */
+  /** Seconds after a reload until the old process closes its remaining connections. */
   hardStopSeconds: number;
-  /** Old processes that may be left; the oldest ends with one more reload. */
+  /** The maximum of old processes; one more reload ends the oldest. */
   oldWorkers: number;
 }
 
 const DEFAULT_CLIENT_MS = 50_000;
 const DEFAULT_CONNECT_MS = 5_000;
 const DEFAULT_SERVER_MS = 50_000;
-/** Until the headers of a request are complete. */
+/** The time for all headers of a request. */
 const REQUEST_MS = 10_000;
-const NETWORKS_A_LINE = 20;
-/** Of a load balancer; each may take 250 bytes. */
+const NETWORKS_PER_LINE = 20;
+/** Clients of one load balancer with session persistence; each takes up to 250 bytes. */
 const STICKY_CLIENTS = 100_000;
 const STICKY_SECONDS = 1_800;
 const SESSION_COOKIE = 'SRV';
@@ -69,8 +69,8 @@ ${fixedSections(settings, layout)}`;
 }
 
 /**
- * `no strict-limits`: a host whose limit of open files is low gets fewer connections, instead of no service. No
- * finite-field Diffie-Hellman: a client chooses its size, and 8,192 bits cost the server 13 ms a handshake.
+ * With `no strict-limits` a low limit of open files means fewer connections instead of no service. Finite-field
+ * Diffie-Hellman is off: a client chooses its size, and 8,192 bits cost the server 13 ms for a handshake.
  */
 export function globalSettings(settings: GlobalSettings, layout: Layout): string {
   return `  no strict-limits
@@ -87,7 +87,7 @@ export function globalSettings(settings: GlobalSettings, layout: Layout): string
 ${settings.unprivileged ? `  user ${ACCOUNTS.haproxy}\n  group ${ACCOUNTS.haproxy}\n` : ''}`;
 }
 
-/** The peer takes the clients that stick to a member over a reload; the exporter is ours (exporter.ts). */
+/** The peer section keeps stick tables over a reload. The exporter is in exporter.ts. */
 function fixedSections({ unprivileged, maxConnections }: GlobalSettings, layout: Layout): string {
   return `peers cloudyard
   bind unix@${quote.path(layout.peerSocket)} mode 600${unprivileged ? ` user ${ACCOUNTS.haproxy}` : ''}
@@ -95,7 +95,7 @@ function fixedSections({ unprivileged, maxConnections }: GlobalSettings, layout:
 ${DEFAULTS}
 backend ${EXPORTER}
   mode http
-  ${rememberChecked}
+  ${cacheChecked}
   server exporter unix@${quote.path(layout.exporterSocket)}
 ${limitTables(maxConnections)}${verifiedTable}`;
 }
@@ -111,14 +111,13 @@ const DEFAULTS = `defaults
   option allbackups
 `;
 
-/** The digest of all that takes a reload. */
+/** The digest of everything that needs a reload. */
 export function structureOf(settings: GlobalSettings, layout: Layout, rendered: Iterable<Rendered>): string {
   const hash = createHash('sha256').update(globalSettings(settings, layout)).update(fixedSections(settings, layout));
   for (const each of [...rendered].sort((a, b) => (a.id < b.id ? -1 : 1))) hash.update(each.settings);
   return hash.digest('hex').slice(0, 32);
 }
 
-/** `maxConnections` is that of `GlobalSettings`. */
 export function renderBalancer(spec: Spec, layout: Layout, maxConnections: number): Rendered {
   const files: Files = new Map();
   const listeners = spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol !== 'UDP') : [];
@@ -130,20 +129,10 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
     const pool = enabled.find(({ id }) => id === listener.defaultPoolId) ?? null;
     return renderListener(spec, listener, pool, { layout, files, maxConnections });
   });
-  const stretch = stretchOf(spec);
+  const factor = intervalFactor(spec);
   const backs = enabled.map((pool) => {
     const mode = modes.get(pool.id) ?? 'tcp';
-    const rendered = renderPool(pool, mode, layout, stretch);
-    return {
-      rendered,
-      head: backendHead(
-        spec,
-        pool,
-        mode,
-        layout,
-        spec.listeners.find((l) => l.defaultPoolId === pool.id),
-      ),
-    };
+    return { rendered: renderPool(pool, mode, layout, factor), head: backendHead(spec, pool, mode, layout) };
   });
   const empty = fronts.length === 0 && backs.length === 0;
   const fixed = [...fronts, ...backs.map(({ head, rendered }) => `${head}#${rendered.options.join(' ')}\n`)].join('');
@@ -160,13 +149,9 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
   };
 }
 
-function udpListeners(spec: Spec): DesiredListener[] {
-  return spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol === 'UDP') : [];
-}
-
-interface Surroundings {
+interface RenderContext {
   layout: Layout;
-  /** Gets the lists of certificates. */
+  /** Lists of certificates are added to it. */
   files: Files;
   maxConnections: number;
 }
@@ -175,15 +160,15 @@ function renderListener(
   spec: Spec,
   listener: DesiredListener,
   pool: DesiredPool | null,
-  { layout, files, maxConnections }: Surroundings,
+  { layout, files, maxConnections }: RenderContext,
 ) {
   const { protocol, connectionLimit, allowedNetworks } = listener;
   const mode = listenerMode(protocol);
   const name = listenerName(listener.id);
   const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
-  // A reload must not close a kept connection just when its client sends the next request.
+  // Otherwise a reload could close an idle connection while its client sends the next request.
   if (mode === 'http') lines.push('option idle-close-on-response');
-  // `maxconn 0` would be no limit at all.
+  // `maxconn 0` means no limit.
   if (connectionLimit === 0) lines.push('tcp-request connection reject');
   else lines.push(`maxconn ${listenerConnections(connectionLimit, maxConnections)}`);
   const client = listener.timeoutClientData ?? pool?.timeoutClientData ?? null;
@@ -209,14 +194,14 @@ function clientTimeouts(time: string, mode: Mode): string[] {
 function onlyFrom(networks: string[]): string[] {
   if (networks.length === 0) return ['tcp-request connection reject'];
   const lines: string[] = [];
-  for (let at = 0; at < networks.length; at += NETWORKS_A_LINE) {
-    const some = networks.slice(at, at + NETWORKS_A_LINE).map(quote.network);
+  for (let at = 0; at < networks.length; at += NETWORKS_PER_LINE) {
+    const some = networks.slice(at, at + NETWORKS_PER_LINE).map(quote.network);
     lines.push(`acl from_allowed_network src ${some.join(' ')}`);
   }
   return [...lines, 'tcp-request connection reject unless from_allowed_network'];
 }
 
-/** The first certificate of the list is the one for clients that name no server, or one that no certificate is for. */
+/** Clients without SNI, or with a name that no certificate matches, get the first certificate of the list. */
 function tls({ protocol, certificate, sniCertificates }: DesiredListener, layout: Layout, files: Files): string {
   if (protocol !== 'TERMINATED_HTTPS' || !certificate) return '';
   const names = [certificate, ...sniCertificates].map(({ pem }) => quote.path(layout.certificate(pem)));
@@ -224,22 +209,17 @@ function tls({ protocol, certificate, sniCertificates }: DesiredListener, layout
   return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn h2,http/1.1`;
 }
 
-/** `balance source` is static by itself; consistent hashing lets servers come and go at run time, and moves few clients. */
-function backendHead(
-  spec: Spec,
-  pool: DesiredPool,
-  mode: Mode,
-  layout: Layout,
-  listener: DesiredListener | undefined,
-): string {
+/** `balance source` needs consistent hashing: servers can be added and removed at run time, and few clients move. */
+function backendHead(spec: Spec, pool: DesiredPool, mode: Mode, layout: Layout): string {
+  const listener = spec.listeners.find(({ defaultPoolId }) => defaultPoolId === pool.id);
   const lines = [`mode ${mode}`, ...balance[pool.algorithm]];
   const connect = pool.timeoutMemberConnect ?? listener?.timeoutMemberConnect ?? null;
   const data = pool.timeoutMemberData ?? listener?.timeoutMemberData ?? null;
   if (connect !== null) lines.push(`timeout connect ${quote.milliseconds('connect timeout', connect)}`);
   if (data !== null) lines.push(`timeout server ${quote.milliseconds('server timeout', data)}`);
-  lines.push(...persistence(spec, pool), ...rememberingRules(mode, spec.listeners), ...monitorLines(spec, pool));
+  lines.push(...persistence(spec, pool), ...cachingRules(mode, spec.listeners), ...monitorLines(spec, pool));
   const options = tlsToMembers(pool, mode, layout);
-  // Never used, but loads the files: servers that are added at run time cannot (measured; a worker is not root, either).
+  // Never used: it loads the files, because servers added at run time cannot load files (measured).
   if (options.length > 0) lines.push(`server ${FILES_SERVER} 127.0.0.1:1 disabled ${options.join(' ')}`);
   return `backend ${poolName(pool.id)}\n${indented(lines)}`;
 }
@@ -250,11 +230,11 @@ const balance: Record<DesiredPool['algorithm'], string[]> = {
   SOURCE_IP: ['balance source', 'hash-type consistent'],
 };
 
-/** The cookie holds a digest of the member's address: `cookie` is no word of `add server`, and this needs none. */
+/** Dynamic cookies contain a digest of the member's address, because `add server` does not support `cookie`. */
 function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool): string[] {
   if (!persistence) return [];
-  const sticky = pools.filter((pool) => pool.persistence && pool.persistence.type !== 'HTTP_COOKIE').length;
-  const clients = Math.ceil(STICKY_CLIENTS / Math.max(sticky, 1));
+  const stickyPools = pools.filter((pool) => pool.persistence && pool.persistence.type !== 'HTTP_COOKIE').length;
+  const clients = Math.ceil(STICKY_CLIENTS / Math.max(stickyPools, 1));
   const { type, cookieName, timeoutSeconds, granularity } = persistence;
   const ipv6 = address.includes(':');
   const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_147_483);
@@ -273,9 +253,9 @@ function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool)
   ];
 }
 
-function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, stretch: number): RenderedPool {
+function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, factor: number): RenderedPool {
   const proxy = { PROXY: ['send-proxy'], PROXYV2: ['send-proxy-v2'] }[pool.protocol as string] ?? [];
-  const check = monitorOptions(pool, mode, stretch);
+  const check = monitorOptions(pool, mode, factor);
   return {
     id: pool.id,
     backend: poolName(pool.id),

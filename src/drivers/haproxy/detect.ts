@@ -1,7 +1,7 @@
 /**
- * What this host can do for load balancers, decided before anything is started. `findHaproxy` is pure over `HostFacts`.
- * HAProxy 2.6 is the first whose runtime API adds and removes servers without `experimental-mode`; it has no UDP, for
- * which nginx with its stream module is needed.
+ * Detects the programs for load balancers before anything is started. `findHaproxy` is pure over `HostFacts`. HAProxy 2.6 is
+ * the first version that adds and removes servers at run time without `experimental-mode`. UDP needs nginx with its
+ * stream module.
  */
 import { existsSync } from 'node:fs';
 import { runChildSync } from '../../platform/child-process.ts';
@@ -10,14 +10,14 @@ import { findProgram } from '../programs.ts';
 export interface HostFacts {
   /** The path of a program, or null. */
   program(name: string): string | null;
-  /** What `haproxy -v` says. */
+  /** The output of `haproxy -v`. */
   haproxyVersion(path: string): string;
-  /** nginx's stream module as a file to load, `built in`, or null. */
+  /** The file of nginx's stream module, `built in`, or null. */
   streamModule: string | null;
 }
 
 export interface HaproxyFinding {
-  /** Null when only the simulated driver can stand in. */
+  /** Null if only the simulated driver can be used. */
   haproxy: string | null;
   nginx: { program: string; streamModule: string } | null;
   ping: string | null;
@@ -33,7 +33,7 @@ export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
   if (!haproxy) return absent('HAProxy is not installed');
   const text = host.haproxyVersion(haproxy);
   const version = /version (\d+)\.(\d+)/.exec(text);
-  if (!version) return absent('HAProxy does not tell its version');
+  if (!version) return absent('HAProxy does not report its version');
   const [major, minor] = [Number(version[1]), Number(version[2])];
   if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
     return absent(`HAProxy ${major}.${minor} is too old, ${NEEDED.join('.')} is needed`);
@@ -43,8 +43,8 @@ export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
   const finding = { haproxy, nginx, ping: host.program('ping') };
   const detail = `load balancers by HAProxy ${major}.${minor}`;
   if (nginx) return { ...finding, detail: `${detail}, UDP by nginx` };
-  const lacking = program ? "nginx's stream module is not installed" : 'nginx is not installed';
-  return { ...finding, detail: `${detail}; no UDP, because ${lacking}`, remedy: INSTALL_HAPROXY };
+  const reason = program ? "nginx's stream module is not installed" : 'nginx is not installed';
+  return { ...finding, detail: `${detail}; no UDP, because ${reason}`, remedy: INSTALL_HAPROXY };
 }
 
 function absent(detail: string): HaproxyFinding {

@@ -1,8 +1,8 @@
 /**
- * Load balancers on HAProxy, with nginx for UDP: puts the parts together. How a change is made is in batch.ts, what
- * is rendered in configuration.ts, what this host has in host.ts.
+ * Load balancers on HAProxy, with nginx for UDP. Changes are made in batch.ts, configuration is rendered in configuration.ts,
+ * and the state of the host is in host.ts.
  *
- * Everything that changes HAProxy takes its turn in one lane; requests that wait there are taken together.
+ * Invariant: one operation at a time changes HAProxy. Changes that wait for it are processed as one batch.
  */
 import { rm, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
@@ -12,45 +12,45 @@ import { runsAsRoot } from '../confined.ts';
 import type { LoadBalancerDriver, ObservedLoadBalancer } from '../load-balancer.ts';
 import type { DriverStatus } from '../driver.ts';
 import { errorLog } from '../nginx/configuration.ts';
-import { nginxFor } from '../nginx/server.ts';
+import { createNginx } from '../nginx/process.ts';
 import { oneAtATime, shared } from '../turns.ts';
 import { resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
-import { drainsFor } from './drains.ts';
-import { exporterFor } from './exporter.ts';
-import { bringBack, type Host, markRunning, prepareStart, servedSpecs } from './host.ts';
+import { createDrains } from './drains.ts';
+import { createExporter } from './exporter.ts';
+import { restore, type Host, markRunning, prepareStart, servedSpecs } from './host.ts';
 import { layoutOf } from './layout.ts';
 import { maxConnections as affordableConnections } from './limits.ts';
-import type { Change } from './prepare.ts';
-import { probesFor } from './probes.ts';
-import { haproxyProcess, logFile } from './process.ts';
-import { countingFor, readAll } from './reading.ts';
-import { recheckMembers } from './recheck.ts';
-import { allPools, syncServers, updateUdp } from './sync.ts';
+import type { Change } from './plans.ts';
+import { createProbes } from './probes.ts';
+import { createHaproxyProcess, logFile } from './process.ts';
+import { createTrafficCounters, readAll } from './readings.ts';
+import { recheckMembers } from './member-recheck.ts';
+import { allPools, syncServers, updateUdp } from './server-sync.ts';
 
 export interface HaproxyDriverOptions {
   dataDir: string;
   log: Logger;
-  /** How long open connections to a removed member may go on; 30 unless given. */
+  /** Seconds until open connections to a removed member are closed; default: 30. */
   drainSeconds?: number;
-  /** How long connections through a listener may go on after it was changed or removed; 3600 unless given. */
+  /** Seconds until open connections of a changed or removed listener are closed; default: 3600. */
   hardStopSeconds?: number;
-  /** Processes that a reload replaced and that still have connections; 100 unless given. */
+  /** The maximum of replaced processes that still have connections; default: 100. */
   oldWorkers?: number;
-  /** Open connections at once, of all tenants together; what the host affords unless given. */
+  /** The maximum of open connections of all tenants; default: by the limits of the host. */
   maxConnections?: number;
   /** Where members may be. */
   memberRules: MemberRules;
-  /** What the host can do; looked up when it is not given. */
+  /** The programs of the host; default: detected. */
   finding?: HaproxyFinding;
 }
 
 export interface HaproxyDriver extends LoadBalancerDriver {
-  /** Ends without disturbing anybody: HAProxy and nginx stay, and the next process adopts them. */
+  /** Stops the driver only: HAProxy and nginx keep running, and the next process adopts them. */
   release(): Promise<void>;
 }
 
-interface Waiting {
+interface PendingChange {
   change: Change;
   resolve(observed: ObservedLoadBalancer): void;
   reject(err: unknown): void;
@@ -58,39 +58,39 @@ interface Waiting {
 
 const DRAIN_SECONDS = 30;
 const HARD_STOP_SECONDS = 3_600;
-/** Each has 5 to 50 MB, and a tenant can have a process left by every change that it makes. */
+/** Each takes 5 to 50 MB, and every change of a tenant can leave one behind. */
 const OLD_WORKERS = 100;
-const CUT_LOGS_EVERY_MS = 60_000;
-const LONGEST_LOG = 10 * 1024 * 1024;
+const TRUNCATE_LOGS_MS = 60_000;
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
   const { log, finding = findHaproxy() } = options;
-  const lane = oneAtATime();
-  const inLane = <T>(work: () => Promise<T>) => lane('haproxy', work);
-  const host = hostFor(options, finding, (work) => inLane(work));
-  const counting = countingFor(host.process);
-  host.beforeReload = counting.beforeReload;
-  const exporter = exporterFor(host, log);
-  const waiting: Waiting[] = [];
-  const behind = new Set<string>();
+  const turn = oneAtATime();
+  const exclusively = <T>(work: () => Promise<T>) => turn('haproxy', work);
+  const host = hostFor(options, finding, (work) => exclusively(work));
+  const traffic = createTrafficCounters(host.process);
+  host.beforeReload = traffic.beforeReload;
+  const exporter = createExporter(host, log);
+  const pending: PendingChange[] = [];
+  const outdated = new Set<string>();
 
-  const runWaiting = shared(() =>
-    inLane(async () => {
-      while (waiting.length > 0) await runSome(host, takeBatch(waiting));
+  const runPending = shared(() =>
+    exclusively(async () => {
+      while (pending.length > 0) await runPlans(host, takeBatch(pending));
     }),
   );
   const submit = (change: Change) =>
     new Promise<ObservedLoadBalancer>((resolve, reject) => {
-      waiting.push({ change, resolve, reject });
-      runWaiting().catch(reject);
+      pending.push({ change, resolve, reject });
+      runPending().catch(reject);
     });
-  let cutting: NodeJS.Timeout | undefined;
+  let truncating: NodeJS.Timeout | undefined;
   const end = async (how: 'stop' | 'release') => {
-    clearInterval(cutting);
+    clearInterval(truncating);
     host.drains.stop();
     host.probes.stop();
     await exporter.stop();
-    await inLane(async () => undefined);
+    await exclusively(async () => undefined);
     await host.udp?.[how]();
     await host.process[how]();
     if (how === 'stop') await rm(host.layout.sockets, { recursive: true, force: true });
@@ -102,28 +102,28 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     status: () => statusOf(host),
     async start() {
       try {
-        await inLane(() => startAll(host));
+        await exclusively(() => startAll(host));
         await exporter.start();
-        cutting = setInterval(() => void cutLogs(host), CUT_LOGS_EVERY_MS).unref();
+        truncating = setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref();
       } catch (err) {
         await end('stop').catch((second: unknown) =>
-          log.error({ err: second }, 'clearing up after a failed start failed'),
+          log.error({ err: second }, 'clean-up after a failed start failed'),
         );
-        throw hostError(`load balancers cannot be served: ${(err as Error).message}`, err);
+        throw hostError(`cannot start the load balancers: ${(err as Error).message}`, err);
       }
     },
     stop: () => end('stop'),
     release: () => end('release'),
-    apply: (desired, signal) => submit({ id: desired.id, desired, aside: false, signal }),
+    apply: (desired, signal) => submit({ id: desired.id, desired, quarantine: false, signal }),
     async remove(id, signal) {
-      await submit({ id, desired: null, aside: false, signal });
+      await submit({ id, desired: null, quarantine: false, signal });
     },
     async quarantine(id) {
-      await submit({ id, desired: null, aside: true, signal: new AbortController().signal });
+      await submit({ id, desired: null, quarantine: true, signal: new AbortController().signal });
     },
     list: async () => [...host.specs.keys()].sort(),
-    read: async () => readAll(host, counting, host.udp ? await host.udp.read() : new Map()),
-    recheckMembers: () => inLane(() => recheckMembers(host, behind)),
+    read: async () => readAll(host, traffic, host.udp ? await host.udp.read() : new Map()),
+    recheckMembers: () => exclusively(() => recheckMembers(host, outdated)),
     counters: () => ({ ...host.counts }),
   };
 }
@@ -131,45 +131,45 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
 function hostFor(
   options: HaproxyDriverOptions,
   finding: HaproxyFinding,
-  inLane: (work: () => Promise<void>) => Promise<void>,
+  exclusively: (work: () => Promise<void>) => Promise<void>,
 ): Host {
   const { dataDir, log, drainSeconds = DRAIN_SECONDS, hardStopSeconds = HARD_STOP_SECONDS } = options;
   const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS } = options;
   const { haproxy } = finding;
   if (!haproxy) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
-  const later = (work: () => Promise<unknown>) =>
-    void inLane(async () => void (await work())).catch((err: unknown) =>
-      log.warn({ err }, 'load balancers are not in step yet'),
+  const runLater = (work: () => Promise<unknown>) =>
+    void exclusively(async () => void (await work())).catch((err: unknown) =>
+      log.warn({ err }, 'cannot update HAProxy yet'),
     );
   const restarted = () => {
     markRunning(host);
-    later(() => syncServers(host, allPools(host)));
+    runLater(() => syncServers(host, allPools(host)));
   };
-  const process = haproxyProcess({
+  const process = createHaproxyProcess({
     layout,
     haproxy,
     log,
     beforeStart: () => prepareStart(host),
     onRestart: restarted,
   });
-  const probes = probesFor({
+  const probes = createProbes({
     specs: () => servedSpecs(host),
     ping: finding.ping,
     onChange(pool) {
       const rendered = allPools(host).filter(({ id }) => id === pool.id);
-      later(() => (pool.protocol === 'UDP' ? updateUdp(host) : syncServers(host, rendered)));
+      runLater(() => (pool.protocol === 'UDP' ? updateUdp(host) : syncServers(host, rendered)));
     },
     log,
   });
-  const udp = finding.nginx ? nginxFor({ layout, ...finding.nginx, log }) : null;
+  const udp = finding.nginx ? createNginx({ layout, ...finding.nginx, log }) : null;
   const host: Host = {
     layout,
     log,
     finding,
     settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds, oldWorkers },
     process,
-    drains: drainsFor(process, drainSeconds, log),
+    drains: createDrains(process, drainSeconds, log),
     probes,
     udp,
     specs: new Map(),
@@ -185,34 +185,35 @@ function hostFor(
 }
 
 async function startAll(host: Host): Promise<void> {
-  await bringBack(host);
+  await restore(host);
   host.probes.update();
   await syncServers(host, allPools(host));
   await updateUdp(host);
 }
 
-/** Both write a line for every change of a member, for as long as they run. They append, so cutting loses nothing new. */
-async function cutLogs({ layout, log }: Host): Promise<void> {
+/** The logs grow with every change of a member. HAProxy and nginx append, so truncation loses old lines only. */
+async function truncateLogs({ layout, log }: Host): Promise<void> {
   for (const file of [logFile(layout), errorLog(layout.nginx)]) {
     const size = (await stat(file).catch(() => null))?.size ?? 0;
-    if (size > LONGEST_LOG) await truncate(file).catch((err: unknown) => log.warn({ err, file }, 'log cannot be cut'));
+    if (size > MAX_LOG_BYTES)
+      await truncate(file).catch((err: unknown) => log.warn({ err, file }, 'cannot truncate a log'));
   }
 }
 
-/** At most one change of each load balancer; the next ones come after it. */
-function takeBatch(waiting: Waiting[]): Waiting[] {
+/** At most one change of each load balancer; later changes stay in the queue. */
+function takeBatch(pending: PendingChange[]): PendingChange[] {
   const ids = new Set<string>();
-  const batch: Waiting[] = [];
-  for (const each of [...waiting]) {
+  const batch: PendingChange[] = [];
+  for (const each of [...pending]) {
     if (ids.has(each.change.id)) continue;
     ids.add(each.change.id);
     batch.push(each);
-    waiting.splice(waiting.indexOf(each), 1);
+    pending.splice(pending.indexOf(each), 1);
   }
   return batch;
 }
 
-async function runSome(host: Host, batch: Waiting[]): Promise<void> {
+async function runPlans(host: Host, batch: PendingChange[]): Promise<void> {
   const plans = await runBatch(
     host,
     batch.map(({ change }) => change),
@@ -228,9 +229,9 @@ async function runSome(host: Host, batch: Waiting[]): Promise<void> {
 
 function statusOf({ finding, process, broken, specs, udp }: Host): DriverStatus {
   const status = { driver: 'haproxy', real: true, ...(finding.remedy && { remedy: finding.remedy }) };
-  const troubles: string[] = [];
-  if (!process.isUp()) troubles.push('HAProxy is down');
-  if (udp?.isDown()) troubles.push('nginx is down');
-  if (broken.size > 0) troubles.push(`${broken.size} of ${specs.size} load balancers cannot be served`);
-  return { ...status, healthy: troubles.length === 0, detail: [finding.detail, ...troubles].join('; ') };
+  const problems: string[] = [];
+  if (!process.isUp()) problems.push('HAProxy is down');
+  if (udp?.isDown()) problems.push('nginx is down');
+  if (broken.size > 0) problems.push(`${broken.size} of ${specs.size} load balancers are not served`);
+  return { ...status, healthy: problems.length === 0, detail: [finding.detail, ...problems].join('; ') };
 }

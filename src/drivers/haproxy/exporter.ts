@@ -1,7 +1,8 @@
 /**
- * What PROMETHEUS listeners serve: metrics of one load balancer in the names of HAProxy's own exporter. That one cannot
- * be used: it tells everybody the metrics of everybody. HAProxy passes requests on to this socket with the id of the
- * load balancer as their path; while this process is down, they are answered with 503.
+ * The metrics that PROMETHEUS listeners serve, named as in HAProxy's own exporter. HAProxy's exporter shows the metrics of all
+ * tenants, so it is not used. HAProxy forwards requests to this socket with the id of the load balancer as path.
+ *
+ * Failure modes: while this process is down, HAProxy responds with 503.
  */
 import { createServer, type Server } from 'node:http';
 import { chmod, chown, rm } from 'node:fs/promises';
@@ -63,7 +64,7 @@ export interface Exporter {
   stop(): Promise<void>;
 }
 
-export function exporterFor(host: Host, log: Logger): Exporter {
+export function createExporter(host: Host, log: Logger): Exporter {
   const path = host.layout.exporterSocket;
   let server: Server | null = null;
   return {
@@ -74,7 +75,7 @@ export function exporterFor(host: Host, log: Logger): Exporter {
         metricsOf(host, id).then(
           (text) => response.writeHead(text === null ? 404 : 200, { 'content-type': CONTENT_TYPE }).end(text ?? ''),
           (err: unknown) => {
-            log.warn({ loadBalancer: id, err }, 'metrics of a load balancer cannot be read');
+            log.warn({ loadBalancer: id, err }, 'cannot read the metrics of a load balancer');
             response.writeHead(503).end();
           },
         );
@@ -108,7 +109,7 @@ async function metricsOf(host: Host, id: string): Promise<string | null> {
   return exposition(await host.process.ask(proxies.map((name) => command('show', 'stat', name, '7', '-1'))));
 }
 
-/** From the CSV of `show stat` to Prometheus' text; a metric's lines stand together. */
+/** The CSV of `show stat` in the Prometheus text format, grouped by metric. */
 export function exposition(csv: string): string {
   const samples = new Map<string, string[]>();
   let columns: string[] = [];

@@ -1,4 +1,4 @@
-/** Health monitors: what is asked, and what is made of the answers. */
+/** Health monitors: requests, and the results of responses. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import type { DesiredLoadBalancer, DesiredMonitor, MemberHealth } from '../load-balancer.ts';
@@ -7,7 +7,7 @@ import { balancer, member, monitor, testHost, type TestHost, until, withListener
 import { ask, authority, closeMembers, firstBytesMember, httpMember, httpsMember, tcpMember } from './test-members.ts';
 
 const signal = new AbortController().signal;
-/** Nothing answers there, and nothing leaves this host. */
+/** Nothing responds there, and no packet leaves this host. */
 const NOWHERE = '::2';
 
 describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', 'openssl', 'root') ?? 'health', () => {
@@ -36,7 +36,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   afterEach(closeMembers);
   afterAll(() => driver.stop().finally(host.cleanUp));
 
-  it('sees members go and come back', async () => {
+  it('detects members that fail and recover', async () => {
     const [a, b] = [await httpMember('a'), await httpMember('b')];
     const desired = balancer({ members: [member(a.port), member(b.port)], monitor: monitor() });
     await apply(desired);
@@ -48,7 +48,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await becomes(desired, 'UP', 'UP');
   });
 
-  it('asks over HTTP as it is told, and expects the codes that it is told', async () => {
+  it('sends the configured HTTP request and expects the configured codes', async () => {
     const one = await httpMember('a');
     const asked = {
       httpMethod: 'HEAD',
@@ -70,7 +70,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await becomes(desired, 'UP');
   });
 
-  it('counts before it decides', async () => {
+  it('requires consecutive failures', async () => {
     const one = await httpMember('a');
     const desired = balancer({ members: [member(one.port)], monitor: http({ maxRetriesDown: 8, delay: 100 }) });
     await apply(desired);
@@ -81,7 +81,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     expect(one.asked.length - before).toBeGreaterThanOrEqual(7);
   });
 
-  it('asks over HTTPS, and for a TLS handshake', async () => {
+  it('supports HTTPS and TLS handshakes', async () => {
     const pem = authority(host.dataDir, 'health').issue('member.test');
     const [plain, tls] = [await tcpMember('plain'), await httpsMember('a', pem)];
     const members = [member(tls.port), member(plain.port)];
@@ -99,14 +99,14 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await becomes(next, 'DOWN', 'DOWN');
   });
 
-  it('asks with a PROXY header where members expect one', async () => {
+  it('sends a PROXY header to members that expect one', async () => {
     const { port } = await firstBytesMember();
     const desired = balancer({ protocol: 'PROXY', members: [member(port)], monitor: monitor() }, { protocol: 'TCP' });
     await apply(desired);
     await becomes(desired, 'UP');
   });
 
-  it('asks another address and port where one is given, changed without a reload', async () => {
+  it('checks another address and port, changed without a reload', async () => {
     const [one, other] = [await httpMember('a'), await httpMember('b')];
     const mine = member(one.port, { monitorAddress: '127.0.0.1', monitorPort: other.port });
     const desired = balancer({ members: [mine], monitor: monitor() });
@@ -118,7 +118,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await becomes(next, 'UP');
   });
 
-  it('watches members that come at run time, and those that are enabled again', async () => {
+  it('checks members that are added or enabled at run time', async () => {
     const one = await httpMember('a');
     const dead = member(1);
     const desired = balancer({ members: [member(one.port)], monitor: monitor() });
@@ -142,7 +142,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     expect(await health(desired)).toEqual(['UP', 'DOWN']);
   });
 
-  it('does not ask when the monitor is disabled or gone', async () => {
+  it('does not check with a disabled or deleted monitor', async () => {
     const desired = balancer({ members: [member(1)], monitor: monitor({ enabled: false }) });
     await apply(desired);
     await becomes(desired, 'UNCHECKED');
@@ -167,7 +167,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await becomes(desired, 'UNCHECKED', 'UNCHECKED');
   });
 
-  it('counts what listeners carry, over reloads', async () => {
+  it('counts the traffic of listeners over reloads', async () => {
     const one = await httpMember('a');
     const desired = balancer({ members: [member(one.port)] });
     await apply(desired);

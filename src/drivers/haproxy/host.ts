@@ -1,26 +1,27 @@
 /**
- * What this host has: specs, what is rendered from them, what HAProxy runs. Files are the same at all times as what is
- * in memory here, so that HAProxy may be started again at any instant; `running` says which of it HAProxy has taken
- * over, and differs from `rendered` only between a change of the files and the reload after it.
+ * The state of this host: specs, their renderings, and the settings that HAProxy runs.
  *
- * One load balancer that HAProxy cannot take (a port that something else has by now, a certificate that has become
- * unreadable) must not keep the others from coming back: it is left out of a start, and told in the driver's status.
+ * Invariant: files and memory are the same at all times, so that HAProxy can be restarted at any time. `running` differs
+ * from `rendered` only between a change of the files and the following reload.
+ *
+ * Failure modes: a load balancer that HAProxy cannot serve (a port in use, an unreadable certificate) is excluded from a
+ * start, so that the others start, and reported in the status of the driver.
  */
 import { randomBytes } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
-import type { UdpBalancer } from '../nginx/server.ts';
+import type { UdpBalancer } from '../nginx/process.ts';
 import { limited } from '../turns.ts';
 import { type Admission, admit } from './admission.ts';
 import { type GlobalSettings, type Rendered, renderBalancer, renderGlobal, structureOf } from './configuration.ts';
 import type { HaproxyFinding } from './detect.ts';
 import type { Drains } from './drains.ts';
 import { refuseUnbindable } from './endpoints.ts';
-import { idsIn, type Layout, makeFolders } from './layout.ts';
+import { idsIn, type Layout, makeFolders, replaceFile } from './layout.ts';
 import type { Probes } from './probes.ts';
 import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE, saveServersState } from './process.ts';
-import { dropUnused, loadSpecs, type Spec, writeFiles } from './specs.ts';
+import { removeUnusedFiles, loadSpecs, type Spec, writeFiles } from './specs.ts';
 import { type Capabilities, requireValid } from './validation.ts';
 
 export interface Host {
@@ -31,31 +32,31 @@ export interface Host {
   process: HaproxyProcess;
   drains: Drains;
   probes: Probes;
-  /** Null where nginx is missing: then nothing with UDP is taken. */
+  /** Null without nginx: UDP listeners are rejected. */
   udp: UdpBalancer | null;
-  /** As they were asked for, and as they are on disk. */
+  /** As desired, and as on disk. */
   specs: Map<string, Spec>;
-  /** What of them is served. */
+  /** The served part of each spec. */
   admitted: Map<string, Admission>;
   memberRules: MemberRules;
   rendered: Map<string, Rendered>;
-  /** The settings of what HAProxy runs, by load balancer. */
+  /** The settings that HAProxy runs, by load balancer. */
   running: Map<string, string>;
-  /** Why a load balancer that has a spec does not run. */
+  /** The reasons why load balancers with a spec are not served. */
   broken: Map<string, string>;
-  /** Reads what the worker that goes has counted. */
+  /** Reads the counters of the worker that the reload will replace. */
   beforeReload(): Promise<void>;
   counts: { reloads: number; runtimeChanges: number };
 }
 
-const CHECKED_AT_A_TIME = 2;
+const MAX_CONCURRENT_CHECKS = 2;
 
 export function capabilitiesOf({ finding }: Host): Capabilities {
   return { udp: finding.nginx !== null, ping: finding.ping !== null };
 }
 
-/** From the specs on disk to a HAProxy that runs them, or an adopted one that did all along. */
-export async function bringBack(host: Host): Promise<void> {
+/** Starts HAProxy with the specs on disk, or adopts a running one. */
+export async function restore(host: Host): Promise<void> {
   await makeFolders(host.layout);
   const specs = await loadSpecs(host.layout, host.log);
   const admitOne = admitterFor(host, specs);
@@ -68,7 +69,7 @@ export async function bringBack(host: Host): Promise<void> {
   } else {
     await reloadEverything(host);
   }
-  await dropUnused(host.layout, usedFiles(host));
+  await removeUnusedFiles(host.layout, usedFiles(host));
 }
 
 function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
@@ -80,11 +81,11 @@ function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission)
     host.rendered.set(spec.id, renderBalancer(admission.served, host.layout, host.settings.maxConnections));
   } catch (err) {
     host.broken.set(spec.id, (err as Error).message);
-    host.log.error({ loadBalancer: spec.id, err }, 'load balancer spec cannot be rendered');
+    host.log.error({ loadBalancer: spec.id, err }, 'cannot render the spec of a load balancer');
   }
 }
 
-/** Decides which members are served, as of now, on a host that has load balancers with these specs. */
+/** Decides by the current addresses of the host which members are served. `specs` are those of all load balancers. */
 export function admitterFor(host: Host, specs: Iterable<Spec>): (spec: Spec) => Admission {
   const vips = new Set([...specs].map(({ address }) => address));
   const rules = new Map<number, MemberRule>();
@@ -98,17 +99,16 @@ export function admitterFor(host: Host, specs: Iterable<Spec>): (spec: Spec) => 
 export function setAdmission(host: Host, id: string, admission: Admission): void {
   const before = host.admitted.get(id)?.refused;
   host.admitted.set(id, admission);
-  for (const [member, why] of admission.refused) {
-    if (!before?.has(member)) host.log.warn({ loadBalancer: id, member, why }, 'member is left out');
+  for (const [member, reason] of admission.refused) {
+    if (!before?.has(member)) host.log.warn({ loadBalancer: id, member, reason }, 'omitted a member');
   }
 }
 
-/** What is served, of all load balancers that can be. */
 export function servedSpecs({ admitted }: Host): Spec[] {
   return [...admitted.values()].map(({ served }) => served);
 }
 
-/** Of an adopted HAProxy that runs something else. */
+/** For an adopted HAProxy with another configuration. */
 async function reloadEverything(host: Host): Promise<void> {
   const revision = newRevision();
   await prepareStart(host, revision);
@@ -118,22 +118,22 @@ async function reloadEverything(host: Host): Promise<void> {
   markRunning(host);
 }
 
-/** Writes all that can run, under a new revision, and leaves out what cannot. */
+/** Writes the configuration of all load balancers that HAProxy can serve. */
 export async function prepareStart(host: Host, revision = newRevision()): Promise<void> {
-  // Who tidies /run or /tmp may have taken the folder of the sockets.
+  // A cleaner of /run or /tmp may have removed the folder of the sockets.
   await makeFolders(host.layout);
   for (const [id, rendered] of host.rendered) {
     await writeFiles(host.layout, rendered.files);
-    // An adopted HAProxy that runs something else holds its ports itself.
-    if (!host.process.isUp()) await refuseUnbindable(rendered).catch((err: unknown) => leaveOut(host, id, err));
+    // An adopted HAProxy listens on these ports itself.
+    if (!host.process.isUp()) await refuseUnbindable(rendered).catch((err: unknown) => exclude(host, id, err));
   }
   await saveServersState(host.layout, NO_SERVERS_STATE);
   await writeAll(host, revision);
-  const whole = await checkConfiguration(host.finding.haproxy ?? 'haproxy', [host.layout.configuration]).catch(
+  const objection = await checkConfiguration(host.finding.haproxy ?? 'haproxy', [host.layout.configuration]).catch(
     (err: unknown) => err,
   );
-  if (!whole) return;
-  const turn = limited(CHECKED_AT_A_TIME);
+  if (!objection) return;
+  const turn = limited(MAX_CONCURRENT_CHECKS);
   await Promise.all([...host.rendered.keys()].map((id) => turn(() => checkOne(host, id))));
   await writeAll(host, revision);
 }
@@ -142,13 +142,13 @@ async function checkOne(host: Host, id: string): Promise<void> {
   const { layout, finding } = host;
   const files = [layout.globalFile, layout.balancerFile(id)];
   if (host.rendered.get(id)?.text === '') return;
-  await checkConfiguration(finding.haproxy ?? 'haproxy', files).catch((err: unknown) => leaveOut(host, id, err));
+  await checkConfiguration(finding.haproxy ?? 'haproxy', files).catch((err: unknown) => exclude(host, id, err));
 }
 
-function leaveOut(host: Host, id: string, err: unknown): void {
+function exclude(host: Host, id: string, err: unknown): void {
   host.rendered.delete(id);
   host.broken.set(id, (err as Error).message);
-  host.log.error({ loadBalancer: id, err }, 'load balancer is left out');
+  host.log.error({ loadBalancer: id, err }, 'excluded a load balancer');
 }
 
 async function writeAll(host: Host, revision: string): Promise<void> {
@@ -171,12 +171,6 @@ export async function writeGlobal(host: Host, revision: string): Promise<void> {
   const { settings, layout, rendered } = host;
   const text = renderGlobal(settings, layout, revision, structureOf(settings, layout, rendered.values()));
   await replaceFile(layout.globalFile, text);
-}
-
-/** Not synced: after a crash of the host it is written anew from the specs. */
-export async function replaceFile(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
-  await rename(`${file}.unfinished`, file);
 }
 
 export function markRunning(host: Host): void {

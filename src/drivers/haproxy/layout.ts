@@ -1,9 +1,9 @@
 /**
- * Where everything of the driver lies. Specs are the truth and survive a crash of the host; configuration is written
- * anew from them at every start. Sockets lie apart: HAProxy's workers, which are not root, must reach some of them, and
- * the kernel takes no more than 107 characters.
+ * The files of the driver. Specs are the source of truth and survive a crash of the host; the configuration is written
+ * from them at every start. Sockets have a separate folder: the workers of HAProxy, which do not run as root, need some of
+ * them, and a socket path has at most 107 characters.
  */
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   accountFor,
@@ -20,16 +20,16 @@ export interface Layout {
   specs: string;
   certificates: string;
   quarantine: string;
-  /** HAProxy reads every `.cfg` file of it: `00-global.cfg`, and one a load balancer. */
+  /** HAProxy reads every `.cfg` file in it: `00-global.cfg`, and one for each load balancer. */
   configuration: string;
-  /** What HAProxy is asked to check before it gets it. */
+  /** Files that HAProxy checks before they become configuration. */
   candidates: string;
   haproxy: string;
-  /** nginx's log and pid. */
+  /** The log and pid of nginx. */
   nginx: string;
-  /** What nginx reads. */
+  /** The configuration of nginx. */
   nginxConfiguration: string;
-  /** What nginx writes. */
+  /** The files that nginx writes. */
   nginxState: string;
   sockets: string;
   globalFile: string;
@@ -73,7 +73,7 @@ export function layoutOf(dataDir: string): Layout {
   };
 }
 
-/** @throws when somebody else has made the folder of the sockets */
+/** @throws if another user owns the folder of the sockets */
 export async function makeFolders(layout: Layout): Promise<void> {
   accountFor('haproxy');
   await mkdir(layout.root, { recursive: true, mode: 0o700 });
@@ -85,10 +85,16 @@ export async function makeFolders(layout: Layout): Promise<void> {
   makePrivateFolder(layout.nginxState, accountFor('nginx'));
 }
 
-/** The ids in a folder of `<id><ending>` files; anything else in it is left out. */
+/** The ids in a folder of `<beginning><id><ending>` files. Other files are ignored. */
 export async function idsIn(folder: string, ending: string, beginning = ''): Promise<string[]> {
   return (await readdir(folder))
     .filter((name) => name.startsWith(beginning) && name.endsWith(ending))
     .map((name) => name.slice(beginning.length, name.length - ending.length))
     .filter(isId);
+}
+
+/** Not synced: after a crash of the host the file is written again from the specs. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
+  await rename(`${file}.unfinished`, file);
 }

@@ -1,16 +1,16 @@
-/** What of a host one tenant gets; the attacks themselves are in test/security/. */
+/** The share of one tenant; attacks are in test/security/. */
 import { describe, expect, it } from 'vitest';
 import type { DesiredLoadBalancer, DesiredMonitor } from '../load-balancer.ts';
 import { renderNginx } from '../nginx/configuration.ts';
 import { renderBalancer } from './configuration.ts';
 import { layoutOf } from './layout.ts';
 import { listenerConnections, maxConnections } from './limits.ts';
-import { stretchOf } from './monitor-lines.ts';
-import { takeApart } from './specs.ts';
+import { intervalFactor } from './monitor-lines.ts';
+import { extractFiles } from './specs.ts';
 import { balancer, freeAddress, listener, member, monitor, pool } from './test-host.ts';
 
 const layout = layoutOf('/data');
-const rendered = (desired: DesiredLoadBalancer) => renderBalancer(takeApart(desired).spec, layout, 8_000);
+const rendered = (desired: DesiredLoadBalancer) => renderBalancer(extractFiles(desired).spec, layout, 8_000);
 
 describe('connections', () => {
   it('fit the descriptors and the memory of the host', () => {
@@ -33,7 +33,7 @@ describe('connections', () => {
     expect(text.match(/reject if \{ sc_conn_cur\(0\),add\(sess\.all\) gt 8000 \}/g)).toHaveLength(4);
   });
 
-  it('are refused to networks that are not allowed before they count', () => {
+  it('are rejected for networks that are not allowed before they are counted', () => {
     const { text } = rendered(balancer({}, { allowedNetworks: ['10.0.0.0/8'] }));
     expect(text.indexOf('unless from_allowed_network')).toBeLessThan(text.indexOf('track-sc0'));
   });
@@ -55,15 +55,15 @@ describe('health checks', () => {
     ['pings, which the driver does', checked(4_000, { type: 'PING' }), 1],
     ['none', checked(0), 1],
     ['none that is enabled', checked(4_000, { enabled: false }), 1],
-  ])('of %s', (_name, desired, stretch) => expect(stretchOf(desired)).toBe(stretch));
+  ])('of %s', (_name, desired, stretch) => expect(intervalFactor(desired)).toBe(stretch));
 
-  it('are stretched in the server lines', () => {
+  it('have longer intervals in the server lines', () => {
     expect(rendered(checked(100)).text).toContain(' inter 1000ms ');
     expect(rendered(checked(101)).text).toContain(' inter 2000ms ');
   });
 });
 
-it('clients that stick to members are shared by the pools of a load balancer', () => {
+it('the pools of a load balancer share the limit of sticky clients', () => {
   const persistence = { type: 'APP_COOKIE', cookieName: 'app', timeoutSeconds: null, granularity: null } as const;
   const pools = Array.from({ length: 50 }, () => pool({ persistence }));
   const sizes = [...rendered(balancer({}, {}, { listeners: [], pools })).text.matchAll(/ size (\d+) /g)];

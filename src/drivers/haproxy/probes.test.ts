@@ -1,15 +1,15 @@
-/** Probes by a `ping` that hangs for some addresses. */
+/** Probes with a `ping` that hangs for some addresses. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
-import { probesFor } from './probes.ts';
+import { createProbes } from './probes.ts';
 import { member, monitor, pool, until } from './test-host.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-probes-'));
 const hanging = join(folder, 'hanging');
-// Root's ping runs under an account of its own.
+// As root, ping runs under a separate account.
 chmodSync(folder, 0o711);
 writeFileSync(hanging, '');
 chmodSync(hanging, 0o666);
@@ -24,7 +24,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('members of one tenant that never answer a ping do not delay those of another', async () => {
+it('members of one tenant that do not respond to pings do not delay those of another', async () => {
   const ping = join(folder, 'ping');
   const script = `#!/bin/sh\nfor address; do :; done\ncase $address in 192.0.2.*) echo $$ >>${hanging}; exec sleep 60;; esac\n`;
   writeFileSync(ping, script);
@@ -36,7 +36,7 @@ it('members of one tenant that never answer a ping do not delay those of another
     });
   const deaf = pinged(Array.from({ length: 20 }, (_, at) => `192.0.2.${at + 1}`));
   const alive = pinged(['127.0.0.1']);
-  const probes = probesFor({
+  const probes = createProbes({
     specs: () => [
       { tenant: '666', enabled: true, pools: [deaf] },
       { tenant: '1', enabled: true, pools: [alive] },

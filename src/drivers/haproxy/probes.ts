@@ -1,12 +1,13 @@
 /**
- * Health monitors that HAProxy and nginx do not have: PING, and UDP-CONNECT. Probed from here, with the same counting as
- * theirs: the first answer decides, then `maxRetriesDown` failures in a row take a member out and `maxRetries`
- * successes bring it back.
+ * Health monitors that HAProxy and nginx do not support: PING and UDP-CONNECT. Results count as in HAProxy: the first one
+ * decides, then `maxRetriesDown` consecutive failures mark a member down and `maxRetries` successes mark it up.
  *
- * UDP-CONNECT sends an empty datagram from a connected socket: a host without that port answers with an ICMP error
- * (ECONNREFUSED), and silence counts as there. While this process is down, the last verdicts stay in force.
+ * UDP-CONNECT sends an empty datagram from a connected socket. A host without a listener on that port sends an ICMP error
+ * (ECONNREFUSED); no response counts as success.
  *
- * Each tenant has turns of its own: members that never answer delay the probes of their tenant only.
+ * Invariant: members that do not respond delay the probes of their own tenant only.
+ *
+ * Failure modes: while this process is down, the last results remain in force.
  */
 import { createSocket } from 'node:dgram';
 import { isIP } from 'node:net';
@@ -20,9 +21,9 @@ import { isProbedByDriver } from './monitor-lines.ts';
 import type { Spec } from './specs.ts';
 
 export interface Probes {
-  /** Looks at what is desired now: begins, goes on, ends. */
+  /** Starts and stops probes to match the current specs. */
   update(): void;
-  /** Undefined while nothing is known, or nobody asks. */
+  /** Undefined before the first result, and for members without such a monitor. */
   verdict(member: string): boolean | undefined;
   stop(): void;
 }
@@ -31,28 +32,28 @@ export interface ProbesOptions {
   /** Those of disabled load balancers are not probed. */
   specs(): Iterable<Pick<Spec, 'tenant' | 'enabled' | 'pools'>>;
   ping: string | null;
-  /** A verdict has changed. */
+  /** Runs after a changed result. */
   onChange(pool: DesiredPool): void;
   log: Logger;
 }
 
 interface Probe {
-  /** What it was begun with. */
+  /** The settings of the probe. */
   key: string;
   timer: NodeJS.Timeout | null;
   ended: boolean;
   up: boolean | undefined;
-  /** Results in a row that speak against `up`. */
+  /** The number of consecutive results that contradict `up`. */
   against: number;
 }
 
-/** Of one tenant. A ping is a process, so each is followed by a pause: at most 40 a second. */
-const PINGS_AT_A_TIME = 4;
+/** For each tenant. A ping is a process and followed by a pause, so there are at most 40 a second. */
+const MAX_PINGS = 4;
 const PING_PAUSE_MS = 100;
-/** Of one tenant. Each holds a socket until its timeout. */
-const DATAGRAMS_AT_A_TIME = 256;
+/** For each tenant. Every probe has a socket until its timeout. */
+const MAX_DATAGRAMS = 256;
 
-export function probesFor(options: ProbesOptions): Probes {
+export function createProbes(options: ProbesOptions): Probes {
   const probes = new Map<string, Probe>();
   const turns = new Map<string, Turn>();
   const turnOf = (tenant: string, slots: number) => {
@@ -65,16 +66,13 @@ export function probesFor(options: ProbesOptions): Probes {
     const { timeout } = monitor;
     const host = member.monitorAddress ?? member.address;
     const port = member.monitorPort ?? member.port;
-    if (monitor.type !== 'PING') return turnOf(tenant, DATAGRAMS_AT_A_TIME)(() => udpAnswers(host, port, timeout));
-    return turnOf(
-      tenant,
-      PINGS_AT_A_TIME,
-    )(() =>
-      pings(options.ping ?? 'ping', host, timeout).finally(() => sleep(PING_PAUSE_MS, undefined, { ref: false })),
-    );
+    if (monitor.type !== 'PING') return turnOf(tenant, MAX_DATAGRAMS)(() => probeUdp(host, port, timeout));
+    const pingAndPause = () =>
+      ping(options.ping ?? 'ping', host, timeout).finally(() => sleep(PING_PAUSE_MS, undefined, { ref: false }));
+    return turnOf(tenant, MAX_PINGS)(pingAndPause);
   };
 
-  function begin(member: DesiredMember, pool: DesiredPool, monitor: DesiredMonitor, key: string, tenant: string): void {
+  function start(member: DesiredMember, pool: DesiredPool, monitor: DesiredMonitor, key: string, tenant: string): void {
     const old = probes.get(member.id);
     end(old);
     const probe: Probe = { key, timer: null, ended: false, up: old?.up, against: 0 };
@@ -83,7 +81,7 @@ export function probesFor(options: ProbesOptions): Probes {
       const good = await check(member, monitor, tenant).catch(() => false);
       if (probe.ended) return;
       if (count(probe, good, monitor)) {
-        options.log.info({ member: member.id, pool: pool.id, up: probe.up }, 'probed member changed');
+        options.log.info({ member: member.id, pool: pool.id, up: probe.up }, 'the health of a probed member changed');
         options.onChange(pool);
       }
       probe.timer = setTimeout(round, monitor.delay);
@@ -99,9 +97,9 @@ export function probesFor(options: ProbesOptions): Probes {
         for (const member of pool.members) {
           if (!member.enabled) continue;
           wanted.add(member.id);
-          const where = [member.address, member.port, member.monitorAddress, member.monitorPort];
-          const key = JSON.stringify([pool.id, monitor, where]);
-          if (probes.get(member.id)?.key !== key) begin(member, pool, monitor, key, tenant);
+          const target = [member.address, member.port, member.monitorAddress, member.monitorPort];
+          const key = JSON.stringify([pool.id, monitor, target]);
+          if (probes.get(member.id)?.key !== key) start(member, pool, monitor, key, tenant);
         }
       }
       for (const [id, probe] of probes) {
@@ -127,7 +125,7 @@ function* probedPools(specs: ReturnType<ProbesOptions['specs']>) {
   }
 }
 
-/** True when the verdict changes. */
+/** Returns whether the result changed. */
 function count(probe: Probe, good: boolean, { maxRetries, maxRetriesDown }: DesiredMonitor): boolean {
   if (probe.up === good) {
     probe.against = 0;
@@ -146,7 +144,7 @@ function end(probe: Probe | undefined): void {
   if (probe.timer) clearTimeout(probe.timer);
 }
 
-async function pings(program: string, address: string, timeout: number): Promise<boolean> {
+async function ping(program: string, address: string, timeout: number): Promise<boolean> {
   const seconds = Math.max(timeout / 1000, 0.1);
   const command = { file: program, args: ['-n', '-q', '-c', '1', '-W', String(seconds), address] };
   const { file, args } = confined(command, accountFor('nginx'), ['net_raw']);
@@ -154,7 +152,7 @@ async function pings(program: string, address: string, timeout: number): Promise
   return true;
 }
 
-function udpAnswers(address: string, port: number, timeout: number): Promise<boolean> {
+function probeUdp(address: string, port: number, timeout: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');
     const done = (good: boolean) => {

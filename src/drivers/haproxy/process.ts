@@ -1,16 +1,15 @@
 /**
- * The one HAProxy of this data directory: a master that we supervise, and its workers. The master keeps its pid over
- * reloads, hands the listening sockets to a new worker, and takes every worker with it when it dies; a worker that dies
- * takes the master with it. So there is nothing to find but the master, and nothing is ever orphaned (both measured).
+ * The HAProxy of this data directory: a supervised master and its workers. The master keeps its pid over reloads and passes
+ * the listening sockets to the new worker. Master and workers end each other, so no process is orphaned (measured).
  *
- * Each worker has an admin socket of its own, named by the revision of its configuration: during a reload two workers
- * accept on sockets that they share, and a command must never reach the one that goes. Which revision runs is asked from
- * the master, whose socket never moves.
+ * Every worker has its own admin socket, named by the revision of its configuration: during a reload two workers accept on
+ * shared sockets, and a command must not reach the old one. The master, whose socket has a fixed name, reports the
+ * current revision.
  *
- * How it fails: a reload that HAProxy refuses (a port that is taken in the last moment) leaves the old worker as it was
- * and rejects. While HAProxy is down, calls reject as retryable; what is on disk counts at its next start.
+ * Failure modes: if HAProxy rejects a reload (for example because a port was just taken), the old worker continues. While
+ * HAProxy is down, calls fail as retryable; its next start uses the configuration on disk.
  */
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -18,32 +17,33 @@ import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import type { Layout } from './layout.ts';
-import { type Ask, noAnswer, patiently, runtimeSocket } from './runtime.ts';
+import { invalidConfiguration, unavailable } from './errors.ts';
+import { type Layout, replaceFile } from './layout.ts';
+import { type Ask, retrying, runtimeSocket } from './runtime-socket.ts';
 
 export interface Running {
   revision: string;
   structure: string;
-  /** The pid of the worker that takes connections. */
+  /** The pid of the worker that accepts connections. */
   worker: number;
 }
 
 export interface HaproxyProcess {
-  /** Starts it, or adopts the one that runs. */
+  /** Starts HAProxy, or adopts a running one. */
   start(): Promise<void>;
   isUp(): boolean;
-  /** What runs now. @throws DriverError while nothing does */
+  /** @throws DriverError while HAProxy is down */
   running(): Promise<Running>;
-  /** Asks the current worker. */
+  /** Sends commands to the current worker. */
   ask: Ask;
   /**
-   * Takes over what is on disk, which has this revision. Resolves with why not when HAProxy refuses and goes on with what
-   * it had. @throws DriverError when nothing is known, such as while it is down
+   * Loads the configuration on disk, which has this revision. Resolves with an error if HAProxy rejects it and keeps the
+   * previous one. @throws DriverError if the result is unknown, for example while HAProxy is down
    */
   reload(revision: string): Promise<{ refused: DriverError | null }>;
-  /** Workers that have given up their listeners and drain, as the master tells them. */
+  /** The pids of replaced workers, which drain their connections. */
   oldWorkers(): Promise<number[]>;
-  askOld(pid: number, commands: string[]): Promise<string>;
+  askOldWorker(pid: number, commands: string[]): Promise<string>;
   stop(): Promise<void>;
   release(): Promise<void>;
 }
@@ -52,63 +52,62 @@ export interface HaproxyProcessOptions {
   layout: Layout;
   haproxy: string;
   log: Logger;
-  /** Called before every start: what is on disk must be fit to start with. */
+  /** Runs before every start and makes the configuration on disk startable. */
   beforeStart(): Promise<void>;
-  /** It died and came back. */
+  /** Runs after HAProxy died and was started again. */
   onRestart(): void;
 }
 
 /**
- * Ports below 1024, the account of its workers, signals to them, the owner and mode of a socket, and a data directory below
- * a folder of another user's. Its workers have none.
+ * For ports below 1024, the account of the workers, signals to them, the owner and mode of sockets, and a data directory
+ * below a folder of another user. The workers have no capabilities.
  */
 const MASTER_CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'kill', 'chown', 'fowner', 'dac_read_search'];
-const RELOAD_PATIENCE_MS = 60_000;
+const RELOAD_TIMEOUT_MS = 60_000;
 const POLL_MS = 5;
-const ASK_MASTER_EVERY = 10;
+const POLLS_PER_MASTER_CHECK = 10;
 const DESCRIPTION = /^description: cloudyard ([\w.-]+) ([\w.-]+)$/m;
 
-export function haproxyProcess(options: HaproxyProcessOptions): HaproxyProcess {
+export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyProcess {
   const { layout, log } = options;
   const master = runtimeSocket(layout.masterSocket);
-  const current = patiently(runtimeSocket(layout.masterSocket, '@1;'));
+  const current = retrying(runtimeSocket(layout.masterSocket, '@1;'));
   let daemon: Daemon | null = null;
   let known: Running | null = null;
 
-  const learn = async () => (known = readRunning(await current(['show info'])));
-  const running = async () => known ?? learn();
+  const readCurrent = async () => (known = parseInfo(await current(['show info'])));
+  const running = async () => known ?? readCurrent();
 
   async function reload(revision: string): Promise<{ refused: DriverError | null }> {
-    if (daemon?.pid() == null) throw noAnswer('HAProxy is down');
-    const failures = failedReloads(await patiently(master)(['show proc']));
+    if (daemon?.pid() == null) throw unavailable('HAProxy is down');
+    const failures = failedReloads(await retrying(master)(['show proc']));
     const logged = await logSize(layout);
     daemon.signal('SIGUSR2');
     const admin = runtimeSocket(layout.adminSocket(revision));
-    const giveUp = Date.now() + RELOAD_PATIENCE_MS;
-    for (let poll = 1; Date.now() < giveUp; poll += 1) {
+    const deadline = Date.now() + RELOAD_TIMEOUT_MS;
+    for (let poll = 1; Date.now() < deadline; poll += 1) {
       const found = await admin(['show info'])
-        .then(readRunning)
+        .then(parseInfo)
         .catch(() => null);
       if (found?.revision === revision) {
         known = found;
-        await dropOtherSockets(layout, revision);
+        await removeOtherSockets(layout, revision);
         return { refused: null };
       }
-      if (daemon.pid() === null) throw noAnswer('HAProxy died while it reloaded');
-      if (poll % ASK_MASTER_EVERY === 0) {
-        const answer = await master(['show proc']).catch(() => '');
-        if (failedReloads(answer) > failures) return { refused: await refused(layout, logged) };
+      if (daemon.pid() === null) throw unavailable('HAProxy died during a reload');
+      if (poll % POLLS_PER_MASTER_CHECK === 0) {
+        const processes = await master(['show proc']).catch(() => '');
+        if (failedReloads(processes) > failures) return { refused: await rejection(layout, logged) };
       }
       await sleep(POLL_MS);
     }
-    throw noAnswer('HAProxy does not come up with its new configuration');
+    throw unavailable('HAProxy did not load its new configuration in time');
   }
 
   return {
     async start() {
-      const begin = () => startMaster(options, master, () => (known = null));
-      daemon = await begin();
-      await learn();
+      daemon = await startMaster(options, master, () => (known = null));
+      await readCurrent();
     },
     isUp: () => daemon?.pid() != null,
     running,
@@ -120,9 +119,10 @@ export function haproxyProcess(options: HaproxyProcessOptions): HaproxyProcess {
       });
     },
     reload,
-    oldWorkers: async () => oldWorkersIn(await patiently(master)(['show proc'])),
-    // It may have ended meanwhile, which is as good.
-    askOld: (pid, commands) => patiently(runtimeSocket(layout.masterSocket, `@!${pid};`))(commands).catch(() => ''),
+    oldWorkers: async () => oldWorkersIn(await retrying(master)(['show proc'])),
+    // The worker may have ended meanwhile.
+    askOldWorker: (pid, commands) =>
+      retrying(runtimeSocket(layout.masterSocket, `@!${pid};`))(commands).catch(() => ''),
     async stop() {
       await daemon?.stop();
       log.debug('haproxy stopped');
@@ -131,7 +131,7 @@ export function haproxyProcess(options: HaproxyProcessOptions): HaproxyProcess {
   };
 }
 
-async function startMaster(options: HaproxyProcessOptions, master: Ask, forget: () => void): Promise<Daemon> {
+async function startMaster(options: HaproxyProcessOptions, master: Ask, forgetRunning: () => void): Promise<Daemon> {
   const { layout, haproxy, log } = options;
   try {
     return await superviseDaemon({
@@ -153,43 +153,38 @@ async function startMaster(options: HaproxyProcessOptions, master: Ask, forget: 
       logFile: logFile(layout),
       stopSignal: 'SIGTERM',
       async beforeStart() {
-        forget();
+        forgetRunning();
         await options.beforeStart();
       },
       onRestart: options.onRestart,
       log,
     });
   } catch (err) {
-    throw hostError(`HAProxy does not start: ${(err as Error).message}`, err);
+    throw hostError(`cannot start HAProxy: ${(err as Error).message}`, err);
   }
 }
 
-/** Checks files as HAProxy would read them. @throws a terminal DriverError with what HAProxy says */
+/** Has HAProxy check files. @throws a terminal DriverError with the output of HAProxy */
 export async function checkConfiguration(haproxy: string, files: string[]): Promise<void> {
   try {
     await run(haproxy, ['-c', '-q', ...files.flatMap((file) => ['-f', file])]);
   } catch (cause) {
-    throw new DriverError(`HAProxy does not take the configuration: ${(cause as Error).message}`, {
-      customerMessage: 'The load balancer cannot be configured like this.',
-      retryable: false,
-      cause,
-    });
+    throw invalidConfiguration('HAProxy', cause);
   }
 }
 
-/** What HAProxy reads when it starts without knowing anything. */
+/** The state file for a start without previous state. */
 export const NO_SERVERS_STATE = '1\n';
 
-/** Members that are down stay down over a reload, instead of getting traffic until their first check. */
+/** Keeps failed members down over a reload; otherwise they would get traffic until their first check. */
 export async function saveServersState(layout: Layout, state: string): Promise<void> {
-  await writeFile(`${layout.stateFile}.unfinished`, state, { mode: 0o600 });
-  await rename(`${layout.stateFile}.unfinished`, layout.stateFile);
+  await replaceFile(layout.stateFile, state);
 }
 
-function readRunning(info: string): Running {
+function parseInfo(info: string): Running {
   const description = DESCRIPTION.exec(info);
   const pid = /^Pid: (\d+)$/m.exec(info);
-  if (!description || !pid) throw noAnswer('HAProxy does not say what it runs');
+  if (!description || !pid) throw unavailable('HAProxy does not report its configuration');
   return { revision: description[1] ?? '', structure: description[2] ?? '', worker: Number(pid[1]) };
 }
 
@@ -214,19 +209,19 @@ export function logFile(layout: Layout): string {
   return join(layout.haproxy, 'haproxy.log');
 }
 
-async function refused(layout: Layout, logged: number): Promise<DriverError> {
+async function rejection(layout: Layout, logged: number): Promise<DriverError> {
   const text = (await readFile(logFile(layout)).catch(() => Buffer.alloc(0))).subarray(logged).toString('utf8');
   const alerts = text
     .split('\n')
     .filter((line) => line.startsWith('[ALERT]'))
     .slice(-5);
-  return new DriverError(`HAProxy refused to reload: ${alerts.join(' | ')}`, {
-    customerMessage: 'The load balancer could not take over the change.',
+  return new DriverError(`HAProxy rejected a reload: ${alerts.join(' | ')}`, {
+    customerMessage: 'The load balancer could not apply the change.',
     retryable: true,
   });
 }
 
-async function dropOtherSockets(layout: Layout, revision: string): Promise<void> {
+async function removeOtherSockets(layout: Layout, revision: string): Promise<void> {
   const keep = layout.adminSocket(revision);
   const names = (await readdir(layout.sockets)).filter((name) => name.startsWith('admin-'));
   for (const name of names)

@@ -1,4 +1,4 @@
-/** Nothing that a customer writes can break out: HAProxy and nginx are asked what they have understood. */
+/** No text of a customer can break out of its quotes: HAProxy and nginx report what they loaded. */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { renderBalancer } from './configuration.ts';
 import { limitTables } from './limits.ts';
 import { layoutOf } from './layout.ts';
 import * as quote from './quote.ts';
-import { runtimeSocket } from './runtime.ts';
+import { runtimeSocket } from './runtime-socket.ts';
 import { balancer, listener, member, monitor, until } from './test-host.ts';
 import { violationsOf } from './validation.ts';
 
@@ -60,7 +60,7 @@ const hostile = fc
 const or = <T>(sane: T) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(sane) }, { weight: 1, arbitrary: hostile as fc.Arbitrary<T> });
 
-/** A load balancer with something hostile in any of its strings. */
+/** A load balancer with hostile text in any of its strings. */
 const anything: fc.Arbitrary<DesiredLoadBalancer> = fc
   .record({
     address: or('127.77.7.7'),
@@ -111,7 +111,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cloudyard-quote-'));
 const layout = layoutOf(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Null when it is refused, which is as good. */
+/** Null if it is rejected, which is as good. */
 function rendered(desired: DesiredLoadBalancer): string | null {
   try {
     return renderBalancer(desired, layout, 8_000).text;
@@ -128,7 +128,7 @@ function withGlobal(text: string, socket: string): string {
 }
 
 describe('the runtime socket', () => {
-  it('gets no word that could end a command', () => {
+  it('rejects words that could end a command', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         fc.pre(!/^[\w./@+:,[\]-]+$/.test(text));
@@ -139,7 +139,7 @@ describe('the runtime socket', () => {
 });
 
 describe('checks', () => {
-  it('refuse whatever rendering would throw at', () => {
+  it('report whatever rendering would reject', () => {
     fc.assert(
       fc.property(anything, (desired) => {
         if (violationsOf(desired).length === 0) expect(rendered(desired)).not.toBeNull();
@@ -150,7 +150,7 @@ describe('checks', () => {
 });
 
 describe.skipIf(!requires('haproxy'))('HAProxy', () => {
-  it('takes every configuration that is rendered', () => {
+  it('accepts every rendered configuration', () => {
     fc.assert(
       fc.property(anything, (desired) => {
         const text = rendered(desired);
@@ -163,7 +163,7 @@ describe.skipIf(!requires('haproxy'))('HAProxy', () => {
     );
   }, 120_000);
 
-  it('has understood one listener, one pool, one member, and nothing else', async () => {
+  it('loads one listener, one pool, one member, and nothing else', async () => {
     const free = fc.record({ name: hostile, password: hostile, path: hostile.map((text) => `/${text}`) });
     await fc.assert(
       fc.asyncProperty(free, async ({ name, password, path }) => {
@@ -212,7 +212,7 @@ describe.skipIf(!requires('haproxy'))('HAProxy', () => {
 });
 
 describe.skipIf(!requires('nginx'))('nginx', () => {
-  it('takes every configuration that is rendered', () => {
+  it('accepts every rendered configuration', () => {
     const texts = fc.record({
       network: or('10.0.0.0/8'),
       memberAddress: or('127.0.0.1'),

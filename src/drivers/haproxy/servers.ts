@@ -1,15 +1,14 @@
 /**
- * The members of a pool as HAProxy has them, and the runtime commands that make it have what is desired; pure.
+ * Pure: the servers of a pool in HAProxy, and the runtime commands that bring them to the desired state.
  *
- * A member's server is named by its id and its role: `member_<id>` or `backup_<id>`. HAProxy cannot change the role of
- * a server, so a member that changes it gets a second one and the first drains: nobody is cut off. A kept server is
- * never deleted: address, weight, state and where it is checked change in place.
+ * A server is named by the id and role of its member: `member_<id>` or `backup_<id>`. HAProxy cannot change the role of a
+ * server, so a member with a new role gets a second server and the first drains. Everything else changes in place.
  *
- * Additions come before removals, so that there is no instant without a member.
+ * Invariant: additions come before removals, so that a pool is never without servers.
  */
 import { command, endpoint } from './quote.ts';
 
-/** A server as it is to be. */
+/** A desired server. */
 export interface Server {
   name: string;
   member: string;
@@ -17,7 +16,7 @@ export interface Server {
   port: number;
   weight: number;
   backup: boolean;
-  /** Not to be used at all; open connections end by themselves. */
+  /** Gets no connections; open connections are not closed. */
   maint: boolean;
   checkAddress: string;
   checkPort: number;
@@ -27,11 +26,11 @@ export interface RenderedPool {
   id: string;
   backend: string;
   servers: Server[];
-  /** Words of every server line: TLS, PROXY, checks. */
+  /** Options of all servers: TLS, PROXY, checks. */
   options: string[];
-  /** HAProxy checks the servers itself. */
+  /** Whether HAProxy runs the health checks. */
   checked: boolean;
-  /** Its servers are known to browsers by a cookie. */
+  /** Whether cookies assign clients to servers. */
   cookies: boolean;
 }
 
@@ -52,10 +51,10 @@ export interface ObservedServer {
 
 export interface Difference {
   commands: string[];
-  /** In words for the log. */
+  /** For the log. */
   changed: string[];
-  /** Servers that are no longer wanted, whether or not a command was needed for that. */
-  gone: { name: string; kept: boolean }[];
+  /** Servers without a desired server. `kept`: the member remains in another role. */
+  removed: { name: string; kept: boolean }[];
 }
 
 const MAINT_BITS = 0x01 | 0x04;
@@ -89,7 +88,7 @@ export function isMember(name: string | undefined): boolean {
   return name !== undefined && /^(member|backup)_/.test(name);
 }
 
-/** The words after `server` in a file, without the member's own state; also those of `add server`. */
+/** The words after `server` in a file, and after `add server`. */
 function serverWords(pool: RenderedPool, server: Server): string[] {
   const words = [endpoint(server.address, server.port), 'weight', String(server.weight)];
   if (server.backup) words.push('backup');
@@ -104,15 +103,15 @@ export function serverLine(pool: RenderedPool, server: Server): string {
 }
 
 export function difference(pool: RenderedPool, observed: ObservedServer[]): Difference {
-  const there = new Map(observed.map((server) => [server.name, server]));
+  const current = new Map(observed.map((server) => [server.name, server]));
   const wanted = new Set(pool.servers.map(({ name }) => name));
   const members = new Set(pool.servers.map(({ member }) => member));
-  const found: Difference = { commands: [], changed: [], gone: [] };
+  const found: Difference = { commands: [], changed: [], removed: [] };
   let added = false;
   for (const server of pool.servers) {
-    const has = there.get(server.name);
-    if (has) {
-      change(pool, server, has, found);
+    const existing = current.get(server.name);
+    if (existing) {
+      change(pool, server, existing, found);
       continue;
     }
     added = true;
@@ -122,12 +121,12 @@ export function difference(pool: RenderedPool, observed: ObservedServer[]): Diff
     if (!server.maint) found.commands.push(command('enable', 'server', at));
     found.changed.push(`member ${server.member} added`);
   }
-  // Servers that are added get no cookie of their own before this.
+  // Added servers get no cookie without this command.
   if (added && pool.cookies) found.commands.push(command('enable', 'dynamic-cookie', 'backend', pool.backend));
   for (const server of observed) {
     if (wanted.has(server.name)) continue;
     const member = server.name.slice(server.name.indexOf('_') + 1);
-    found.gone.push({ name: server.name, kept: members.has(member) });
+    found.removed.push({ name: server.name, kept: members.has(member) });
     if (server.maint) continue;
     found.commands.push(command('set', 'server', `${pool.backend}/${server.name}`, 'state', 'maint'));
     found.changed.push(`member ${member} removed`);
@@ -135,23 +134,23 @@ export function difference(pool: RenderedPool, observed: ObservedServer[]): Diff
   return found;
 }
 
-function change(pool: RenderedPool, server: Server, has: ObservedServer, found: Difference): void {
+function change(pool: RenderedPool, server: Server, current: ObservedServer, found: Difference): void {
   const at = `${pool.backend}/${server.name}`;
   const set = (what: string, ...words: (string | number)[]) => {
     found.commands.push(command('set', 'server', at, ...words));
     found.changed.push(`member ${server.member}: ${what}`);
   };
-  if (!sameAddress(has.address, server.address) || has.port !== server.port) {
+  if (!sameAddress(current.address, server.address) || current.port !== server.port) {
     set('address', 'addr', server.address, 'port', server.port);
   }
-  if (has.weight !== server.weight) set('weight', 'weight', server.weight);
+  if (current.weight !== server.weight) set('weight', 'weight', server.weight);
   if (pool.checked) {
-    if (!sameAddress(has.checkAddress, server.checkAddress) || has.checkPort !== server.checkPort) {
+    if (!sameAddress(current.checkAddress, server.checkAddress) || current.checkPort !== server.checkPort) {
       set('monitor address', 'check-addr', server.checkAddress, 'port', server.checkPort);
     }
-    if (!has.checkEnabled) found.commands.push(command('enable', 'health', at));
+    if (!current.checkEnabled) found.commands.push(command('enable', 'health', at));
   }
-  if (has.maint !== server.maint || has.draining) {
+  if (current.maint !== server.maint || current.draining) {
     set(server.maint ? 'disabled' : 'enabled', 'state', server.maint ? 'maint' : 'ready');
   }
 }
@@ -160,7 +159,7 @@ function sameAddress(one: string, other: string): boolean {
   return one === other || (one.includes(':') && other.includes(':') && canonical(one) === canonical(other));
 }
 
-/** IPv6 has many spellings, HAProxy tells one. */
+/** HAProxy reports one of many spellings of an IPv6 address. */
 function canonical(address: string): string {
   return new URL(`http://[${address}]/`).hostname;
 }

@@ -1,9 +1,8 @@
 /**
- * What this host was last asked for, one file a load balancer. Certificates and keys are not in it but in files of their
- * own (mode 0600), named by the digest of their text: a spec names a file, the same text is one file, and a file never
- * changes under a process that runs with it.
+ * Specs: the desired state of each load balancer as a file. Certificates and keys are in separate files (mode 0600) named by
+ * the digest of their text, so that a file never changes while a process uses it.
  *
- * Specs are read back as untrusted input: one that cannot be understood is left alone and logged, and never rendered.
+ * Failure modes: specs are read back as untrusted input. A malformed spec is logged and ignored.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -14,12 +13,12 @@ import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.t
 import { syncPath, writeDurably } from '../durable-files.ts';
 import { idsIn, type Layout } from './layout.ts';
 
-/** As desired, with the names of files where PEM texts were. */
+/** The desired state with file names instead of PEM texts. */
 export type Spec = DesiredLoadBalancer;
-/** Texts by the names of their files. */
+/** Texts by file name. */
 export type Files = Map<string, string>;
 
-export function takeApart(desired: DesiredLoadBalancer): { spec: Spec; files: Files } {
+export function extractFiles(desired: DesiredLoadBalancer): { spec: Spec; files: Files } {
   const files: Files = new Map();
   const put = (text: string | null) => (text === null ? null : nameFile(files, text, 'pem'));
   const putCertificate = ({ id, pem }: DesiredCertificate) => ({ id, pem: nameFile(files, pem, 'pem') });
@@ -52,8 +51,8 @@ export async function writeFiles(layout: Layout, files: Files): Promise<void> {
   }
 }
 
-/** Deletes what no load balancer uses any more: private keys do not stay longer than they must. */
-export async function dropUnused(layout: Layout, used: Set<string>): Promise<void> {
+/** Deletes the files that no load balancer uses, so that private keys are not kept longer than needed. */
+export async function removeUnusedFiles(layout: Layout, used: Set<string>): Promise<void> {
   for (const name of await readdir(layout.certificates)) {
     if (!used.has(name)) await rm(layout.certificate(name), { force: true });
   }
@@ -68,7 +67,7 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
       if (spec.id !== id || !lists.every(Array.isArray)) throw new Error('malformed spec');
       specs.push(spec.tenant === undefined ? { ...spec, tenant: spec.id } : spec);
     } catch (err) {
-      log.error({ loadBalancer: id, err }, 'load balancer spec cannot be read');
+      log.error({ loadBalancer: id, err }, 'cannot read the spec of a load balancer');
     }
   }
   return specs;
@@ -78,9 +77,9 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
   await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
 }
 
-/** Deletes it, or with `aside` keeps it in quarantine. */
-export async function dropSpec(layout: Layout, id: string, { aside }: { aside: boolean }): Promise<void> {
-  if (aside) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
+/** Deletes the spec, or moves it to the quarantine. */
+export async function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
+  if (quarantine) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
   else await rm(layout.spec(id), { force: true });
   await syncPath(layout.specs);
 }

@@ -18,19 +18,19 @@ import type {
   DesiredPool,
 } from '../load-balancer.ts';
 import { errorLog } from '../nginx/configuration.ts';
-import { orphansOf } from '../nginx/orphans.ts';
+import { orphansOf } from '../nginx/orphaned-workers.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { createHaproxyDriver, type HaproxyDriver, type HaproxyDriverOptions } from './driver.ts';
 import { layoutOf, type Layout } from './layout.ts';
-import { patiently, runtimeSocket } from './runtime.ts';
+import { retrying, runtimeSocket } from './runtime-socket.ts';
 
 export interface TestHost {
   dataDir: string;
   layout: Layout;
   driver(options?: Partial<Omit<HaproxyDriverOptions, 'finding'>>, finding?: Partial<HaproxyFinding>): HaproxyDriver;
-  /** What HAProxy's current worker answers to a command. */
+  /** The response of HAProxy's current worker to a command. */
   ask(command: string): Promise<string>;
-  /** Of HAProxy's master. */
+  /** The pid of HAProxy's master. */
   pid(): number;
   cleanUp(): void;
 }
@@ -63,13 +63,13 @@ export function testHost(): TestHost {
         ...options,
         finding: { ...findHaproxy(), ...finding },
       }),
-    ask: (command) => patiently(runtimeSocket(layout.masterSocket, '@1;'))([command]),
+    ask: (command) => retrying(runtimeSocket(layout.masterSocket, '@1;'))([command]),
     pid: () => Number(readFileSync(join(layout.haproxy, 'haproxy.pid'), 'utf8')),
     cleanUp,
   };
 }
 
-/** Everywhere, also on loopback, as in the shipped regions file. */
+/** Everywhere, also on loopback, as in the default regions file. */
 export const memberRules = createMemberRules({
   regions: new Map([[1, { allowed: ['0.0.0.0/0', '::/0', '127.0.0.0/8', '::1/128'] }]]),
   vipRanges: [],
@@ -78,7 +78,7 @@ export const memberRules = createMemberRules({
   localNetworks: () => [],
 });
 
-/** One of its own for each load balancer, as in the region. */
+/** A separate address for each load balancer, as in a region. */
 export function freeAddress(): string {
   return `127.${randomInt(100, 250)}.${randomInt(1, 250)}.${randomInt(1, 250)}`;
 }

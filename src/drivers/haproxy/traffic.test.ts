@@ -1,4 +1,4 @@
-/** Every protocol and feature, as a client and a member see it through a real HAProxy. */
+/** Every protocol and feature, seen by clients and members of a real HAProxy. */
 import { execFileSync } from 'node:child_process';
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -62,7 +62,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
       return told;
     };
 
-    /** A worker teaches the next one whom it remembers only when it was taught itself, or has given up that after 10 s. */
+    /** A worker passes its stick tables on only after it received them itself, or gave up after 10 s. */
     const ripe = () => until(async () => (await host.ask('show peers')).includes('resync_timeout=<PAST>'), 15, 'peers');
 
     beforeAll(async () => {
@@ -75,7 +75,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
     afterAll(() => driver.stop().finally(host.cleanUp));
 
     describe('algorithms', () => {
-      it('takes turns by weight', async () => {
+      it('balances by weight', async () => {
         const [a, b] = await members('a', 'b');
         const { address } = await apply(balancer({ members: [{ ...a!, weight: 3 }, b!] }));
         const told = await names(address, 8);
@@ -112,7 +112,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect(all.size).toBeGreaterThan(2);
       });
 
-      it('uses backups when nobody else is left, and nobody of weight 0', async () => {
+      it('uses backups only without other members, and no member of weight 0', async () => {
         const [a, b, c] = await members('a', 'b', 'c');
         const desired = await apply(balancer({ members: [a!, { ...b!, backup: true }, { ...c!, weight: 0 }] }));
         expect(new Set(await names(desired.address, 4))).toEqual(new Set(['a']));
@@ -143,7 +143,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         one.socket.destroy();
       });
 
-      it.each(['PROXY', 'PROXYV2'] as const)('tells the client by %s', async (protocol) => {
+      it.each(['PROXY', 'PROXYV2'] as const)('sends the client address by %s', async (protocol) => {
         const { port } = await firstBytesMember();
         const { address } = await apply(balancer({ protocol, members: [member(port)] }, { protocol: 'TCP' }));
         const one = stream(address, 80, '127.0.0.77');
@@ -164,7 +164,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect(await certificateOf(address, 'member.test')).toBe('member.test');
       });
 
-      it('answers 503 or closes where there is no pool, and does not listen when disabled', async () => {
+      it('responds with 503 or closes without a pool, and does not listen when disabled', async () => {
         const http = await apply(balancer({}, { defaultPoolId: null }));
         expect((await ask(http.address)).status).toBe(503);
         const tcp = await apply(balancer({ protocol: 'TCP' }, { protocol: 'TCP', defaultPoolId: null }));
@@ -188,7 +188,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect((await fetch(`http://${desired.address}:9101/`)).status).toBe(404);
       });
 
-      it('speaks IPv6', async () => {
+      it('supports IPv6', async () => {
         const port = await freePort();
         const { address } = await apply(balancer({ members: await members('a') }, { port }, { address: '::1' }));
         expect((await ask(address, {}, '/', port)).name).toBe('a');
@@ -198,7 +198,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
     describe('TLS', () => {
       const certificate = (id: string, name: string) => ({ id, pem: ca.issue(name) });
 
-      it('shows the certificate of the name, and the default one otherwise', async () => {
+      it('uses the certificate of the name, and the default one otherwise', async () => {
         const front: Partial<DesiredListener> = {
           protocol: 'TERMINATED_HTTPS',
           certificate: certificate('d', 'default.test'),
@@ -214,7 +214,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect(answer).toMatch(/"x-forwarded-proto":"https"/);
       });
 
-      it('encrypts to members anew, and verifies them where it is told how', async () => {
+      it('encrypts traffic to members, and verifies them with a CA bundle', async () => {
         const { port } = await httpsMember('a', ca.issue('good.test'));
         const made = balancer({ protocol: 'HTTPS', members: [member(port)] });
         const withTls = (changes: object) => ({ ...made, pools: [{ ...made.pools[0]!, ...changes }] });
@@ -230,7 +230,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect((await ask(made.address)).status).toBe(503);
       });
 
-      it('shows members its certificate, also members that come later', async () => {
+      it('sends its client certificate to members, also to those added later', async () => {
         const { port } = await httpsMember('a', ca.issue('member.test'), ca.ca);
         const clientCertificate = certificate('c', 'client.test');
         const made = await apply(balancer({ protocol: 'HTTPS', caBundle: ca.ca, clientCertificate }));
@@ -244,7 +244,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
     });
 
     describe('listeners', () => {
-      it('limit who may connect', async () => {
+      it('limit the allowed networks', async () => {
         const made = balancer({ protocol: 'TCP', members: await tcpMembers('a') }, { protocol: 'TCP' });
         const from = (source: string) => stream(made.address, 80, source).name;
         await apply(withListener(made, { allowedNetworks: ['127.0.3.0/24', '10.0.0.0/8', 'fd00::/8'] }));
@@ -256,7 +256,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect(await from('127.0.0.9')).toBe('a');
       });
 
-      it('limit how many are connected', async () => {
+      it('limit the number of connections', async () => {
         const made = { protocol: 'TCP', members: await tcpMembers('a') } as const;
         const { address } = await apply(balancer(made, { protocol: 'TCP', connectionLimit: 2 }));
         const [one, two] = [stream(address), stream(address)];
@@ -268,7 +268,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect(await three.name).toBe('a');
       });
 
-      it('insert X-Forwarded headers, or leave them', async () => {
+      it('insert X-Forwarded headers, or leave them unchanged', async () => {
         const made = await apply(balancer({ members: await members('a') }, { insertXForwarded: true }));
         const { seen } = await ask(made.address);
         expect(seen).toMatchObject({
@@ -280,7 +280,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect((await ask(made.address)).seen).not.toHaveProperty('x-forwarded-for');
       });
 
-      it('ask for a user, whatever the name', async () => {
+      it('authenticate users with any name', async () => {
         const name = `it's "a" name; #1 \\ $x %[src]`;
         const hash = execFileSync('openssl', ['passwd', '-5', '-salt', 'abc', 'secret'], { encoding: 'utf8' });
         const users = [{ name, encryptedPassword: hash.trim() }];
@@ -291,7 +291,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         expect((await ask(address, basic(`${name}:secret`))).name).toBe('a');
       });
 
-      it('end idle connections after their time', async () => {
+      it('close idle connections after their timeout', async () => {
         const members = await tcpMembers('a');
         const { address } = await apply(
           balancer({ protocol: 'TCP', members }, { protocol: 'TCP', timeoutClientData: 300 }),
@@ -303,7 +303,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
     });
 
     describe('persistence', () => {
-      it('HTTP_COOKIE: by a cookie of ours, also for members that come at run time', async () => {
+      it('HTTP_COOKIE: by an inserted cookie, also for members added at run time', async () => {
         const [a, b, c] = await members('a', 'b', 'c');
         const made = await apply(balancer({ members: [a!], persistence: persistence({ type: 'HTTP_COOKIE' }) }));
         const grown = await driver.apply({ ...made, pools: [{ ...made.pools[0]!, members: [a!, b!, c!] }] }, signal);

@@ -1,13 +1,12 @@
 /**
- * The whole configuration of nginx for UDP listeners, from what is desired and what the driver's probes say; pure. A
- * member that is down, disabled or of weight 0 is a `down` server; nginx's own passive checks are off, so that what it
- * does is what the health monitor says.
+ * Pure: the configuration of nginx for UDP listeners, from specs and the results of the driver's probes. A member that is
+ * down, disabled or has weight 0 is a `down` server. The passive checks of nginx are off, so only the health monitor decides.
  *
- * One worker: datagrams of one client must reach the same process, and two on one socket take turns. Source addresses
- * (algorithm or persistence) are hashed consistently, which needs no memory and survives a reload.
+ * There is one worker, because two would take turns with the datagrams of a client. Source addresses are balanced by a
+ * consistent hash, which needs no memory and survives a reload.
  *
- * Sessions are shared between tenants: each of n tenants with UDP listeners gets `sessions / (n + 1)`, at least one in 32,
- * and one source address half of that, so a flood of one tenant's listeners leaves those of others what they need.
+ * Invariant: a flood of the listeners of one tenant leaves sessions for others. Each of n tenants with UDP listeners gets
+ * `sessions / (n + 1)`, at least 1/32 of them, and one source address half of that.
  */
 import { descriptorLimit } from '../haproxy/limits.ts';
 import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
@@ -15,20 +14,20 @@ import * as quote from '../haproxy/quote.ts';
 import type { Spec } from '../haproxy/specs.ts';
 
 export interface NginxSettings {
-  /** Where it writes. */
+  /** The folder that nginx writes to. */
   state: string;
   streamModule: string;
-  /** Sessions at once, of all tenants together. */
+  /** The maximum of sessions of all tenants together. */
   sessions: number;
 }
 
 const SESSION_MS = 50_000;
-const MOST_SESSIONS = 16_384;
-/** Beside those of sessions and listeners. */
+const MAX_SESSIONS = 16_384;
+/** In addition to those of sessions and listeners. */
 const SPARE_CONNECTIONS = 1_024;
-const LEAST_SHARE = 32;
+const MAX_TENANT_DIVISOR = 32;
 
-/** nginx refuses them where no server sets `$tenant`. */
+/** nginx rejects them if no server sets `$tenant`. */
 const ZONES = `  limit_conn_zone $server_addr:$server_port zone=listeners:1m;
   limit_conn_zone $tenant zone=tenants:1m;
   limit_conn_zone $tenant$binary_remote_addr zone=sources:10m;
@@ -36,9 +35,9 @@ const ZONES = `  limit_conn_zone $server_addr:$server_port zone=listeners:1m;
   map $status $accepted { 403 0; 503 0; default 1; }
 `;
 
-/** A session takes two connections, and nginx counts a descriptor for each. */
+/** A session needs two connections with a descriptor each. */
 export function maxSessions(): number {
-  return Math.min(Math.max(Math.floor(descriptorLimit() * 0.4), 100), MOST_SESSIONS);
+  return Math.min(Math.max(Math.floor(descriptorLimit() * 0.4), 100), MAX_SESSIONS);
 }
 
 export function accessLog(state: string): string {
@@ -49,7 +48,7 @@ export function ownPid(state: string): string {
   return `${state}/nginx-own.pid`;
 }
 
-/** Its stderr: the daemon's log. */
+/** The stderr of nginx, which is the log of the daemon. */
 export function errorLog(folder: string): string {
   return `${folder}/nginx.log`;
 }
@@ -69,7 +68,7 @@ export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: (me
   }
   const upstreams = [...pools.values()].map((pool) => renderUpstream(pool, verdict));
   const tenants = new Set(parts.map(({ spec }) => spec.tenant)).size;
-  const share = Math.ceil(Math.max(sessions / (tenants + 1), sessions / LEAST_SHARE));
+  const share = Math.ceil(Math.max(sessions / (tenants + 1), sessions / MAX_TENANT_DIVISOR));
   const servers = parts.map(({ spec, listener }) => renderServer(spec, listener, share, state));
   return `${streamModule === 'built in' ? '' : `load_module ${quote.path(streamModule)};\n`}daemon off;
 worker_processes 1;
@@ -82,12 +81,12 @@ ${servers.length > 0 ? ZONES : ''}${[...upstreams, ...servers].join('')}}
 `;
 }
 
-/** A pool without members has no upstream: nginx wants at least one server. */
+/** A pool without members has no upstream: nginx requires at least one server. */
 function poolOf(spec: Spec, { defaultPoolId }: DesiredListener): DesiredPool | null {
   return spec.pools.find(({ id, enabled, members }) => id === defaultPoolId && enabled && members.length > 0) ?? null;
 }
 
-/** Backups with nobody before them are written as ordinary servers: nginx refuses an upstream of backups alone. */
+/** If all members are backups they are rendered as ordinary servers: nginx rejects an upstream of backups only. */
 function renderUpstream(pool: DesiredPool, verdict: (member: string) => boolean | undefined): string {
   const sticky = pool.algorithm === 'SOURCE_IP' || pool.persistence?.type === 'SOURCE_IP';
   const lines = sticky ? ['hash $remote_addr consistent;'] : [];

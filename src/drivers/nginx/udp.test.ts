@@ -18,7 +18,7 @@ import {
 import { askUdp, udpMember } from '../haproxy/test-members.ts';
 import type { DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
 import { errorLog } from './configuration.ts';
-import { orphansOf } from './orphans.ts';
+import { orphansOf } from './orphaned-workers.ts';
 
 const signal = new AbortController().signal;
 
@@ -49,9 +49,10 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
   });
   afterAll(() => driver.stop().finally(host.cleanUp));
 
-  it('needs no nginx before there is any', () => expect(existsSync(join(host.layout.nginx, 'nginx.pid'))).toBe(false));
+  it('starts no nginx without UDP listeners', () =>
+    expect(existsSync(join(host.layout.nginx, 'nginx.pid'))).toBe(false));
 
-  it('balances datagrams, and takes members on and off', async () => {
+  it('balances datagrams, and adds and removes members', async () => {
     const [a, b] = await members('a', 'b');
     const desired = udp({ members: [a!, b!] });
     await apply(desired);
@@ -66,7 +67,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect(await names(desired.address, 1)).toEqual(new Set([null]));
   });
 
-  it('takes the highest limit, and a pool of backups alone', async () => {
+  it('accepts the highest limit, and a pool of backups only', async () => {
     const [a, b] = await members('a', 'b');
     const backups = [a!, b!].map((each) => ({ ...each, backup: true }));
     const desired = udp({ members: backups });
@@ -82,14 +83,14 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect((await names(desired.address, 5, '127.0.0.9')).size).toBe(1);
   });
 
-  it('lets in whom it may', async () => {
+  it('rejects clients outside the allowed networks', async () => {
     const desired = withListener(udp({ members: await members('a') }), { allowedNetworks: ['127.0.3.0/24'] });
     await apply(desired);
     expect(await names(desired.address, 1, '127.0.3.3')).toEqual(new Set(['a']));
     expect(await names(desired.address, 1, '127.0.4.4')).toEqual(new Set([null]));
   });
 
-  it('takes members out that do not answer', async () => {
+  it('does not use members that do not respond', async () => {
     const [a] = await members('a');
     const dead = member(1);
     const desired = udp({ members: [a!, dead], monitor: monitor({ type: 'UDP-CONNECT' }) });
@@ -101,7 +102,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     await until(onlyA, 10, 'nothing for the dead one');
   });
 
-  it('counts sessions that have ended', async () => {
+  it('counts ended sessions', async () => {
     const desired = udp({ members: await members('a') });
     await apply(desired);
     await names(desired.address, 3);
@@ -111,7 +112,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect((await counters())!.bytesOut).toBe(3);
   });
 
-  it('does not give one port to two, but the same to UDP and TCP', async () => {
+  it('rejects a port in use, but UDP and TCP ports are separate', async () => {
     const desired = udp();
     await apply(desired);
     const thief = { ...udp(), address: desired.address };
@@ -119,7 +120,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     await apply(balancer({}, { port: 5353 }, { address: desired.address }));
   });
 
-  it('survives a crash of nginx, and one of the driver', async () => {
+  it('survives crashes of nginx and of the driver', async () => {
     const desired = udp({ members: await members('a') });
     await apply(desired);
     const died = pid();
@@ -135,13 +136,13 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect(await names(desired.address, 1)).toEqual(new Set(['a']));
   });
 
-  it('is refused where nginx is missing', async () => {
+  it('is rejected without nginx', async () => {
     const bare = testHost();
     const without = bare.driver({}, { nginx: null });
     await without.start();
     try {
       await expect(without.apply(udp(), signal)).rejects.toMatchObject({
-        customerMessage: expect.stringMatching(/cannot balance UDP/),
+        customerMessage: expect.stringMatching(/UDP is not available/),
       });
     } finally {
       await without.stop();
@@ -150,7 +151,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
   });
 });
 
-/** Who answers, each time from another port; null for nobody. */
+/** The member that responds, each time from another port; null for none. */
 async function names(address: string, times: number, from?: string): Promise<Set<string | null>> {
   const found = new Set<string | null>();
   for (let time = 0; time < times; time += 1) found.add(await askUdp(address, from));

@@ -1,36 +1,29 @@
 /**
- * Load balancers that only pretend: the same answers as the real driver, kept in memory, no host touched. After a
- * restart nothing is there, and `apply` makes it anew. Members that nothing speaks against are as if they answered.
+ * Simulated load balancers: the results of the real driver, without touching the host. Members in allowed networks are
+ * reported as healthy.
  */
 import { refuseAborted } from '../command.ts';
-import { DriverError } from '../driver.ts';
+import type { Simulation } from '../kind.ts';
+import { simulatedBase } from './base.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
+import { portConflict } from '../haproxy/errors.ts';
 import { requireValid } from '../haproxy/validation.ts';
+import { zeroCounters } from '../load-balancer.ts';
 import type {
   DesiredLoadBalancer,
   DesiredPool,
-  ListenerCounters,
   LoadBalancerDriver,
   LoadBalancerReading,
   MemberHealth,
 } from '../load-balancer.ts';
 
-const DETAIL = 'load balancers are simulated: they can be managed but not connected to';
-const REMEDY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
-
-/** `detail` and `remedy` say why it only pretends, where that is known (`findHaproxy`). */
+/** `memberRules`: the networks that members can be in; default: all. */
 export function createSimulatedLoadBalancerDriver({
-  detail,
-  remedy = REMEDY,
   memberRules = () => () => null,
-}: {
-  detail?: string;
-  remedy?: string;
-  /** Where members may be; everywhere unless given. */
-  memberRules?: MemberRules;
-} = {}): LoadBalancerDriver {
+  ...why
+}: { memberRules?: MemberRules } & Simulation = {}): LoadBalancerDriver {
   const balancers = new Map<string, DesiredLoadBalancer>();
   const refusedOf = new Map<string, Admission['refused']>();
   const admitOne = (desired: DesiredLoadBalancer): Admission => {
@@ -41,17 +34,7 @@ export function createSimulatedLoadBalancerDriver({
   };
   const counts = { reloads: 0, runtimeChanges: 0 };
   return {
-    name: 'simulated',
-    real: false,
-    status: () => ({
-      driver: 'simulated',
-      real: false,
-      healthy: true,
-      detail: detail ? `${DETAIL}; ${detail}` : DETAIL,
-      remedy,
-    }),
-    start: async () => undefined,
-    stop: async () => undefined,
+    ...simulatedBase('simulated: load balancers can be managed but not connected to', why),
     async apply(desired, signal) {
       refuseAborted(signal);
       requireValid(desired);
@@ -88,10 +71,7 @@ function refuseTaken(desired: DesiredLoadBalancer, all: Iterable<DesiredLoadBala
   for (const other of all) {
     const taken = other.id === desired.id ? undefined : portsOf(other).find((each) => own.has(each));
     if (!taken) continue;
-    throw new DriverError(`load balancer ${other.id} has ${taken} already`, {
-      customerMessage: `Another load balancer listens on port ${taken.split(' ')[1]} of this address.`,
-      retryable: false,
-    });
+    throw portConflict(other.id, taken);
   }
 }
 
@@ -108,7 +88,11 @@ function readingOf(balancer: DesiredLoadBalancer, refused: Admission['refused'] 
       return [member.id, health !== 'MAINT' && refused?.has(member.id) ? 'DOWN' : health];
     }),
   );
-  return { id: balancer.id, members: new Map(members), listeners: new Map(open.map(({ id }) => [id, nothing()])) };
+  return {
+    id: balancer.id,
+    members: new Map(members),
+    listeners: new Map(open.map(({ id }) => [id, { ...zeroCounters }])),
+  };
 }
 
 function healthOf(
@@ -119,8 +103,4 @@ function healthOf(
   if (!balancer.enabled || !pool.enabled || !member.enabled) return 'MAINT';
   if (member.weight === 0) return 'DRAIN';
   return pool.monitor?.enabled ? 'UP' : 'UNCHECKED';
-}
-
-function nothing(): ListenerCounters {
-  return { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
 }

@@ -12,7 +12,8 @@ const poolSize = 2;
 export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
   const { createLogger } = await import('../../platform/log.ts');
   const { migrate, openDatabase } = await import('../database.ts');
-  const { configurationFiles, createServices, readConfiguration } = await import('../services.ts');
+  const { configurationFiles, readConfiguration } = await import('../configuration.ts');
+  const { createServices } = await import('../services.ts');
   mkdirSync(settings.dataDir, { recursive: true });
   const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
   const configuration = readConfiguration(configurationFiles(settings), log);

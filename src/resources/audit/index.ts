@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { auditRoutes } from './routes.ts';
+import { auditOperations } from './routes.ts';
 import type { AuditLog } from './service.ts';
 
 export const audit = {
-  operations: (services: { auditLog: AuditLog }) => auditRoutes(services.auditLog),
+  operations: (services: { auditLog: AuditLog }) => auditOperations(services.auditLog),
 } satisfies Resource;

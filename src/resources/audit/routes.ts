@@ -1,26 +1,26 @@
-/** The HTTP operations of the audit log. */
-import type { Routes } from '../../http/app.ts';
+/** The operations of the audit log. */
+import { tokenAdmin } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { AuditPage, ListAudit } from './schema.ts';
 import type { AuditLog } from './service.ts';
 
-export function auditRoutes(auditLog: AuditLog): Routes {
-  return (app) => {
-    app.get(
-      '/cloudyard/v1/audit',
-      {
-        schema: {
-          operationId: 'listAudit',
-          summary: 'List who changed what, newest first',
-          tags: ['Audit'],
-          querystring: ListAudit,
-          response: { 200: AuditPage },
-        },
-      },
-      async (request, reply) => {
-        const { next, entries } = await auditLog.list(request.by.actor, request.query);
-        return sendInGroups(reply, { next, results: entries });
-      },
-    );
-  };
-}
+const operation = operationsOf({
+  name: 'Audit',
+  description: 'The audit log has an entry for every change: when, by which token, from where, and what changed.',
+});
+
+export const auditOperations = (auditLog: AuditLog) => [
+  operation('GET', '/cloudyard/v1/audit', {
+    id: 'listAudit',
+    summary: 'List the entries of the audit log',
+    description: 'The newest entry comes first.',
+    access: tokenAdmin,
+    query: ListAudit,
+    answer: AuditPage,
+    handle: async ({ by, query }, reply) => {
+      const { next, entries } = await auditLog.list(by.actor, query);
+      return sendInGroups(reply, { next, results: entries });
+    },
+  }),
+];

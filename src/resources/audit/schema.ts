@@ -1,55 +1,79 @@
 /** Requests and responses of the audit log. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { IntegerId, Nullable } from '../../http/shapes.ts';
+import { Described, IntegerId, Nullable } from '../../http/shapes.ts';
 
 const Moment = Type.String({ format: 'date-time' });
 
 export const ListAudit = Type.Object({
-  operation: Type.Optional(Type.String({ maxLength: 100, description: 'An operationId of the OpenAPI document' })),
-  client_id: Type.Optional(IntegerId),
-  project_id: Type.Optional(IntegerId),
-  region_id: Type.Optional(IntegerId),
-  token_id: Type.Optional(IntegerId),
-  request_id: Type.Optional(Type.String({ maxLength: 100 })),
-  table: Type.Optional(Type.String({ maxLength: 100, description: 'The kind of thing that changed: `file_shares`' })),
-  row_id: Type.Optional(Type.String({ maxLength: 100, description: 'The id of what changed' })),
-  from_timestamp: Type.Optional(Moment),
-  to_timestamp: Type.Optional(Moment),
-  limit: Type.Optional(Type.Integer({ exclusiveMinimum: 0, maximum: 1000, default: 100 })),
+  operation: Type.Optional(Type.String({ maxLength: 100, description: 'Only changes by this operationId' })),
+  client_id: Type.Optional(Described(IntegerId, 'Only changes of this client')),
+  project_id: Type.Optional(Described(IntegerId, 'Only changes in this project')),
+  region_id: Type.Optional(Described(IntegerId, 'Only changes in this region')),
+  token_id: Type.Optional(Described(IntegerId, 'Only changes by this token')),
+  request_id: Type.Optional(Type.String({ maxLength: 100, description: 'Only changes by this request' })),
+  table: Type.Optional(
+    Type.String({ maxLength: 100, description: 'Only changes of this table, such as `file_shares`' }),
+  ),
+  row_id: Type.Optional(Type.String({ maxLength: 100, description: 'Only changes of the resource with this ID' })),
+  from_timestamp: Type.Optional(Described(Moment, 'Only changes at or after this date')),
+  to_timestamp: Type.Optional(Described(Moment, 'Only changes at or before this date')),
+  limit: Type.Optional(
+    Type.Integer({ exclusiveMinimum: 0, maximum: 1000, default: 100, description: 'Maximum number of entries' }),
+  ),
   before: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: '`next` of the page before' }),
+    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: '`next` of the previous page' }),
   ),
 });
 export type ListAudit = Static<typeof ListAudit>;
 
-const Row = Nullable(Type.Record(Type.String(), Type.Unknown()));
+const Row = (when: string) =>
+  Described(
+    Nullable(Type.Record(Type.String(), Type.Unknown())),
+    `The changed columns ${when} the change, or null; secrets are redacted`,
+  );
 
-const AuditEntry = Type.Object({
-  id: Type.Integer(),
-  at: Type.String({ format: 'date-time' }),
-  operation: Type.String(),
-  token: Nullable(
-    Type.Object({ id: Type.Integer(), name: Nullable(Type.String()) }, { description: 'null: a command on a machine' }),
-  ),
-  client_id: Nullable(Type.Integer()),
-  project_id: Nullable(Type.Integer()),
-  region_id: Nullable(Type.Integer()),
-  request_id: Nullable(Type.String()),
-  origin: Type.Record(Type.String(), Type.String(), { description: 'From where, as far as it is known' }),
-  changes: Type.Array(
-    Type.Object({
-      table: Type.String(),
-      id: Type.Unknown(),
-      before: Row,
-      after: Row,
+const AuditToken = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the token' }),
+    name: Described(Nullable(Type.String()), 'Name of the token'),
+  },
+  { title: 'AuditToken' },
+);
+
+const AuditChange = Type.Object(
+  {
+    table: Type.String({ description: 'Table of the row, such as `file_shares`' }),
+    id: Type.Unknown({ description: 'ID of the row' }),
+    before: Row('before'),
+    after: Row('after'),
+  },
+  { title: 'AuditChange' },
+);
+
+const AuditEntry = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the entry' }),
+    at: Type.String({ format: 'date-time', description: 'When the change was made' }),
+    operation: Type.String({ description: 'operationId of the request, or name of the command' }),
+    token: Described(Nullable(AuditToken), 'Token of the request; null for a command on the host'),
+    client_id: Described(Nullable(Type.Integer()), 'ID of the client'),
+    project_id: Described(Nullable(Type.Integer()), 'ID of the project'),
+    region_id: Described(Nullable(Type.Integer()), 'ID of the region'),
+    request_id: Described(Nullable(Type.String()), 'ID of the request'),
+    origin: Type.Record(Type.String(), Type.String(), {
+      description: 'Address, method, path and user agent, where known',
     }),
-    { description: 'Of a row that changed, what changed; secrets are told to have changed, and not shown' },
-  ),
-});
+    changes: Type.Array(AuditChange, { description: 'The rows that changed' }),
+  },
+  { title: 'AuditEntry' },
+);
 export type AuditEntry = Static<typeof AuditEntry>;
 
-export const AuditPage = Type.Object({
-  results: Type.Array(AuditEntry),
-  next: Nullable(Type.Integer({ description: '`before` of the next page; null: this is the last' })),
-});
+export const AuditPage = Type.Object(
+  {
+    results: Type.Array(AuditEntry, { description: 'The entries of this page' }),
+    next: Described(Nullable(Type.Integer()), '`before` of the next page; null on the last page'),
+  },
+  { title: 'AuditPage' },
+);

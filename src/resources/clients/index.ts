@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { clientRoutes } from './routes.ts';
+import { clientOperations } from './routes.ts';
 import type { Clients } from './service.ts';
 
 export const clients = {
-  operations: (services: { clients: Clients }) => clientRoutes(services.clients),
+  operations: (services: { clients: Clients }) => clientOperations(services.clients),
 } satisfies Resource;

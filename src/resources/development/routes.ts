@@ -1,69 +1,47 @@
-/** The operations of development mode; without it they are not there. */
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
+/** The operations of development mode; they exist in that mode only. */
+import { operatorAdmin } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
 import { ClockNow, createFaultBody, Fault, FaultCollection, MoveClock } from './schema.ts';
 import type { Development } from './service.ts';
 
-const tags = ['Development'];
+const operation = operationsOf({
+  name: 'Development',
+  description: 'Operations of development mode (`CLOUDYARD_DEV=1`): a clock that can be moved, and injected faults.',
+});
 const faults = '/cloudyard/v1/dev/faults';
 
-export function developmentRoutes(development: Development, faultNames: string[]): Routes {
-  return (app) => {
-    app.post(
-      '/cloudyard/v1/dev/clock',
-      {
-        schema: {
-          operationId: 'moveClock',
-          summary: 'Let time pass, set the clock, or go back to the real time (development mode only)',
-          tags,
-          body: MoveClock,
-          response: { 200: ClockNow },
-        },
-      },
-      (request) => development.moveClock(request.by, request.body),
-    );
-
-    app.post(
-      faults,
-      {
-        schema: {
-          operationId: 'createFault',
-          summary: 'Have the next operations of a driver fail, stall or take their time (development mode only)',
-          tags,
-          body: createFaultBody(faultNames),
-          response: { 200: Fault },
-        },
-      },
-      (request) => development.createFault(request.by, request.body),
-    );
-
-    app.get(
-      faults,
-      {
-        schema: {
-          operationId: 'listFaults',
-          summary: 'List faults, oldest first (development mode only)',
-          tags,
-          response: { 200: FaultCollection },
-        },
-      },
-      () => development.listFaults(),
-    );
-
-    app.delete(
-      faults,
-      {
-        schema: {
-          operationId: 'clearFaults',
-          summary: 'Clear all faults; what stalls goes on (development mode only)',
-          tags,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await development.clearFaults(request.by);
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
+export const developmentOperations = (development: Development, faultNames: string[]) => [
+  operation('POST', '/cloudyard/v1/dev/clock', {
+    id: 'moveClock',
+    summary: 'Move the clock',
+    description: 'Advances the clock, sets it, or returns to the real time.',
+    access: operatorAdmin,
+    body: MoveClock,
+    answer: ClockNow,
+    handle: ({ by, body }) => development.moveClock(by, body),
+  }),
+  operation('POST', faults, {
+    id: 'createFault',
+    summary: 'Inject a fault',
+    description: 'The next operations of a driver fail, stall or take longer.',
+    access: operatorAdmin,
+    body: createFaultBody(faultNames),
+    answer: Fault,
+    handle: ({ by, body }) => development.createFault(by, body),
+  }),
+  operation('GET', faults, {
+    id: 'listFaults',
+    summary: 'List injected faults',
+    description: 'The oldest fault comes first.',
+    access: operatorAdmin,
+    answer: FaultCollection,
+    handle: () => development.listFaults(),
+  }),
+  operation('DELETE', faults, {
+    id: 'clearFaults',
+    summary: 'Clear all injected faults',
+    description: 'Stalled operations continue.',
+    access: operatorAdmin,
+    handle: ({ by }) => development.clearFaults(by),
+  }),
+];

@@ -2,62 +2,83 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { faultModes, faultyOperations } from '../../drivers/faults.ts';
-import { Collection, Nullable } from '../../http/shapes.ts';
+import { Collection, Described, Nullable } from '../../http/shapes.ts';
 
-/** A century: what adds up to more is no date that anything here can hold. */
+/** A century. */
 const maxSeconds = 3_155_760_000;
 
 export const MoveClock = Type.Object(
   {
     advance_seconds: Type.Optional(
-      Type.Number({ minimum: 0, maximum: maxSeconds, description: 'lets time pass; all that becomes due is done' }),
+      Type.Number({
+        minimum: 0,
+        maximum: maxSeconds,
+        description: 'Seconds to advance; work that becomes due is done',
+      }),
     ),
-    set: Type.Optional(Type.String({ format: 'date-time', description: 'jumps' })),
-    real: Type.Optional(Type.Literal(true, { description: 'back to the real time' })),
+    set: Type.Optional(Type.String({ format: 'date-time', description: 'The new time' })),
+    real: Type.Optional(Type.Literal(true, { description: 'Return to the real time' })),
   },
-  { additionalProperties: false, description: 'one of these' },
+  {
+    title: 'MoveClock',
+    additionalProperties: false,
+    description: 'Exactly one of the fields',
+    examples: [{ advance_seconds: 3600 }],
+  },
 );
 export type MoveClock = Static<typeof MoveClock>;
-export const ClockNow = Type.Object({ now: Type.String({ format: 'date-time' }) });
+export const ClockNow = Type.Object(
+  { now: Type.String({ format: 'date-time', description: 'The time of the clock' }) },
+  { title: 'ClockNow' },
+);
 
-export const FaultyOperation = Type.Enum([...faultyOperations]);
+export const FaultyOperation = Type.Enum([...faultyOperations], { description: 'Operation of the driver' });
 export type FaultyOperation = Static<typeof FaultyOperation>;
-export const FaultMode = Type.Enum([...faultModes]);
+export const FaultMode = Type.Enum([...faultModes], { description: 'How the operation fails' });
 export type FaultMode = Static<typeof FaultMode>;
 
 /** `resources`: the names of the resources whose drivers can fail. */
 export const createFaultBody = (resources: string[]) =>
   Type.Object(
     {
-      resource: Type.Enum(resources),
+      resource: Type.Enum(resources, { description: 'Kind of resource' }),
       operation: FaultyOperation,
       mode: FaultMode,
-      count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
+      count: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1, description: 'Number of operations' }),
+      ),
       seconds: Type.Optional(
         Type.Integer({
           minimum: 0,
           maximum: 86_400,
-          description: 'how long slow (5 by default) and stall (until it is cleared) last',
+          description: 'Duration of `slow` (default: 5) and `stall` (default: until it is cleared)',
         }),
       ),
       message: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 1000, description: 'what the task that fails tells the client' }),
+        Type.String({ minLength: 1, maxLength: 1000, description: 'Error message of the failed task' }),
       ),
     },
-    { additionalProperties: false },
+    {
+      title: 'CreateFault',
+      additionalProperties: false,
+      examples: [{ resource: resources[0], operation: faultyOperations[0], mode: faultModes[0] }],
+    },
   );
 export type CreateFault = Static<ReturnType<typeof createFaultBody>>;
 
-export const Fault = Type.Object({
-  id: Type.Integer(),
-  resource: Type.String(),
-  operation: FaultyOperation,
-  mode: FaultMode,
-  count: Type.Integer(),
-  remaining: Type.Integer(),
-  seconds: Nullable(Type.Integer()),
-  message: Nullable(Type.String()),
-});
+export const Fault = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the fault' }),
+    resource: Type.String({ description: 'Kind of resource' }),
+    operation: FaultyOperation,
+    mode: FaultMode,
+    count: Type.Integer({ description: 'Number of operations' }),
+    remaining: Type.Integer({ description: 'Number of operations that will still fail' }),
+    seconds: Described(Nullable(Type.Integer()), 'Duration of `slow` and `stall`'),
+    message: Described(Nullable(Type.String()), 'Error message of the failed task'),
+  },
+  { title: 'Fault' },
+);
 export type Fault = Static<typeof Fault>;
 export const FaultCollection = Collection(Fault);
 export type FaultCollection = Static<typeof FaultCollection>;

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderBalancer } from '../../drivers/haproxy/configuration.ts';
 import { layoutOf } from '../../drivers/haproxy/layout.ts';
-import { takeApart } from '../../drivers/haproxy/specs.ts';
+import { extractFiles } from '../../drivers/haproxy/specs.ts';
 import { memberRules } from '../../drivers/haproxy/test-host.ts';
 import { violationsOf } from '../../drivers/haproxy/validation.ts';
 import { renderNginx } from '../../drivers/nginx/configuration.ts';
@@ -126,7 +126,7 @@ const placed = {
 function expectRendered(listeners: NestedListener[]) {
   const whole = desired(listeners);
   expect(violationsOf(whole)).toEqual([]);
-  const { spec } = takeApart(whole);
+  const { spec } = extractFiles(whole);
   renderBalancer(spec, layout, 8_000);
   renderNginx({ state: layout.nginxState, streamModule: 'built in', sessions: 1_000 }, [spec], () => true);
 }

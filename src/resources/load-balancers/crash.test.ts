@@ -1,4 +1,4 @@
-/** Habit 9: every statement and driver call of the reconciler fails once, and the world still becomes as desired. */
+/** Every statement and driver call of the reconciler fails once, and the desired state is still reached. */
 import { describe, expect, it } from 'vitest';
 import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
 import type { CrashCase } from '../../../test/crash-harness.ts';
@@ -28,7 +28,7 @@ const truth = {
 const reconciler: CrashCase<LoadBalancerDriver>['reconciler'] = (db, driver) =>
   createLoadBalancerReconciler({ ...cloud.services, db, driver, pemOf: cloud.services.secrets.pemOf });
 
-/** Brings a load balancer to its present state without a failure. */
+/** Reconciles a load balancer without a failure. */
 const calm = async (id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
@@ -61,7 +61,7 @@ async function accepted(): Promise<string> {
   return (await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources.loadbalancers[0];
 }
 
-/** A load balancer that works, with what `change` then asks of it. */
+/** A working load balancer after the requests of `change`. */
 const changed = (change: (id: string) => Promise<unknown>) => async () => {
   const id = await accepted();
   await calm(id);
@@ -73,7 +73,7 @@ const partsOf = async (id: string, path: string) =>
   (await cloud.get(`/cloud/v1/${path}/1/1?load_balancer_id=${id}&details=true`)).body.results as Record<string, any>[];
 const idOf = async (id: string, path: string) => (await partsOf(id, path))[0]!['id'] as string;
 
-/** Everything that is to be seen of a load balancer: rows, tasks, the host, the counters. */
+/** The visible state of a load balancer: rows, tasks, host, counters. */
 async function world(id: string) {
   const { status, body } = await cloud.get(`${balancers}/${id}`);
   const { rows: tasks } = await cloud.db.$client.query<{ task: string }>(
@@ -114,10 +114,10 @@ const gone = { ...working, loadBalancer: 404, listeners: [], pools: [], host: un
 
 interface Scenario {
   arrange(): Promise<string>;
-  /** What `world` shows in the end. */
+  /** The expected final `world`. */
   end: object;
   trouble?: (call: LoadBalancerCall) => Trouble;
-  /** What a client does meanwhile. */
+  /** The concurrent request of a client. */
   meddle?: (id: string) => Promise<unknown>;
 }
 
@@ -236,11 +236,11 @@ async function everywhere(_name: string, given: Scenario): Promise<void> {
     },
     ...(given.meddle && { meddle: given.meddle }),
   });
-  // Every step before and after, at least.
+  // At least before and after every step.
   expect(figures.injected).toBeGreaterThanOrEqual(2 * 9);
 }
 
-describe('wherever the reconciler of load balancers fails or dies, and however often', () => {
+describe('the load balancer reconciler, failing or crashing at every step', () => {
   it.each(Object.entries(scenarios))(
     '%s ends as it should, and another reconcile changes nothing',
     everywhere,
@@ -248,12 +248,12 @@ describe('wherever the reconciler of load balancers fails or dies, and however o
   );
 });
 
-describe('whenever a client changes a pool while it is being reconciled', () => {
-  it.each(Object.entries(meddlers))('%s ends as it should', everywhere, 180_000);
+describe('changes of a pool during its reconcile', () => {
+  it.each(Object.entries(meddlers))('%s ends in the desired state', everywhere, 180_000);
 });
 
-describe('what was refused', () => {
-  it('is tried again with the next change, and deleted when that is asked again', async () => {
+describe('a rejected change', () => {
+  it('is retried by the next change, and a failed deletion can be repeated', async () => {
     host.trouble(() => ({ error: terminal('the port is taken on the host'), done: false }));
     const id = await accepted();
     await calm(id);

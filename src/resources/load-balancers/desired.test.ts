@@ -1,4 +1,4 @@
-/** The roll-up of operating statuses, and what rows become on a host: pure, so without a database. */
+/** Operating statuses and desired states are pure, so these tests need no database. */
 import { describe, expect, it } from 'vitest';
 import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
 import type { HealthMonitor } from './pools/schema.ts';
@@ -81,7 +81,7 @@ const reading = (members: Record<string, MemberHealth>, listeners: string[]): Lo
   listeners: new Map(listeners.map((id) => [id, still])),
 });
 
-/** Every status as it is after the changes are written. */
+/** All statuses after the changes are written. */
 function statuses(given: WholeLoadBalancer, seen: LoadBalancerReading | undefined) {
   const changes = statusChanges(given, seen);
   const after = (rows: { id: string; operatingStatus: string }[], part: keyof typeof changes) =>
@@ -94,7 +94,7 @@ function statuses(given: WholeLoadBalancer, seen: LoadBalancerReading | undefine
   };
 }
 
-describe('operating statuses roll up', () => {
+describe('operating statuses', () => {
   const served = (health: Record<string, MemberHealth>, changes: Parts = {}) =>
     statuses(
       whole({
@@ -121,7 +121,7 @@ describe('operating statuses roll up', () => {
     expect(served({ a, b })).toMatchObject({ pool, listener, lb });
   });
 
-  it('says nothing when nothing changed', () => {
+  it('do not change without a new reading', () => {
     const given = whole({
       loadBalancer: { operatingStatus: 'ONLINE' },
       listeners: [listenerOf('listener', { defaultPoolId: 'pool', operatingStatus: 'ONLINE' })],
@@ -132,13 +132,13 @@ describe('operating statuses roll up', () => {
     expect(Object.values(changes).flatMap((changed) => [...changed])).toEqual([]);
   });
 
-  it('an empty load balancer, pool or listener does what it was told', () => {
+  it('an empty load balancer, pool or listener is ONLINE', () => {
     expect(statuses(whole({}), reading({}, []))).toEqual({ lb: 'ONLINE' });
     const empty = whole({ listeners: [listenerOf('listener')], pools: [poolOf('pool')] });
     expect(statuses(empty, reading({}, ['listener']))).toEqual({ lb: 'ONLINE', listener: 'ONLINE', pool: 'ONLINE' });
   });
 
-  it('what is switched off, or not on the host, is offline', () => {
+  it('disabled parts, and parts that are not on the host, are OFFLINE', () => {
     const off = { lb: 'OFFLINE', listener: 'OFFLINE', pool: 'OFFLINE', a: 'OFFLINE', b: 'OFFLINE' };
     expect(served({ a: 'UP', b: 'UP' }, { loadBalancer: { adminStateUp: false } })).toEqual(off);
     const given = whole({ listeners: [listenerOf('listener')], loadBalancer: { operatingStatus: 'ONLINE' } });
@@ -153,8 +153,8 @@ describe('operating statuses roll up', () => {
   });
 });
 
-describe('what a host should have', () => {
-  it('leaves out what is being deleted, and sends nothing to it', () => {
+describe('the desired state', () => {
+  it('omits deleted parts', () => {
     const deletedAt = new Date();
     const desired = desiredLoadBalancer(
       whole({
@@ -170,7 +170,7 @@ describe('what a host should have', () => {
     ]);
   });
 
-  it('counts in milliseconds, knows no limit and no timeout of 0, and checks K8S as HTTP', () => {
+  it('has times in milliseconds, null for no limit and timeout 0, and HTTP for K8S monitors', () => {
     const monitor = { type: 'K8S', admin_state_up: true, delay: 5, timeout: 3, max_retries: 2, max_retries_down: 3 };
     const desired = desiredLoadBalancer(
       whole({
@@ -187,7 +187,7 @@ describe('what a host should have', () => {
     expect(desired.pools[0]!.monitor).toMatchObject({ type: 'HTTP', delay: 5000, timeout: 3000, maxRetries: 2 });
   });
 
-  it('has the texts of the secrets that it names', () => {
+  it('contains the PEM texts of secrets', () => {
     const given = whole({
       listeners: [listenerOf('listener', { secretId: 'one', sniSecretIds: ['one', 'two'] })],
       pools: [poolOf('pool', { secretId: 'three', caSecretId: 'ca', crlSecretId: 'crl' })],

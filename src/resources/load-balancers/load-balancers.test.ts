@@ -22,7 +22,7 @@ const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string
 const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body.loadbalancer_count_usage as number;
 const get = async (id: string) => (await cloud.get(`${balancers}/${id}`)).body;
 
-/** A tenant of its own, whose list nobody else changes. */
+/** A separate tenant, whose list no other test changes. */
 async function tenant() {
   const { clientId, projectId, token } = await cloud.newClient();
   const path = `/cloud/v1/loadbalancers/${projectId}/1`;
@@ -55,7 +55,7 @@ const nested = [
 ];
 
 describe('creating a load balancer', () => {
-  it('answers one task, and the load balancer is there with an address of its own when that has finished', async () => {
+  it('returns one task; when it has finished, the load balancer has an address', async () => {
     const created = await cloud.post(balancers, { name: 'a balancer', tags: { b: '2', a: '1' } });
     expect(created).toMatchObject({ status: 200, body: { tasks: [expect.any(String)] } });
     const task = await cloud.ended(created);
@@ -107,7 +107,7 @@ describe('creating a load balancer', () => {
     await expect.poll(async () => (await get(id)).operating_status, { timeout: 5000 }).toBe('ONLINE');
   });
 
-  it('makes listeners and pools inside it, with one task that names them all', async () => {
+  it('creates nested listeners and pools with one task that names all of them', async () => {
     const task = await cloud.ended(await cloud.post(balancers, { name: 'a balancer', listeners: nested }));
     const made = task.body.created_resources;
     expect(task.body.state).toBe('FINISHED');
@@ -131,7 +131,7 @@ describe('creating a load balancer', () => {
     ]);
   });
 
-  it('keeps what it is asked to keep', async () => {
+  it('stores all settings', async () => {
     const logging = { enabled: true, topic_name: 'my-logs', retention_policy: { period: 7 } };
     const balancer = await aBalancer({
       flavor: 'lb1-2-4',
@@ -147,7 +147,7 @@ describe('creating a load balancer', () => {
     });
   });
 
-  it('does it once under an Idempotency-Key, however often it is asked', async () => {
+  it('creates one load balancer for repeated requests with an Idempotency-Key', async () => {
     const { path, token } = await tenant();
     const options = { token, headers: { 'idempotency-key': 'once' } };
     const answers = await Promise.all(
@@ -157,7 +157,7 @@ describe('creating a load balancer', () => {
     expect((await cloud.get(path, { token })).body.count).toBe(1);
   });
 
-  it('leaves exactly five of twenty parallel creates under a limit of five, each with another address', async () => {
+  it('accepts five of twenty parallel creates with a limit of five, each with its own address', async () => {
     const { clientId, path, token } = await tenant();
     await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { region_id: 1, loadbalancer_count_limit: 5 });
     const answers = await Promise.all(
@@ -172,7 +172,7 @@ describe('creating a load balancer', () => {
     expect(new Set(results.map((balancer: any) => balancer.vip_address)).size).toBe(5);
   });
 
-  it('gives the lowest free address of the region, and says when there is none', async () => {
+  it('assigns the lowest free address of the region, and responds with 409 if there is none', async () => {
     const small = '/cloud/v1/loadbalancers/1/2';
     const network = (await cloud.post('/cloud/v1/networks/1/2', { name: 'a network' })).body.tasks[0];
     const { networks } = (await cloud.get(`/cloud/v1/tasks/${network}`)).body.created_resources;
@@ -193,7 +193,7 @@ describe('creating a load balancer', () => {
   });
 });
 
-describe('bad input is refused, naming the field, and changes nothing', () => {
+describe('invalid requests name the field and change nothing', () => {
   const cases: [string, object, string[]][] = [
     ['no name', { name: undefined }, ['name']],
     ['a name too short', { name: 'ab' }, ['name']],
@@ -249,13 +249,13 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     expect([(await cloud.get(balancers)).body.count, await usage()]).toEqual(before);
   });
 
-  it('a region without addresses, which says that it has no load balancers', async () => {
+  it('a region without addresses', async () => {
     const answer = await cloud.post('/cloud/v1/loadbalancers/1/3', { name: 'a balancer' });
     expect([answer.status, paths(answer)]).toEqual([400, ['region_id']]);
     expect(answer.body.message).toContain('region without has no load balancers');
   });
 
-  it('what is not there, or not visible', async () => {
+  it('unknown and invisible load balancers', async () => {
     expect((await cloud.get(`${balancers}/not-a-uuid`)).status).toBe(400);
     expect((await cloud.get(`${balancers}/${unknownId}`)).status).toBe(404);
     const { id } = await aBalancer();
@@ -280,7 +280,7 @@ function twice(address: string, protocol_port: number) {
 }
 
 describe('updating a load balancer', () => {
-  it('v2 answers a task that is done for what lives in rows, and none for no change', async () => {
+  it('v2 returns a finished task for changes of the row, and no task without a change', async () => {
     const { id } = await aBalancer({ tags: { keep: '1', drop: '1' } });
     const applied = host.log.length;
     expect((await cloud.patch(v2(id), {})).body).toEqual({ tasks: [] });
@@ -296,7 +296,7 @@ describe('updating a load balancer', () => {
     expect(host.log).toHaveLength(applied);
   });
 
-  it('v2 switches it off and on again on the host', async () => {
+  it('v2 disables and enables it on the host', async () => {
     const { id } = await aBalancer();
     const off = await cloud.ended(await cloud.patch(v2(id), { admin_state_up: false }));
     expect(off.body).toMatchObject({ state: 'FINISHED', task_type: 'update_loadbalancer' });
@@ -307,7 +307,7 @@ describe('updating a load balancer', () => {
     expect(host.balancers.get(id)!.enabled).toBe(true);
   });
 
-  it('v1 answers the load balancer', async () => {
+  it('v1 returns the load balancer', async () => {
     const { id } = await aBalancer();
     const answer = await cloud.patch(`${balancers}/${id}`, { name: 'renamed', tags: { a: '1' } });
     expect(answer).toMatchObject({ status: 200, body: { id, name: 'renamed', tags_v2: [{ key: 'a' }] } });
@@ -316,7 +316,7 @@ describe('updating a load balancer', () => {
     expect([refused.status, new Set(paths(refused))]).toEqual([400, new Set(['name', 'admin_state_up'])]);
   });
 
-  it('is refused while a task works on it, naming the task, whatever the spelling of the id', async () => {
+  it('is rejected during a task, naming the task, for any spelling of the id', async () => {
     const { id } = await aBalancer();
     const release = host.hold();
     const failover = (await cloud.post(`${balancers}/${id}/failover`, {})).body.tasks[0];
@@ -350,7 +350,7 @@ describe('resize, failover, delete', () => {
     expect([unknown.status, paths(unknown)]).toEqual([400, ['flavor']]);
   });
 
-  it('failover mends what the host has lost', async () => {
+  it('failover repairs the host', async () => {
     const { id } = await aBalancer();
     await cloud.ended(await cloud.post(`${balancers}/${id}/failover`));
     host.balancers.delete(id);
@@ -359,7 +359,7 @@ describe('resize, failover, delete', () => {
     expect(host.balancers.has(id)).toBe(true);
   });
 
-  it('delete takes everything with it, and gives back quota and address', async () => {
+  it('delete removes all parts and releases quota and address', async () => {
     const before = await usage();
     const { id, listeners } = await aBalancer({ listeners: nested });
     const network = (await cloud.get('/cloud/v1/networks/1/1')).body.results[0].id;
@@ -375,7 +375,7 @@ describe('resize, failover, delete', () => {
     expect(await usage()).toBe(before);
   });
 
-  it('keeps a project from being deleted', async () => {
+  it('blocks the deletion of its project', async () => {
     const { projectId, token } = await cloud.newClient();
     const made = (await cloud.post('/cloud/v1/projects', { name: 'a project' }, { token })).body.id;
     expect(made).not.toBe(projectId);
@@ -397,7 +397,7 @@ describe('resize, failover, delete', () => {
 });
 
 describe('listing load balancers', () => {
-  it('filters, orders, pages, and counts all that match', async () => {
+  it('filters, orders, pages, and counts all matches', async () => {
     const { create, path, token } = await tenant();
     await create({ name: 'alpha one', tags: { env: 'test', team: 'a' }, flavor: 'lb1-4-8' });
     await create({ name: 'alpha two', tags: { env: 'prod' }, logging: { enabled: true } });
@@ -427,7 +427,7 @@ describe('listing load balancers', () => {
     }
   });
 
-  it('orders addresses as numbers', async () => {
+  it('orders addresses numerically', async () => {
     const { create, path, token } = await tenant();
     for (let i = 0; i < 3; i++) await create();
     const [a, b, c] = (await cloud.get(path, { token })).body.results;
@@ -446,7 +446,7 @@ describe('listing load balancers', () => {
 describe('metadata of a load balancer', () => {
   const keys = (balancer: Record<string, any>) => balancer['tags_v2'].map((tag: any) => `${tag.key}=${tag.value}`);
 
-  it('v2 answers a task that is done, and none for no change', async () => {
+  it('v2 returns a finished task, and no task without a change', async () => {
     const { id } = await aBalancer({ tags: { a: '1' } });
     const path = `${v2(id)}/metadata`;
     const finished = async (answer: Answer) =>
@@ -463,7 +463,7 @@ describe('metadata of a load balancer', () => {
     expect(keys(await get(id))).toEqual([]);
   });
 
-  it('v1 answers the tags, or nothing', async () => {
+  it('v1 returns the tags, or nothing', async () => {
     const { id } = await aBalancer({ tags: { a: '1' } });
     const path = `${balancers}/${id}/metadata`;
     expect((await cloud.post(path, { b: '2' })).status).toBe(204);
@@ -488,7 +488,7 @@ describe('metadata of a load balancer', () => {
     ]);
   });
 
-  it('refuses what is read-only, internal, no string, or too much', async () => {
+  it('rejects read-only, reserved, invalid and too many tags', async () => {
     const { id } = await aBalancer();
     const tags = { fixed: { value: '1', read_only: true }, mine: { value: '1', read_only: false } };
     await cloud.db.$client.query('update load_balancers set tags = $2 where id = $1', [id, tags]);
@@ -520,7 +520,7 @@ describe('metadata of a load balancer', () => {
 describe('checks before a create', () => {
   const path = `${balancers}/check_limits`;
 
-  it('check_limits answers only what would be exceeded', async () => {
+  it('check_limits returns only exceeded quotas', async () => {
     expect((await cloud.post(path, {})).body).toEqual({});
     expect((await cloud.post(path)).body).toEqual({});
     expect((await cloud.post(path, { floating_ip: { source: 'new' } })).body).toEqual({
@@ -544,7 +544,7 @@ describe('checks before a create', () => {
     });
   });
 
-  it('lists flavors, with what they cost when that is asked for', async () => {
+  it('lists flavors, with prices on request', async () => {
     const flavors = '/cloud/v1/lbflavors/1/1';
     const small = { flavor_id: 'lb1-1-2', flavor_name: 'lb1-1-2', ram: 2048, vcpus: 1 };
     expect((await cloud.get(`${flavors}?limit=1`)).body).toEqual({ count: 3, results: [small] });

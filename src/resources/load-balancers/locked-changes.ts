@@ -5,18 +5,17 @@
  * change raises the generation and enqueues one task that waits for it.
  */
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, notFound, resourceLocked } from '../../errors/catalogue.ts';
+import { ClientError } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import type { NewTask, ResourceKey, Tasks } from '../../tasks/tasks.ts';
+import type { Tx } from '../../platform/db.ts';
+import type { NewTask, ResourceKey } from '../../tasks/tasks.ts';
+import { requireFound, requireUnlocked } from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { ProjectRegion } from '../store-kit.ts';
 import { normalizeId } from './patch.ts';
 import * as store from './store.ts';
-import type { Where } from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 
-export type TaskIds = { tasks: string[] };
 type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;
 
 export interface LoadBalancerChanges {
@@ -37,12 +36,10 @@ export interface LoadBalancerChanges {
   ): Promise<string>;
 }
 
-export function createLoadBalancerChanges({ clock, tasks }: { clock: Clock; tasks: Tasks }): LoadBalancerChanges {
+export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>): LoadBalancerChanges {
   const lockDeletable: LoadBalancerChanges['lockDeletable'] = async (tx, scope, id, concurrent) => {
-    const loadBalancer = await store.lock(tx, id, scope);
-    if (!loadBalancer) throw notFound('load balancer', id);
-    const taskId = await tasks.lockedBy(tx, loadBalancer.id, concurrent);
-    if (taskId) throw resourceLocked('load balancer', id, taskId);
+    const loadBalancer = requireFound(await store.lock(tx, scope, id), 'load balancer', id);
+    requireUnlocked(await tasks.lockedBy(tx, loadBalancer.id, concurrent), 'load balancer', id);
     return loadBalancer;
   };
   return {
@@ -82,9 +79,7 @@ interface PartRow {
   deletedAt: Date | null;
 }
 
-export interface PartChangesDeps {
-  db: Db;
-  idempotency: Idempotency;
+export interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
   changes: LoadBalancerChanges;
 }
 
@@ -92,16 +87,13 @@ export interface PartChangesDeps {
 export function createPartChanges<Row extends PartRow>(
   { db, idempotency, changes }: PartChangesDeps,
   kind: 'listener' | 'pool',
-  find: (tx: Tx, where: Where, id: string) => Promise<Row | null>,
+  find: (tx: Tx, scope: ProjectRegion, id: string) => Promise<Row | null>,
 ) {
   const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
-    const found = await find(tx, scope, id);
-    if (!found) throw notFound(kind, id);
-    const loadBalancer = await changes.lock(tx, scope, found.loadBalancerId, concurrent);
-    // The previous holder of the lock may have changed or removed it.
-    const part = await find(tx, scope, id);
-    if (!part) throw notFound(kind, id);
-    return { loadBalancer, part };
+    const { loadBalancerId } = requireFound(await find(tx, scope, id), kind, id);
+    const loadBalancer = await changes.lock(tx, scope, loadBalancerId, concurrent);
+    // Again: the previous holder of the lock may have changed or removed it.
+    return { loadBalancer, part: requireFound(await find(tx, scope, id), kind, id) };
   };
   const lock = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
     const locked = await lockDeletable(tx, scope, id, concurrent);
@@ -135,7 +127,7 @@ export function createPartChanges<Row extends PartRow>(
 /** The load balancer that a body names in either spelling; null when it names none. Adds to `errors`. */
 export async function findNamedLoadBalancer(
   tx: Tx,
-  where: Where,
+  scope: ProjectRegion,
   body: { load_balancer_id?: string | null; loadbalancer_id?: string | null },
   errors: FieldError[],
 ): Promise<string | null> {
@@ -145,7 +137,7 @@ export async function findNamedLoadBalancer(
     errors.push({ path: 'loadbalancer_id', message: `conflicts with load_balancer_id (${id}); send only one` });
   }
   const named = id ?? alias;
-  if (named !== null && !(await store.exists(tx, where, named))) {
+  if (named !== null && !(await store.exists(tx, scope, named))) {
     const path = id === null ? 'loadbalancer_id' : 'load_balancer_id';
     errors.push({ path, message: `load balancer ${named} was not found in this project and region` });
   }

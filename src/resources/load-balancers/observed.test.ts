@@ -1,4 +1,4 @@
-/** What the proxy sees becomes statuses, statistics and metrics; rows change only when something has changed. */
+/** Statuses, statistics and metrics from readings of the proxy; rows are written only when they change. */
 import { describe, expect, it } from 'vitest';
 import type { ListenerCounters } from '../../drivers/load-balancer.ts';
 import { useCloudyard } from '../../../test/harness.ts';
@@ -7,12 +7,12 @@ import { createLoadBalancerReconciler } from './reconcile.ts';
 import { createStatusRecorder, createTrafficRecorder } from './recorders.ts';
 import { removeOld } from './traffic/store.ts';
 
-// No worker: the tests do its duties, when they want them done.
+// There is no worker: the tests run its duties.
 const cloud = useCloudyard({ driver: null });
 const host = createTestLoadBalancerHost();
 const idle = { listeners: [{ name: 'web', protocol: 'TCP', protocol_port: 80 }] };
 
-/** What a worker would have brought about. */
+/** Does the work of a worker. */
 async function made(changes: object = {}) {
   const path = '/cloud/v1/loadbalancers/1/1';
   const { tasks } = (await cloud.post(path, { name: 'a balancer', ...changes })).body;
@@ -43,7 +43,7 @@ const pool = {
 };
 const served = { listeners: [{ name: 'web', protocol: 'TCP', protocol_port: 80, pools: [pool] }] };
 
-/** The transaction that last wrote each row: it changes with every write, whatever is written. */
+/** The transaction that last wrote each row; it changes with every write. */
 async function versionsOf(id: string): Promise<string[]> {
   const { rows } = await cloud.db.$client.query<{ version: string }>(
     `select 'lb ' || xmin as version from load_balancers where id = $1
@@ -58,8 +58,8 @@ async function versionsOf(id: string): Promise<string[]> {
   return rows.map((row) => row.version);
 }
 
-describe('the status tree', () => {
-  it('shows what the proxy sees, of every part', async () => {
+describe('statuses', () => {
+  it('show what the proxy reports for every part', async () => {
     const look = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
     const { id, path, listeners, members } = await made({ ...served, tags: { a: '1' } });
     host.health.set(members[1], 'DOWN');
@@ -100,7 +100,7 @@ describe('the status tree', () => {
     expect((await cloud.get(path)).body.operating_status).toBe('DEGRADED');
   });
 
-  it('is written when it changes, and not otherwise', async () => {
+  it('are written only when they change', async () => {
     const look = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
     const { id, path, members } = await made(served);
     await look();
@@ -120,7 +120,7 @@ describe('the status tree', () => {
     });
   });
 
-  it('forgives a proxy that is busy for a moment, and not one that is gone', async () => {
+  it('survive a short silence of the proxy, but not its failure', async () => {
     const look = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
     const { path } = await made(idle);
     const status = async () => (await cloud.get(path)).body.operating_status;
@@ -143,7 +143,7 @@ describe('traffic', () => {
   const say = (listenerId: string, counters: Partial<ListenerCounters>) => host.traffic.set(listenerId, counters);
   const stats = async (path: string) => (await cloud.get(`${path}?show_stats=true`)).body.stats;
 
-  it('adds up over processes of the proxy, whoever looks', async () => {
+  it('is added up over processes of the proxy and workers', async () => {
     const { path, listeners } = await made({
       listeners: [...idle.listeners, { name: 'two', protocol: 'TCP', protocol_port: 81 }],
     });
@@ -161,10 +161,10 @@ describe('traffic', () => {
     await first();
     say(listeners[0], { activeConnections: 2, totalConnections: 12, bytesIn: 150, bytesOut: 1500, requestErrors: 1 });
     await first();
-    // Another worker takes over, with the same proxy process.
+    // Another worker, with the same proxy process.
     const second = recorder();
     await second();
-    // And then the proxy begins anew.
+    // Then the proxy restarts.
     say(listeners[0], { activeConnections: 0, totalConnections: 1, bytesIn: 7, bytesOut: 70 });
     await second();
     expect(await stats(path)).toEqual({
@@ -180,7 +180,7 @@ describe('traffic', () => {
     expect(list.find((balancer: any) => path.endsWith(balancer.id)).stats.bytes_in).toBe(162);
   });
 
-  it('that stands still is not written', async () => {
+  it('is not written while it is unchanged', async () => {
     const { id, listeners } = await made(idle);
     const look = recorder();
     say(listeners[0], { totalConnections: 1, bytesIn: 10, bytesOut: 10 });
@@ -194,7 +194,7 @@ describe('traffic', () => {
     expect(await versionsOf(id)).toEqual(settled);
   });
 
-  it('becomes metrics by the minute, the ten minutes and the hour', async () => {
+  it('is returned as metrics by one minute, ten minutes and one hour', async () => {
     cloud.clock.set(new Date('2026-03-01T10:00:00Z'));
     const { id, path, listeners } = await made(idle);
     const look = recorder();
@@ -240,7 +240,7 @@ describe('traffic', () => {
     cloud.clock.set(null);
   });
 
-  it('of no time, or in an unknown unit, is refused', async () => {
+  it('of an invalid time or unit is rejected', async () => {
     const { path } = await made(idle);
     for (const body of [
       {},

@@ -1,5 +1,4 @@
 /** Pure: what normalizing the bodies of listeners, pools and members has in common. */
-import { isDeepStrictEqual } from 'node:util';
 
 /** UUIDs are accepted in any case and stored and compared in lower case. */
 export function normalizeId(id: string | null | undefined): string | null {
@@ -34,12 +33,4 @@ export function patchedTimeouts(body: TimeoutFields, current = noTimeouts): Time
     timeoutMemberConnect: patchedTimeout(body.timeout_member_connect, current.timeoutMemberConnect),
     timeoutMemberData: patchedTimeout(body.timeout_member_data, current.timeoutMemberData),
   };
-}
-
-/** The settings that differ from the current ones. */
-export function changedSettings<Settings extends object>(current: Settings, settings: Settings): Partial<Settings> {
-  const changed = Object.entries(settings).filter(
-    ([field, value]) => !isDeepStrictEqual(value, current[field as keyof Settings]),
-  );
-  return Object.fromEntries(changed) as Partial<Settings>;
 }

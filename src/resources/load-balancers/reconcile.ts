@@ -2,19 +2,15 @@
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import type { Quota } from '../../quota/quota.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import type { Tasks } from '../../tasks/tasks.ts';
+import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredLoadBalancer, secretsOf } from './desired.ts';
 import type { Pems } from './desired.ts';
 import * as store from './store.ts';
 import type { WholeLoadBalancer } from './store.ts';
-import type { LoadBalancerRow } from './table.ts';
 
-export interface LoadBalancerReconcilerDeps {
-  db: Db;
-  tasks: Tasks;
-  quota: Quota;
+export interface LoadBalancerReconcilerDeps extends ReconcilerDeps {
   driver: LoadBalancerDriver;
   /** The decrypted PEM texts of secrets. */
   pemOf(on: Db | Tx, secretIds: string[]): Promise<Pems>;
@@ -32,7 +28,15 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
       attempting(whole.loadBalancer.generation);
       if (whole.loadBalancer.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, (tx) => recordRemoval(deps, tx, whole.loadBalancer));
+        await transaction(db, async (tx) =>
+          recordRemoval(
+            deps,
+            tx,
+            await store.lockById(tx, id),
+            (tx, row) => store.remove(tx, row.id),
+            () => ({ loadbalancer_count: 1 }),
+          ),
+        );
         return { kind: 'done' };
       }
       await driver.apply(desiredLoadBalancer(whole, pems), signal);
@@ -42,16 +46,15 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     recordFailure: (tx, id, generation) => recordFailure(tx, id, generation),
 
-    findPending: store.unconverged,
+    findPending: store.findPending,
 
     async findDrift(_db, regionIds) {
       await driver.recheckMembers();
-      if (!driver.real) return [];
-      // Before the rows: a load balancer has a row before it is on the host.
-      const onHost = await driver.list();
-      const known = await store.known(db, onHost);
-      for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
-      return (await store.active(db, regionIds)).filter((found) => !onHost.includes(found.id));
+      return findDrift(
+        driver,
+        (ids) => store.findKnown(db, ids),
+        () => store.findExpected(db, regionIds),
+      );
     },
   };
 }
@@ -71,7 +74,7 @@ async function read(
 
 async function recordObserved(deps: LoadBalancerReconcilerDeps, tx: Tx, whole: WholeLoadBalancer): Promise<void> {
   const { id, generation } = whole.loadBalancer;
-  const current = await store.lock(tx, id);
+  const current = await store.lockById(tx, id);
   if (!current) return;
   await store.removeDeletedParts(tx, whole);
   // A concurrent change has set pending statuses, which its own job will end.
@@ -84,17 +87,9 @@ async function recordObserved(deps: LoadBalancerReconcilerDeps, tx: Tx, whole: W
   await deps.tasks.finish(tx, id, generation);
 }
 
-async function recordRemoval(deps: LoadBalancerReconcilerDeps, tx: Tx, removed: LoadBalancerRow): Promise<void> {
-  const current = await store.lock(tx, removed.id);
-  if (!current) return;
-  await store.remove(tx, current.id);
-  await deps.tasks.finish(tx, current.id, current.generation);
-  await deps.quota.release(tx, current, { loadbalancer_count: 1 });
-}
-
 /** The rows keep the requested settings, so that the owner can change or delete the load balancer. */
 async function recordFailure(tx: Tx, id: string, generation: number): Promise<void> {
-  const current = await store.lock(tx, id);
+  const current = await store.lockById(tx, id);
   if (!current || current.generation > generation) return;
   await store.markFailed(tx, id);
   await store.update(tx, id, { observedGeneration: current.generation, provisioningStatus: 'ERROR' });

@@ -3,7 +3,7 @@ import { ClientError } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { Tx } from '../../platform/db.ts';
 import * as store from './store.ts';
-import type { Where } from './store.ts';
+import type { ProjectRegion } from '../store-kit.ts';
 
 export interface SecretReference {
   id: string;
@@ -20,7 +20,7 @@ export interface SubnetReference {
 
 export interface SecretsForUse {
   /** Keeps the secrets from being deleted until the transaction ends. @throws ClientError 400 with all invalid fields */
-  holdForUse(tx: Tx, where: Where, wanted: SecretReference[]): Promise<void>;
+  holdForUse(tx: Tx, scope: ProjectRegion, wanted: SecretReference[]): Promise<void>;
 }
 
 /**
@@ -30,15 +30,15 @@ export interface SecretsForUse {
 export async function referenceErrors(
   tx: Tx,
   secrets: SecretsForUse,
-  where: Where,
+  scope: ProjectRegion,
   { secrets: wanted, subnets = [] }: { secrets: SecretReference[]; subnets?: SubnetReference[] },
 ): Promise<FieldError[]> {
-  const known = await store.knownSubnets(tx, where, [...new Set(subnets.map((subnet) => subnet.id))]);
+  const known = await store.knownSubnets(tx, scope, [...new Set(subnets.map((subnet) => subnet.id))]);
   const unknown = subnets
     .filter((subnet) => !known.has(subnet.id))
     .map(({ id, path }) => ({ path, message: `subnet ${id} was not found in this project and region` }));
   try {
-    await secrets.holdForUse(tx, where, wanted);
+    await secrets.holdForUse(tx, scope, wanted);
     return unknown;
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'InvalidInput') throw error;

@@ -1,25 +1,22 @@
 /** Rules of load balancers. A load balancer and its listeners and pools share one lock and one job (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
-import type { Quota } from '../../quota/quota.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { mergeTags, newTags, presentTags, sameTags } from '../../tags/tags.ts';
-import type { Tasks } from '../../tasks/tasks.ts';
+import { newTags, presentTags } from '../../tags/tags.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota } from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
 import type { Listeners } from './listeners/service.ts';
 import { keyOf } from './locked-changes.ts';
-import type { LoadBalancerChanges, TaskIds } from './locked-changes.ts';
+import type { LoadBalancerChanges } from './locked-changes.ts';
 import { createLoadBalancerMetadata } from './metadata/service.ts';
 import { newLoadBalancer, newLogging, unsupportedFields } from './new-load-balancer.ts';
 import { flavors } from './schema.ts';
@@ -38,12 +35,7 @@ import type { LoadBalancerView } from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 import { createLoadBalancerTraffic } from './traffic/service.ts';
 
-export interface LoadBalancersDeps {
-  db: Db;
-  clock: Clock;
-  tasks: Tasks;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface LoadBalancersDeps extends ServiceDeps {
   networks: Networks;
   regions: Regions;
   changes: LoadBalancerChanges;
@@ -55,11 +47,8 @@ export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
 export function createLoadBalancers(deps: LoadBalancersDeps) {
   const { db, clock, tasks, quota, idempotency, changes } = deps;
 
-  const view = async (scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancerView> => {
-    const found = await store.view(db, scope, id, showStats);
-    if (!found) throw notFound('load balancer', id);
-    return found;
-  };
+  const view = async (scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancerView> =>
+    requireFound(await store.view(db, scope, id, showStats), 'load balancer', id);
 
   /** Changes that the host need not follow: their task is finished with the transaction. */
   const record = async (
@@ -69,7 +58,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     type: string,
     written: Partial<LoadBalancerRow>,
   ): Promise<TaskIds> => {
-    if (Object.keys(written).length === 0) return { tasks: [] };
+    if (isEmpty(written)) return { tasks: [] };
     await store.update(tx, loadBalancer.id, { ...written, updatedAt: clock.now() });
     const { projectId, generation } = loadBalancer;
     return {
@@ -80,7 +69,12 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const loadBalancer = await changes.lock(tx, scope, id);
-      const written = changesOf(loadBalancer, body);
+      const written = changedColumns(loadBalancer, {
+        name: body.name,
+        preferredConnectivity: body.preferred_connectivity,
+        logging: body.logging && newLogging(body.logging),
+        tags: patchedTags(loadBalancer.tags, body.tags),
+      });
       const { admin_state_up: up = loadBalancer.adminStateUp } = body;
       const type = 'update_loadbalancer';
       if (up === loadBalancer.adminStateUp) return record(tx, context, loadBalancer, type, written);
@@ -159,8 +153,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     async resize(context: RequestContext, scope: Scope, id: string, flavor: FlavorName): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
-        const written = flavor === loadBalancer.flavor ? {} : { flavor };
-        return record(tx, context, loadBalancer, 'resize_loadbalancer', written);
+        return record(tx, context, loadBalancer, 'resize_loadbalancer', changedColumns(loadBalancer, { flavor }));
       });
     },
 
@@ -179,13 +172,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
         loadbalancer_count: 1,
         ...(body?.floating_ip?.source === 'new' && { floating_count: 1 }),
       });
-      return Object.fromEntries(
-        exceeded.flatMap(({ kind, limit, usage, requested }) => [
-          [`${kind}_limit`, limit],
-          [`${kind}_usage`, usage],
-          [`${kind}_requested`, requested],
-        ]),
-      );
+      return toRequiredQuota(exceeded);
     },
 
     status: createLoadBalancerStatuses({ db }),
@@ -226,19 +213,6 @@ async function insertWithAddress(tx: Tx, range: string, row: Omit<LoadBalancerRo
     }
     if (await store.insert(tx, { ...row, vipAddress })) return;
   }
-}
-
-/** The changes of a patch that the host need not follow. `logging` is replaced. */
-function changesOf(current: LoadBalancerRow, body: UpdateLoadBalancer): Partial<LoadBalancerRow> {
-  const tags = body.tags === undefined ? current.tags : mergeTags(current.tags, body.tags);
-  const logging = body.logging ? newLogging(body.logging) : current.logging;
-  const { name = current.name, preferred_connectivity: connectivity = current.preferredConnectivity } = body;
-  return {
-    ...(name !== current.name && { name }),
-    ...(connectivity !== current.preferredConnectivity && { preferredConnectivity: connectivity }),
-    ...(!isDeepStrictEqual(logging, current.logging) && { logging }),
-    ...(!sameTags(tags, current.tags) && { tags }),
-  };
 }
 
 function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {

@@ -2,7 +2,7 @@
  * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
  * members are in their folders.
  */
-import { and, asc, eq, inArray, isNull, lt, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNull, ne, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
@@ -12,11 +12,17 @@ import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import type { Placed } from '../../tasks/tasks.ts';
+import * as kit from '../store-kit.ts';
+import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
-import type { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
 import type { ListLoadBalancers, Ordering } from './schema.ts';
+import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
+
+/** `remove` also removes the listeners, pools and members. */
+export const { find, lock, lockById, update, remove } = kit.singleRows(loadBalancers);
+export const { findPending, findKnown } = kit.reconciledRows(loadBalancers);
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
@@ -27,21 +33,8 @@ export interface WholeLoadBalancer {
   members: MemberRow[];
 }
 
-export interface Where {
-  projectId: number;
-  regionId: number;
-}
-
 /** With the ids and counters of its listeners, and the task that locks it. */
 export type LoadBalancerView = LoadBalancerRow & { listenerIds: string[]; stats: Stats | null; taskId: string | null };
-
-/** The oldest active task of the load balancer whose id is in the column. */
-export const activeTask = (
-  column: 'load_balancers.id' | 'lb_listeners.load_balancer_id' | 'lb_pools.load_balancer_id',
-) =>
-  sql<string | null>`(
-    select t.id from tasks t where t.resource_id = ${sql.raw(column)}::text and t.state in ('NEW', 'RUNNING')
-    order by t.created_on limit 1)`;
 
 const listenerIds = sql<string[]>`array(
   select l.id from lb_listeners l where l.load_balancer_id = load_balancers.id order by l.created_at, l.id)`;
@@ -56,55 +49,47 @@ const stats = sql<Stats>`(
   from lb_listeners l join lb_listener_counters c on c.listener_id = l.id
   where l.load_balancer_id = load_balancers.id)`;
 
-const views = (on: Db | Tx, showStats: boolean | undefined) =>
-  on
+/** Oldest first. */
+export const byAge = ({ createdAt, id }: typeof loadBalancers | typeof lbListeners | typeof lbPools) => [
+  asc(createdAt),
+  asc(id),
+];
+
+/** The load balancer of a listener or pool, in the two spellings of a query. */
+export const ofLoadBalancer = (
+  { loadBalancerId }: typeof lbListeners | typeof lbPools,
+  filter: { load_balancer_id?: string; loadbalancer_id?: string },
+) => [kit.equals(loadBalancerId, filter.load_balancer_id), kit.equals(loadBalancerId, filter.loadbalancer_id)];
+
+const views = (db: Db, showStats: boolean | undefined) =>
+  db
     .select({
-      loadBalancer: loadBalancers,
+      ...getTableColumns(loadBalancers),
       listenerIds,
       stats: showStats ? stats : sql<null>`null`,
-      taskId: activeTask('load_balancers.id'),
+      taskId: kit.activeTask(loadBalancers.id),
     })
     .from(loadBalancers);
 
-const asView = (row: { loadBalancer: LoadBalancerRow } & Omit<LoadBalancerView, keyof LoadBalancerRow>) => {
-  const { loadBalancer, ...rest } = row;
-  return { ...loadBalancer, ...rest };
-};
-
-export function inScope(
-  table: typeof loadBalancers | typeof lbListeners | typeof lbPools | typeof subnets,
-  { projectId, regionId }: Where,
-): SQL {
-  return and(eq(table.projectId, projectId), eq(table.regionId, regionId))!;
-}
-
-/** Oldest first. */
-export const byAge = (table: typeof loadBalancers | typeof lbListeners | typeof lbPools) => [
-  asc(table.createdAt),
-  asc(table.id),
-];
-
 export async function view(
-  on: Db | Tx,
-  where: Where,
+  db: Db,
+  scope: ProjectRegion,
   id: string,
   showStats?: boolean,
 ): Promise<LoadBalancerView | null> {
-  const [row] = await views(on, showStats).where(and(eq(loadBalancers.id, id), inScope(loadBalancers, where)));
-  return row ? asView(row) : null;
+  const [row] = await views(db, showStats).where(and(eq(loadBalancers.id, id), kit.inScope(loadBalancers, scope)));
+  return row ?? null;
 }
 
-// Byte order, so that a list has the same order in every locale of the database.
-const bytewise = (column: PgColumn) => sql`${column} collate "C"`;
 const columns: Record<Ordering, SQL | PgColumn> = {
   created_at: loadBalancers.createdAt,
-  flavor: bytewise(loadBalancers.flavor),
-  name: bytewise(loadBalancers.name),
-  operating_status: bytewise(loadBalancers.operatingStatus),
-  provisioning_status: bytewise(loadBalancers.provisioningStatus),
+  flavor: kit.bytewise(loadBalancers.flavor),
+  name: kit.bytewise(loadBalancers.name),
+  operating_status: kit.bytewise(loadBalancers.operatingStatus),
+  provisioning_status: kit.bytewise(loadBalancers.provisioningStatus),
   updated_at: loadBalancers.updatedAt,
   vip_address: sql`${loadBalancers.vipAddress}::inet`,
-  vip_ip_family: bytewise(loadBalancers.vipIpFamily),
+  vip_ip_family: kit.bytewise(loadBalancers.vipIpFamily),
 };
 
 /** Ties are in the order of creation. */
@@ -120,58 +105,32 @@ const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load
 /** Load balancers may have many listeners and tags, so the rows themselves are read in groups. */
 export async function list(
   db: Db,
-  where: Where,
+  scope: ProjectRegion,
   filter: ListLoadBalancers,
   tags: TagFilter,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const conditions: SQL[] = [inScope(loadBalancers, where), ...hasTags(loadBalancers.tags, tags)];
-  if (filter.name) conditions.push(sql`strpos(${loadBalancers.name}, ${filter.name}) > 0`);
-  if (filter.logging_enabled !== undefined) {
-    conditions.push(
-      sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${filter.logging_enabled}`,
-    );
-  }
-  const [rows, count] = await Promise.all([
-    db
-      .select({ id: loadBalancers.id, bytes })
-      .from(loadBalancers)
-      .where(and(...conditions))
-      .orderBy(...orderOf(filter.order_by ?? 'created_at.asc'))
-      .limit(filter.limit ?? 1000)
-      .offset(filter.offset ?? 0),
-    db.$count(loadBalancers, and(...conditions)),
-  ]);
-  return { count, rows };
+  const { logging_enabled: logging } = filter;
+  return kit.readPage<SizedRow<string>>(db, db.select({ id: loadBalancers.id, bytes }).from(loadBalancers), {
+    table: loadBalancers,
+    scope,
+    filters: [
+      ...hasTags(loadBalancers.tags, tags),
+      kit.contains(loadBalancers.name, filter.name),
+      logging === undefined
+        ? undefined
+        : sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${logging}`,
+    ],
+    order: orderOf(filter.order_by ?? 'created_at.asc'),
+    page: filter,
+  });
 }
 
 export async function viewsById(db: Db, ids: string[], showStats?: boolean): Promise<LoadBalancerView[]> {
-  return (await views(db, showStats).where(inArray(loadBalancers.id, ids))).map(asView);
+  return views(db, showStats).where(inArray(loadBalancers.id, ids));
 }
 
-export async function exists(tx: Tx, where: Where, id: string): Promise<boolean> {
-  return (await tx.$count(loadBalancers, and(eq(loadBalancers.id, id), inScope(loadBalancers, where)))) > 0;
-}
-
-export async function find(on: Db | Tx, where: Where, id: string): Promise<LoadBalancerRow | null> {
-  const [row] = await on
-    .select()
-    .from(loadBalancers)
-    .where(and(eq(loadBalancers.id, id), inScope(loadBalancers, where)));
-  return row ?? null;
-}
-
-/** Locks the row. Every change of a load balancer or of its parts holds this lock from reading to commit. */
-export async function lock(tx: Tx, id: string, where?: Where): Promise<LoadBalancerRow | null> {
-  const [row] = await tx
-    .select()
-    .from(loadBalancers)
-    .where(and(eq(loadBalancers.id, id), where && inScope(loadBalancers, where)))
-    .for('update');
-  return row ?? null;
-}
-
-export async function update(tx: Tx, id: string, changes: Partial<LoadBalancerRow>): Promise<void> {
-  await tx.update(loadBalancers).set(changes).where(eq(loadBalancers.id, id));
+export async function exists(tx: Tx, scope: ProjectRegion, id: string): Promise<boolean> {
+  return (await find(tx, scope, id)) !== null;
 }
 
 /**
@@ -281,33 +240,13 @@ async function markParts(
   }
 }
 
-/** Removes the row and all its parts. */
-export async function remove(tx: Tx, id: string): Promise<void> {
-  await tx.delete(loadBalancers).where(eq(loadBalancers.id, id));
-}
-
-export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
+/** The load balancers that the host of their region should have. */
+export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
+  const { id, regionId, clientId, provisioningStatus } = loadBalancers;
   return db
-    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId, clientId: loadBalancers.clientId })
+    .select({ id, regionId, clientId, onHost: sql<boolean>`true` })
     .from(loadBalancers)
-    .where(
-      and(inArray(loadBalancers.regionId, regionIds), lt(loadBalancers.observedGeneration, loadBalancers.generation)),
-    )
-    .limit(1000);
-}
-
-/** Load balancers that the host of their region should have. */
-export async function active(db: Db, regionIds: number[]): Promise<Placed[]> {
-  return db
-    .select({ id: loadBalancers.id, regionId: loadBalancers.regionId, clientId: loadBalancers.clientId })
-    .from(loadBalancers)
-    .where(and(inArray(loadBalancers.regionId, regionIds), eq(loadBalancers.provisioningStatus, 'ACTIVE')));
-}
-
-/** The ids that have a row, in any region and state. */
-export async function known(db: Db, ids: string[]): Promise<Set<string>> {
-  const rows = await db.select({ id: loadBalancers.id }).from(loadBalancers).where(inArray(loadBalancers.id, ids));
-  return new Set(rows.map((row) => row.id));
+    .where(and(inArray(regionId, regionIds), eq(provisioningStatus, 'ACTIVE')));
 }
 
 const readVersions = prepared<{ id: string; version: string }>(
@@ -347,15 +286,7 @@ export async function writeStatuses(tx: Tx, changes: StatusChanges): Promise<voi
   }
 }
 
-const readUsesOfProject = prepared<Uses>(
-  'load_balancer_uses_of_project',
-  `select 'load balancer' as kind, count(*) as count, (array_agg(id order by created_at, id))[1:3] as ids
-   from load_balancers where project_id = $1 having count(*) > 0`,
-);
-
-export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
-  return readUsesOfProject(tx, projectId);
-}
+export const usesOfProject = kit.usesOfProject('load balancer', loadBalancers);
 
 const readUsesOfSecret = prepared<Uses>(
   'load_balancer_uses_of_secret',
@@ -381,12 +312,12 @@ export async function usedAddresses(tx: Tx, regionId: number): Promise<Set<strin
 }
 
 /** The ids that are subnets of the project and region. */
-export async function knownSubnets(tx: Tx, where: Where, ids: string[]): Promise<Set<string>> {
+export async function knownSubnets(tx: Tx, scope: ProjectRegion, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const rows = await tx
     .select({ id: subnets.id })
     .from(subnets)
-    .where(and(inArray(subnets.id, ids), inScope(subnets, where)));
+    .where(and(inArray(subnets.id, ids), kit.inScope(subnets, scope)));
   return new Set(idsOf(rows));
 }
 

@@ -1,4 +1,4 @@
-/** Builders for tests of what hangs on a load balancer. */
+/** Builders for tests of load balancers and their parts. */
 import { expect, vi } from 'vitest';
 import type { Answer, Cloudyard, RequestOptions } from '../../../test/harness.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
@@ -13,7 +13,7 @@ export const unknownId = '11111111-1111-4111-8111-111111111111';
 
 type Body = Record<string, any>;
 
-/** The paths of the fields at fault. */
+/** The paths of invalid fields. */
 export const paths = (answer: Answer): string[] =>
   (answer.body.errors ?? []).map((error: { path: string }) => error.path);
 
@@ -26,7 +26,7 @@ export const member = (n: number, more: Body = {}): Body => ({
 export const monitor = (more: Body = {}): Body => ({ type: 'TCP', delay: 10, timeout: 5, max_retries: 2, ...more });
 
 let made = 0;
-/** No two of a test file are the same. */
+/** Every port of a test file is different. */
 export const freshPort = (): number => 1000 + made++;
 
 export function builders(cloud: Cloudyard) {
@@ -52,7 +52,7 @@ export function builders(cloud: Cloudyard) {
     aPool,
     getPool: async (id: string): Promise<Body> => (await cloud.get(`${pools}/${id}`)).body,
     getListener: async (id: string): Promise<Body> => (await cloud.get(`${listeners}/${id}`)).body,
-    /** How many listeners, pools, members and tasks there are: what a refusal may not change. */
+    /** The numbers of listeners, pools, members and tasks, which rejected requests do not change. */
     async counts(): Promise<unknown> {
       const { rows } = await cloud.db.$client.query(
         `select (select count(*) from lb_listeners) as listeners, (select count(*) from lb_pools) as pools,
@@ -64,14 +64,14 @@ export function builders(cloud: Cloudyard) {
   };
 }
 
-/** Makes these the secrets that there are, each of one kind. Returns what was asked for so far. */
+/** Simulates these secrets, each of one kind. Returns the requested references. */
 export function knownSecrets(cloud: Cloudyard, known: Record<string, SecretReference['kind']>): SecretReference[] {
   const asked: SecretReference[] = [];
   vi.spyOn(cloud.services.secrets, 'holdForUse').mockImplementation(async (_tx, _where, wanted) => {
     asked.push(...wanted);
     const faults = wanted.filter(({ id, kind }) => known[id] !== kind);
     if (faults.length > 0)
-      throw invalidInput(faults.map(({ path }) => ({ path, message: 'is no secret of this kind' })));
+      throw invalidInput(faults.map(({ path }) => ({ path, message: 'is not a secret of this kind' })));
   });
   return asked;
 }

@@ -1,10 +1,10 @@
 import type { Resource } from '../resource.ts';
-import { networkRoutes } from './routes.ts';
+import { networkOperations } from './routes.ts';
 import type { Networks } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const networks = {
-  operations: (services: { networks: Networks }) => networkRoutes(services.networks),
+  operations: (services: { networks: Networks }) => networkOperations(services.networks),
   usageOfRows,
   usesOfProject,
 } satisfies Resource;

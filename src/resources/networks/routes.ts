@@ -1,122 +1,80 @@
-/** The HTTP operations of networks. */
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+/** The operations of networks. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { TaskIds } from '../../http/shapes.ts';
 import { CreateTags } from '../../tags/tags.ts';
-import { CreateNetwork, ListNetworks, Network, NetworkCollection, NetworkPath, UpdateNetwork } from './schema.ts';
+import { CreateNetwork, ListNetworks, Network, NetworkCollection, UpdateNetwork } from './schema.ts';
 import type { Networks } from './service.ts';
 
-const tags = ['Networks'];
+const operation = operationsOf(
+  {
+    name: 'Networks',
+    description: 'Networks that other resources refer to. Cloudyard keeps their addresses; it does not route packets.',
+  },
+  { network_id: IdOf('the network') },
+);
 const all = '/cloud/v1/networks/:project_id/:region_id';
 const one = `${all}/:network_id`;
 
-export function networkRoutes(networks: Networks): Routes {
-  return (app) => {
-    app.post(
-      all,
-      {
-        schema: {
-          operationId: 'createNetwork',
-          summary: 'Create a network',
-          tags,
-          params: ProjectRegion,
-          body: CreateNetwork,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => networks.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          operationId: 'listNetworks',
-          summary: 'List networks, newest first',
-          tags,
-          params: ProjectRegion,
-          querystring: ListNetworks,
-          response: { 200: NetworkCollection },
-        },
-      },
-      (request) => networks.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getNetwork',
-          summary: 'Get a network',
-          tags,
-          params: NetworkPath,
-          response: { 200: Network },
-        },
-      },
-      (request) => networks.get(request.scope, request.params.network_id),
-    );
-
-    app.patch(
-      one.replace('/v1/', '/v2/'),
-      {
-        schema: {
-          operationId: 'updateNetwork',
-          summary: 'Update a network: name, tags',
-          tags,
-          params: NetworkPath,
-          body: UpdateNetwork,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => networks.update(request.by, request.scope, request.params.network_id, request.body),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          operationId: 'updateNetworkV1',
-          summary: 'Update a network, answering the network',
-          tags,
-          params: NetworkPath,
-          body: UpdateNetwork,
-          response: { 200: Network },
-        },
-      },
-      (request) => networks.updateV1(request.by, request.scope, request.params.network_id, request.body),
-    );
-
-    app.put(
-      `${one}/metadata`,
-      {
-        schema: {
-          operationId: 'replaceNetworkMetadata',
-          summary: 'Replace the user-managed tags of a network',
-          tags,
-          deprecated: true,
-          params: NetworkPath,
-          body: CreateTags,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await networks.replaceTags(request.by, request.scope, request.params.network_id, request.body);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deleteNetwork',
-          summary: 'Delete a network that nothing uses',
-          tags,
-          params: NetworkPath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => networks.delete(request.by, request.scope, request.params.network_id),
-    );
-  };
-}
+export const networkOperations = (networks: Networks) => [
+  operation('POST', all, {
+    id: 'createNetwork',
+    summary: 'Create a network',
+    access: projectMember,
+    body: CreateNetwork,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => networks.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listNetworks',
+    summary: 'List networks',
+    description: 'The newest network comes first by default.',
+    access: projectReader,
+    query: ListNetworks,
+    answer: NetworkCollection,
+    handle: ({ scope, query }) => networks.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getNetwork',
+    summary: 'Get a network',
+    access: projectReader,
+    answer: Network,
+    handle: ({ scope, params }) => networks.get(scope, params.network_id),
+  }),
+  operation('PATCH', '/cloud/v2/networks/:project_id/:region_id/:network_id', {
+    id: 'updateNetwork',
+    summary: 'Update a network',
+    description: 'Changes the name and tags that the body contains.',
+    access: projectMember,
+    body: UpdateNetwork,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => networks.update(by, scope, params.network_id, body),
+  }),
+  operation('PATCH', one, {
+    id: 'updateNetworkV1',
+    summary: 'Update a network (v1)',
+    description: 'Returns the network instead of a task.',
+    access: projectMember,
+    body: UpdateNetwork,
+    answer: Network,
+    handle: ({ by, scope, params, body }) => networks.updateV1(by, scope, params.network_id, body),
+  }),
+  operation('PUT', `${one}/metadata`, {
+    id: 'replaceNetworkMetadata',
+    summary: 'Replace the tags of a network',
+    description: 'Use the `tags` of the network instead.',
+    deprecated: true,
+    access: projectMember,
+    body: CreateTags,
+    handle: ({ by, scope, params, body }) => networks.replaceTags(by, scope, params.network_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteNetwork',
+    summary: 'Delete a network',
+    description: 'No resource may use the network; the error names those that do.',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => networks.delete(by, scope, params.network_id),
+  }),
+];

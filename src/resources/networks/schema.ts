@@ -1,71 +1,82 @@
 /** Requests and responses of networks (docs/interface.md, "Networks and subnets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  Described,
+  Name,
+  Nullable,
+  Paging,
+  PlaceFields,
+  TaskFields,
+  Timestamp,
+  Uuid,
+} from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
-export const NetworkPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, network_id: Uuid });
-
-const NetworkType = Type.Enum(['vlan', 'vxlan']);
+const NetworkType = Type.Enum(['vlan', 'vxlan'], { description: 'Type of the network; default: `vxlan`' });
 export type NetworkType = Static<typeof NetworkType>;
 
 export const CreateNetwork = Type.Object(
   {
     name: Name,
-    create_router: Type.Optional(Type.Boolean({ description: 'accepted and ignored: no packets are routed' })),
+    create_router: Type.Optional(Type.Boolean({ description: 'Accepted and ignored: packets are not routed' })),
     type: Type.Optional(NetworkType),
     tags: Type.Optional(CreateTags),
-    /** The Terraform provider writes tags under this name. */
-    metadata: Type.Optional(CreateTags),
+    metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
   },
-  { additionalProperties: false },
+  { title: 'CreateNetwork', additionalProperties: false, examples: [{ name: 'my-network' }] },
 );
 export type CreateNetwork = Static<typeof CreateNetwork>;
 
 export const UpdateNetwork = Type.Object(
   { name: Type.Optional(Name), tags: Type.Optional(UpdateTags) },
-  { additionalProperties: false },
+  { title: 'UpdateNetwork', additionalProperties: false, examples: [{ name: 'renamed-network' }] },
 );
 export type UpdateNetwork = Static<typeof UpdateNetwork>;
 
 export const ListNetworks = Type.Object({
   ...Paging(1000),
   ...TagFilterQuery,
-  external: Type.Optional(Type.Boolean()),
-  name: Type.Optional(Type.String({ maxLength: 61, description: 'a part of the name' })),
-  network_type: Type.Optional(NetworkType),
+  external: Type.Optional(Type.Boolean({ description: 'Only external, or only internal networks' })),
+  name: Type.Optional(Type.String({ maxLength: 61, description: 'Only networks whose name contains this text' })),
+  network_type: Type.Optional(Described(NetworkType, 'Only networks of this type')),
   order_by: Type.Optional(
     Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc', 'priority.desc'], {
       default: 'created_at.desc',
+      description: 'Field and direction of the order',
     }),
   ),
-  owned_by: Type.Optional(Type.Enum(['any', 'project'])),
+  owned_by: Type.Optional(
+    Type.Enum(['any', 'project'], { description: '`project`: only networks of the project; `any`: shared ones too' }),
+  ),
 });
 export type ListNetworks = Static<typeof ListNetworks>;
 
-export const Network = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  created_at: Type.String(),
-  creator_task_id: Nullable(Uuid),
-  default: Nullable(Type.Boolean()),
-  external: Type.Boolean(),
-  mtu: Type.Integer(),
-  port_security_enabled: Type.Boolean(),
-  project_id: Nullable(Type.Integer()),
-  region: Type.String(),
-  region_id: Type.Integer(),
-  segmentation_id: Nullable(Type.Integer()),
-  shared: Type.Boolean(),
-  subnets: Type.Array(Uuid),
-  tags: Type.Array(Tag),
-  /** The Terraform provider reads tags under this name. */
-  metadata: Type.Array(Tag, { deprecated: true }),
-  task_id: Nullable(Uuid),
-  type: Type.String(),
-  updated_at: Type.String(),
-});
+export const Network = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the network'),
+    name: Type.String({ description: 'Name of the network' }),
+    created_at: Described(Timestamp, 'When the network was created'),
+    ...TaskFields,
+    creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the network; null for a default network'),
+    default: Described(Nullable(Type.Boolean()), 'Whether this is the default network of the project'),
+    external: Type.Boolean({ description: 'Always false' }),
+    mtu: Type.Integer({ description: 'Maximum transmission unit in bytes' }),
+    port_security_enabled: Type.Boolean({ description: 'Always true' }),
+    ...PlaceFields,
+    project_id: Described(Nullable(Type.Integer()), 'ID of the project'),
+    segmentation_id: Described(Nullable(Type.Integer()), 'Always null'),
+    shared: Type.Boolean({ description: 'Whether other projects can use the network' }),
+    subnets: Type.Array(Uuid, { description: 'IDs of the subnets' }),
+    tags: Type.Array(Tag, { description: 'Tags, by key' }),
+    metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
+    type: Type.String({ description: '`vlan` or `vxlan`' }),
+    updated_at: Described(Timestamp, 'When the network last changed'),
+  },
+  { title: 'Network' },
+);
 export type Network = Static<typeof Network>;
 export const NetworkCollection = Collection(Network);
 export type NetworkCollection = Static<typeof NetworkCollection>;

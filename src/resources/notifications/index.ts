@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { notificationRoutes } from './routes.ts';
+import { notificationOperations } from './routes.ts';
 import type { Notifications } from './service.ts';
 
 export const notifications = {
-  operations: (services: { notifications: Notifications }) => notificationRoutes(services.notifications),
+  operations: (services: { notifications: Notifications }) => notificationOperations(services.notifications),
 } satisfies Resource;

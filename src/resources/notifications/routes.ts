@@ -1,59 +1,43 @@
-import type { Routes } from '../../http/app.ts';
-import {
-  ClientPath,
-  DeliveryPath,
-  ListNotifications,
-  Notification,
-  NotificationCollection,
-  NotificationPath,
-} from './schema.ts';
+/** The operations of notifications. */
+import { clientMember, clientReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { ListNotifications, Notification, NotificationCollection } from './schema.ts';
 import type { Notifications } from './service.ts';
 
-const tags = ['Notifications'];
-const many = '/cloudyard/v1/clients/:client_id/notifications';
-const one = `${many}/:notification_id`;
+const operation = operationsOf(
+  {
+    name: 'Notifications',
+    description: 'A notification is sent once to each e-mail address and each webhook of the client: a delivery each.',
+  },
+  { notification_id: IdOf('the notification'), delivery_id: IdOf('the delivery') },
+);
+const all = '/cloudyard/v1/clients/:client_id/notifications';
+const one = `${all}/:notification_id`;
 
-export function notificationRoutes(notifications: Notifications): Routes {
-  return (app) => {
-    app.get(
-      many,
-      {
-        schema: {
-          operationId: 'listNotifications',
-          summary: 'List what a client was told, newest first, with what became of each delivery',
-          tags,
-          params: ClientPath,
-          querystring: ListNotifications,
-          response: { 200: NotificationCollection },
-        },
-      },
-      (request) => notifications.list(request.params.client_id, request.query),
-    );
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getNotification',
-          summary: 'Get a notification',
-          tags,
-          params: NotificationPath,
-          response: { 200: Notification },
-        },
-      },
-      (request) => notifications.get(request.params.client_id, request.params.notification_id),
-    );
-    app.post(
-      `${one}/deliveries/:delivery_id/replay`,
-      {
-        schema: {
-          operationId: 'replayDelivery',
-          summary: 'Send a notification once more to one receiver, under the same id',
-          tags,
-          params: DeliveryPath,
-          response: { 200: Notification },
-        },
-      },
-      ({ by, params }) => notifications.replay(by, params.client_id, params.notification_id, params.delivery_id),
-    );
-  };
-}
+export const notificationOperations = (notifications: Notifications) => [
+  operation('GET', all, {
+    id: 'listNotifications',
+    summary: 'List the notifications of a client',
+    description: 'The newest notification comes first, each with the state of its deliveries.',
+    access: clientReader,
+    query: ListNotifications,
+    answer: NotificationCollection,
+    handle: ({ params, query }) => notifications.list(params.client_id, query),
+  }),
+  operation('GET', one, {
+    id: 'getNotification',
+    summary: 'Get a notification',
+    access: clientReader,
+    answer: Notification,
+    handle: ({ params }) => notifications.get(params.client_id, params.notification_id),
+  }),
+  operation('POST', `${one}/deliveries/:delivery_id/replay`, {
+    id: 'replayDelivery',
+    summary: 'Repeat a delivery',
+    description: 'Sends the notification again to one receiver, under the same ID.',
+    access: clientMember,
+    answer: Notification,
+    handle: ({ by, params }) => notifications.replay(by, params.client_id, params.notification_id, params.delivery_id),
+  }),
+];

@@ -1,58 +1,71 @@
+/** Responses about notifications. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, Paging, Uuid } from '../../http/shapes.ts';
 
 export const channels = ['email', 'webhook'] as const;
 export type Channel = (typeof channels)[number];
 
-/** `simulated`: a driver that only pretends took it. `failed`: nobody took it, and it is not tried any more. */
+/** `simulated`: a simulated driver accepted it. `failed`: not delivered, and not retried. */
 export const deliveryStates = ['pending', 'delivered', 'simulated', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** What a message says to people: sentences, and a table of figures if there is one. */
+/** The text of a message: paragraphs, and a table of figures if there is one. */
 export interface MessageBody {
   paragraphs: string[];
   figures?: { columns: string[]; rows: string[][] };
 }
 
-export const ClientPath = Type.Object({ client_id: IntegerId });
-export const NotificationPath = Type.Object({ client_id: IntegerId, notification_id: Uuid });
-export const DeliveryPath = Type.Object({ client_id: IntegerId, notification_id: Uuid, delivery_id: Uuid });
 export const ListNotifications = Type.Object(Paging(100));
 export type ListNotifications = Static<typeof ListNotifications>;
 
 const Time = Type.String({ format: 'date-time' });
 
-const Attempt = Type.Object({
-  at: Time,
-  answer: Type.String({ description: 'What the other side said, or why it was not reached' }),
-});
+const Attempt = Type.Object(
+  {
+    at: Described(Time, 'When the delivery was attempted'),
+    answer: Type.String({ description: 'The response of the receiver, or why it was not reached' }),
+  },
+  { title: 'DeliveryAttempt' },
+);
 export type Attempt = Static<typeof Attempt>;
 
-export const Delivery = Type.Object({
-  id: Uuid,
-  channel: Type.Enum([...channels]),
-  target: Type.String({
-    description: 'The e-mail address, or where the webhook is; its path may be a secret and is not shown',
-  }),
-  webhook_id: Nullable(Uuid),
-  state: Type.Enum([...deliveryStates]),
-  attempt_count: Type.Integer(),
-  attempts: Type.Array(Attempt, { description: 'The last ones, oldest first' }),
-  next_attempt_at: Nullable(Time),
-  ended_at: Nullable(Time),
-});
+export const Delivery = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the delivery'),
+    channel: Type.Enum([...channels], { description: '`email` or `webhook`' }),
+    target: Type.String({
+      description: 'E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted',
+    }),
+    webhook_id: Described(Nullable(Uuid), 'ID of the webhook; null for e-mail'),
+    state: Type.Enum([...deliveryStates], {
+      description: '`pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)',
+    }),
+    attempt_count: Type.Integer({ description: 'Number of attempts' }),
+    attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
+    next_attempt_at: Described(Nullable(Time), 'When the next attempt is due; null when there is none'),
+    ended_at: Described(Nullable(Time), 'When the delivery succeeded or failed; null until then'),
+  },
+  { title: 'Delivery' },
+);
 export type Delivery = Static<typeof Delivery>;
 
-export const Notification = Type.Object({
-  id: Uuid,
-  type: Type.String(),
-  client_id: Type.Integer(),
-  created_at: Time,
-  subject: Type.String(),
-  data: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
-  deliveries: Type.Array(Delivery),
-});
+export const Notification = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the notification'),
+    type: Type.String({ description: 'Kind of notification, such as `quota_threshold`' }),
+    client_id: Type.Integer({ description: 'ID of the client' }),
+    created_at: Described(Time, 'When the notification was created'),
+    subject: Type.String({ description: 'Subject line' }),
+    data: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'Machine-readable content; it depends on the type',
+    }),
+    deliveries: Type.Array(Delivery, { description: 'One delivery for each receiver' }),
+  },
+  { title: 'Notification' },
+);
 export type Notification = Static<typeof Notification>;
 
 export const NotificationCollection = Collection(Notification);

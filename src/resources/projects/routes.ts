@@ -1,111 +1,68 @@
-/** The HTTP operations of projects. */
-import type { Routes } from '../../http/app.ts';
+/** The operations of projects. */
+import { projectAdmin, projectReader, tokenAdmin, tokenReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
-import {
-  CreateProject,
-  ListProjects,
-  Project,
-  ProjectCollection,
-  ProjectPath,
-  ReplaceProject,
-  UpdateProject,
-} from './schema.ts';
+import { CreateProject, ListProjects, Project, ProjectCollection, ReplaceProject, UpdateProject } from './schema.ts';
 import type { Projects } from './service.ts';
 
-const tags = ['Projects'];
+const operation = operationsOf({
+  name: 'Projects',
+  description: 'A project groups the resources of a client. Quotas belong to the client, not to its projects.',
+});
 const all = '/cloud/v1/projects';
 const one = `${all}/:project_id`;
 
-export function projectRoutes(projects: Projects): Routes {
-  return (app) => {
-    app.post(
-      all,
-      {
-        schema: {
-          operationId: 'createProject',
-          summary: 'Create a project',
-          tags,
-          body: CreateProject,
-          response: { 201: Project },
-        },
-      },
-      async (request, reply) => {
-        const project = await projects.create(request.by, request.scope, request.body);
-        return reply.code(201).send(project);
-      },
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          operationId: 'listProjects',
-          summary: 'List the projects that the token may see, oldest first',
-          tags,
-          querystring: ListProjects,
-          response: { 200: ProjectCollection },
-        },
-      },
-      (request) => projects.list(request.by, request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getProject',
-          summary: 'Get a project',
-          tags,
-          params: ProjectPath,
-          response: { 200: Project },
-        },
-      },
-      (request) => projects.get(request.scope),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          operationId: 'updateProject',
-          summary: 'Update a project: name, description',
-          tags,
-          params: ProjectPath,
-          body: UpdateProject,
-          response: { 200: Project },
-        },
-      },
-      (request) => projects.update(request.by, request.scope, request.body),
-    );
-
-    app.put(
-      one,
-      {
-        schema: {
-          operationId: 'replaceProject',
-          summary: 'Replace the name and description of a project',
-          tags,
-          deprecated: true,
-          params: ProjectPath,
-          body: ReplaceProject,
-          response: { 200: Project },
-        },
-      },
-      (request) => projects.replace(request.by, request.scope, request.body),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deleteProject',
-          summary: 'Delete a project that nothing uses',
-          tags,
-          params: ProjectPath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => projects.delete(request.by, request.scope),
-    );
-  };
-}
+export const projectOperations = (projects: Projects) => [
+  operation('POST', all, {
+    id: 'createProject',
+    summary: 'Create a project',
+    access: tokenAdmin,
+    body: CreateProject,
+    answer: Project,
+    status: 201,
+    handle: ({ by, scope, body }) => projects.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listProjects',
+    summary: 'List projects',
+    description: 'Lists the projects that the token may see.',
+    access: tokenReader,
+    query: ListProjects,
+    answer: ProjectCollection,
+    handle: ({ by, scope, query }) => projects.list(by, scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getProject',
+    summary: 'Get a project',
+    access: projectReader,
+    answer: Project,
+    handle: ({ scope }) => projects.get(scope),
+  }),
+  operation('PATCH', one, {
+    id: 'updateProject',
+    summary: 'Update a project',
+    description: 'Changes the name and description that the body contains.',
+    access: projectAdmin,
+    body: UpdateProject,
+    answer: Project,
+    handle: ({ by, scope, body }) => projects.update(by, scope, body),
+  }),
+  operation('PUT', one, {
+    id: 'replaceProject',
+    summary: 'Replace the name and description of a project',
+    description: 'Use PATCH.',
+    deprecated: true,
+    access: projectAdmin,
+    body: ReplaceProject,
+    answer: Project,
+    handle: ({ by, scope, body }) => projects.replace(by, scope, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteProject',
+    summary: 'Delete a project',
+    description: 'The project must not contain resources; the error names those that are left.',
+    access: projectAdmin,
+    answer: TaskIds,
+    handle: ({ by, scope }) => projects.delete(by, scope),
+  }),
+];

@@ -1,21 +1,23 @@
 /** Requests and responses of projects (docs/interface.md, "Projects and regions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, Described, Name, Nullable, Paging, Timestamp } from '../../http/shapes.ts';
 
-export const ProjectPath = Type.Object({ project_id: IntegerId });
-
-const Description = Nullable(Type.String({ maxLength: 255 }));
+const Description = Described(Nullable(Type.String({ maxLength: 255 })), 'Free text, up to 255 characters');
 
 export const CreateProject = Type.Object(
   { name: Name, description: Type.Optional(Description) },
-  { additionalProperties: false },
+  {
+    title: 'CreateProject',
+    additionalProperties: false,
+    examples: [{ name: 'my-project', description: 'The project of the web team' }],
+  },
 );
 export type CreateProject = Static<typeof CreateProject>;
 
 export const UpdateProject = Type.Object(
   { name: Type.Optional(Name), description: Type.Optional(Description) },
-  { additionalProperties: false },
+  { title: 'UpdateProject', additionalProperties: false, examples: [{ name: 'renamed-project' }] },
 );
 export type UpdateProject = Static<typeof UpdateProject>;
 
@@ -24,25 +26,31 @@ export type ReplaceProject = CreateProject;
 
 export const ListProjects = Type.Object({
   ...Paging(100),
-  include_deleted: Type.Optional(Type.Boolean({ default: false })),
-  name: Type.Optional(Type.String({ maxLength: 255, description: 'a part of the name' })),
+  include_deleted: Type.Optional(Type.Boolean({ default: false, description: 'Whether to list deleted projects too' })),
+  name: Type.Optional(Type.String({ maxLength: 255, description: 'Only projects whose name contains this text' })),
   order_by: Type.Optional(
-    Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc'], { default: 'created_at.asc' }),
+    Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc'], {
+      default: 'created_at.asc',
+      description: 'Field and direction of the order',
+    }),
   ),
 });
 export type ListProjects = Static<typeof ListProjects>;
 
-export const Project = Type.Object({
-  id: Type.Integer(),
-  client_id: Type.Integer(),
-  created_at: Type.String(),
-  deleted_at: Nullable(Type.String()),
-  description: Nullable(Type.String()),
-  is_default: Type.Boolean(),
-  name: Type.String(),
-  state: Type.Enum(['ACTIVE', 'DELETED']),
-  task_id: Nullable(Type.String()),
-});
+export const Project = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the project' }),
+    client_id: Type.Integer({ description: 'ID of the client that owns the project' }),
+    created_at: Described(Timestamp, 'When the project was created'),
+    deleted_at: Described(Nullable(Type.String()), 'When the project was deleted; null for an existing project'),
+    description: Described(Nullable(Type.String()), 'Free text'),
+    is_default: Type.Boolean({ description: "Whether this is the client's default project, which cannot be deleted" }),
+    name: Type.String({ description: 'Name of the project' }),
+    state: Type.Enum(['ACTIVE', 'DELETED'], { description: '`ACTIVE`, or `DELETED` once it is deleted' }),
+    task_id: Described(Nullable(Type.String()), 'ID of the task that deleted the project, or null'),
+  },
+  { title: 'Project' },
+);
 export type Project = Static<typeof Project>;
 export const ProjectCollection = Collection(Project);
 export type ProjectCollection = Static<typeof ProjectCollection>;

@@ -1,5 +1,5 @@
 /** The rules of projects. A project is only a row, so every change is done with its transaction. */
-import type { RequestContext, Scope } from '../../authz/actor.ts';
+import type { ClientScope, ProjectScope, RequestContext } from '../../authz/actor.ts';
 import { ClientError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -58,7 +58,7 @@ export function createProjects(deps: ProjectsDeps) {
       return project.id;
     },
 
-    async create(context: RequestContext, scope: Scope, body: CreateProject): Promise<Project> {
+    async create(context: RequestContext, scope: ClientScope, body: CreateProject): Promise<Project> {
       if (context.actor.projectIds) {
         throw new ClientError('Forbidden', 'the token is limited to certain projects and cannot create another one');
       }
@@ -75,27 +75,27 @@ export function createProjects(deps: ProjectsDeps) {
       });
     },
 
-    async list(context: RequestContext, scope: Scope, filter: ListProjects): Promise<ProjectCollection> {
+    async list(context: RequestContext, scope: ClientScope, filter: ListProjects): Promise<ProjectCollection> {
       const { count, rows } = await store.list(db, scope.clientId, context.actor.projectIds, filter);
       return { count, results: rows.map(toResponse) };
     },
 
-    async get(scope: Scope): Promise<Project> {
+    async get(scope: ProjectScope): Promise<Project> {
       return toResponse(await find(scope.projectId));
     },
 
-    async update(context: RequestContext, scope: Scope, body: UpdateProject): Promise<Project> {
+    async update(context: RequestContext, scope: ProjectScope, body: UpdateProject): Promise<Project> {
       const { name, description } = body;
       if (name === undefined && description === undefined) return toResponse(await find(scope.projectId));
       return change(context, scope.projectId, body);
     },
 
     /** The deprecated form: an omitted description is cleared. */
-    async replace(context: RequestContext, scope: Scope, body: ReplaceProject): Promise<Project> {
+    async replace(context: RequestContext, scope: ProjectScope, body: ReplaceProject): Promise<Project> {
       return change(context, scope.projectId, { name: body.name, description: body.description ?? null });
     },
 
-    async delete(context: RequestContext, scope: Scope): Promise<TaskIds> {
+    async delete(context: RequestContext, scope: ProjectScope): Promise<TaskIds> {
       const id = scope.projectId;
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const project = requireFound(await store.lock(tx, id), 'project', id);

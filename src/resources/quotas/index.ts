@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { quotaRoutes } from './routes.ts';
+import { quotaOperations } from './routes.ts';
 import type { ClientQuotas } from './service.ts';
 
 export const quotas = {
-  operations: (services: { clientQuotas: ClientQuotas }) => quotaRoutes(services.clientQuotas),
+  operations: (services: { clientQuotas: ClientQuotas }) => quotaOperations(services.clientQuotas),
 } satisfies Resource;

@@ -1,70 +1,47 @@
-import type { Routes } from '../../http/app.ts';
-import {
-  AllClientQuotas,
-  ClientPath,
-  ClientQuotaFigures,
-  ClientRegionPath,
-  GlobalQuotas,
-  RegionalQuotas,
-  UpdateClientQuotas,
-} from './schema.ts';
+/** The operations of quotas. */
+import { clientReader, operatorAdmin, tokenReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { AllClientQuotas, ClientQuotaFigures, GlobalQuotas, RegionalQuotas, UpdateClientQuotas } from './schema.ts';
 import type { ClientQuotas } from './service.ts';
 
-const tags = ['Quotas'];
+const operation = operationsOf({
+  name: 'Quotas',
+  description:
+    'Every kind of quota has a `_limit` and a `_usage`. Limits hold for a client in a region, or everywhere for global ' +
+    'kinds. Enforced are the kinds of the resources that Cloudyard has: file shares, load balancers, volumes, snapshots, ' +
+    'snapshot schedules, registries, networks, subnets, secrets and projects. The usage of the other kinds is always 0.',
+});
 
-export function quotaRoutes(quotas: ClientQuotas): Routes {
-  return (app) => {
-    app.get(
-      '/cloud/v2/client_quotas',
-      {
-        schema: {
-          operationId: 'listClientQuotas',
-          summary: "Get all quotas of the token's client",
-          tags,
-          response: { 200: AllClientQuotas },
-        },
-      },
-      (request) => quotas.all(request.by.actor.clientId),
-    );
-    app.get(
-      '/cloud/v2/global_quotas/:client_id',
-      {
-        schema: {
-          operationId: 'getGlobalQuotas',
-          summary: 'Get the global quotas of a client',
-          tags,
-          params: ClientPath,
-          response: { 200: GlobalQuotas },
-        },
-      },
-      (request) => quotas.global(request.params.client_id),
-    );
-    app.get(
-      '/cloud/v2/regional_quotas/:client_id/:region_id',
-      {
-        schema: {
-          operationId: 'getRegionalQuotas',
-          summary: 'Get the quotas of a client in a region',
-          tags,
-          params: ClientRegionPath,
-          response: { 200: RegionalQuotas },
-        },
-      },
-      (request) => quotas.regional(request.params.client_id, request.params.region_id),
-    );
-    app.patch(
-      '/cloudyard/v1/clients/:client_id/quotas',
-      {
-        schema: {
-          operationId: 'updateClientQuotas',
-          summary: 'Set limits of a client; null goes back to the default',
-          tags,
-          params: ClientPath,
-          body: UpdateClientQuotas,
-          response: { 200: ClientQuotaFigures },
-        },
-      },
-      (request) => quotas.update(request.by, request.params.client_id, request.body as UpdateClientQuotas),
-    );
-  };
-}
+export const quotaOperations = (quotas: ClientQuotas) => [
+  operation('GET', '/cloud/v2/client_quotas', {
+    id: 'listClientQuotas',
+    summary: 'List the quotas of the client',
+    description: "The client is that of the request's token.",
+    access: tokenReader,
+    answer: AllClientQuotas,
+    handle: ({ by }) => quotas.all(by.actor.clientId),
+  }),
+  operation('GET', '/cloud/v2/global_quotas/:client_id', {
+    id: 'getGlobalQuotas',
+    summary: 'Get the global quotas of a client',
+    access: clientReader,
+    answer: GlobalQuotas,
+    handle: ({ params }) => quotas.global(params.client_id),
+  }),
+  operation('GET', '/cloud/v2/regional_quotas/:client_id/:region_id', {
+    id: 'getRegionalQuotas',
+    summary: 'Get the quotas of a client in a region',
+    access: clientReader,
+    answer: RegionalQuotas,
+    handle: ({ params }) => quotas.regional(params.client_id, params.region_id),
+  }),
+  operation('PATCH', '/cloudyard/v1/clients/:client_id/quotas', {
+    id: 'updateClientQuotas',
+    summary: 'Set the limits of a client',
+    description: 'Null resets a limit to the default. Regional kinds need `region_id`, global kinds must not have it.',
+    access: operatorAdmin,
+    body: UpdateClientQuotas,
+    answer: ClientQuotaFigures,
+    handle: ({ by, params, body }) => quotas.update(by, params.client_id, body as UpdateClientQuotas),
+  }),
+];

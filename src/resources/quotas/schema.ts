@@ -1,8 +1,8 @@
 /** Quota figures: every kind has a `_limit` and a `_usage` (docs/interface.md, "Quotas"). */
 import { Type } from 'typebox';
 import type { Static, TInteger, TOptional } from 'typebox';
-import { IntegerId, Nullable } from '../../http/shapes.ts';
-import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
+import { Described, IntegerId, Nullable } from '../../http/shapes.ts';
+import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 
 export const maxLimit = Number.MAX_SAFE_INTEGER;
@@ -10,39 +10,48 @@ export const maxLimit = Number.MAX_SAFE_INTEGER;
 const figures = (kinds: Kind[]): Record<string, TOptional<TInteger>> =>
   Object.fromEntries(
     kinds.flatMap((kind) => [
-      [`${kind}_limit`, Type.Optional(Type.Integer())],
-      [`${kind}_usage`, Type.Optional(Type.Integer())],
+      [`${kind}_limit`, Type.Optional(Type.Integer({ description: `Limit: ${meaningOfKind[kind]}` }))],
+      [`${kind}_usage`, Type.Optional(Type.Integer({ description: `Usage: ${meaningOfKind[kind]}` }))],
     ]),
   );
 
-export const GlobalQuotas = Type.Object(figures(globalKinds));
-export const RegionalQuotas = Type.Object({
-  region_id: Type.Optional(Type.Integer()),
-  ...figures(regionalKinds),
-});
-/** What `updateClientQuotas` answers: the figures of the region, or the global ones. */
-export const ClientQuotaFigures = Type.Object({ ...RegionalQuotas.properties, ...GlobalQuotas.properties });
-export const AllClientQuotas = Type.Object({
-  global_quotas: GlobalQuotas,
-  regional_quotas: Type.Array(RegionalQuotas),
-});
+export const GlobalQuotas = Type.Object(figures(globalKinds), { title: 'GlobalQuotas' });
+export const RegionalQuotas = Type.Object(
+  { region_id: Type.Optional(Type.Integer({ description: 'ID of the region' })), ...figures(regionalKinds) },
+  { title: 'RegionalQuotas' },
+);
+/** The answer of `updateClientQuotas`: the figures of the region, or the global ones. */
+export const ClientQuotaFigures = Type.Object(
+  { ...RegionalQuotas.properties, ...GlobalQuotas.properties },
+  { title: 'ClientQuotaFigures' },
+);
+export const AllClientQuotas = Type.Object(
+  {
+    global_quotas: Described(GlobalQuotas, 'Quotas that hold everywhere'),
+    regional_quotas: Type.Array(RegionalQuotas, { description: 'Quotas of each region' }),
+  },
+  { title: 'AllClientQuotas' },
+);
 
-export const ClientPath = Type.Object({ client_id: IntegerId });
-export const ClientRegionPath = Type.Object({ client_id: IntegerId, region_id: IntegerId });
+const Limit = (kind: Kind) =>
+  Described(
+    Nullable(Type.Integer({ minimum: 0, maximum: maxLimit })),
+    `Limit: ${meaningOfKind[kind]}; null: the default`,
+  );
 
-const Limit = Nullable(Type.Integer({ minimum: 0, maximum: maxLimit }));
-
-/** Regional kinds with a `region_id`, global kinds without; null goes back to the default. */
+/** Regional kinds need a `region_id`, global kinds must not have one; null resets a limit to the default. */
 export const UpdateClientQuotas = Type.Object(
   {
-    region_id: Type.Optional(IntegerId),
-    ...Object.fromEntries([...regionalKinds, ...globalKinds].map((kind) => [`${kind}_limit`, Type.Optional(Limit)])),
+    region_id: Type.Optional(Described(IntegerId, 'ID of the region, for regional kinds')),
+    ...Object.fromEntries(
+      [...regionalKinds, ...globalKinds].map((kind) => [`${kind}_limit`, Type.Optional(Limit(kind))]),
+    ),
   },
-  { additionalProperties: false },
+  { title: 'UpdateClientQuotas', additionalProperties: false, examples: [{ region_id: 1, volume_count_limit: 20 }] },
 );
 export type UpdateClientQuotas = { region_id?: number } & Record<string, number | null | undefined>;
 
-/** Defaults by kind; a kind that the file leaves out may not be used at all. */
+/** Default limits by kind. The limit of an omitted kind is 0. */
 export const QuotasFile = Type.Object(
   {
     default_limits: Type.Object(

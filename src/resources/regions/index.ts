@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { regionRoutes } from './routes.ts';
+import { regionOperations } from './routes.ts';
 import type { Regions } from './service.ts';
 
 export const regions = {
-  operations: (services: { regions: Regions }) => regionRoutes(services.regions),
+  operations: (services: { regions: Regions }) => regionOperations(services.regions),
 } satisfies Resource;

@@ -1,37 +1,29 @@
-import type { Routes } from '../../http/app.ts';
-import { GetRegion, ListRegions, Region, RegionCollection, RegionPath } from './schema.ts';
+/** The operations of regions. */
+import { tokenReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { GetRegion, ListRegions, Region, RegionCollection } from './schema.ts';
 import type { Regions } from './service.ts';
 
-const tags = ['Regions'];
+const operation = operationsOf({
+  name: 'Regions',
+  description: 'A region is a place where resources run. The operator declares the regions in a file.',
+});
 
-export function regionRoutes(regions: Regions): Routes {
-  return (app) => {
-    app.get(
-      '/cloud/v1/regions',
-      {
-        schema: {
-          operationId: 'listRegions',
-          summary: 'List regions',
-          tags,
-          querystring: ListRegions,
-          response: { 200: RegionCollection },
-        },
-      },
-      async (request) => regions.list(request.query),
-    );
-    app.get(
-      '/cloud/v1/regions/:region_id',
-      {
-        schema: {
-          operationId: 'getRegion',
-          summary: 'Get a region',
-          tags,
-          params: RegionPath,
-          querystring: GetRegion,
-          response: { 200: Region },
-        },
-      },
-      async (request) => regions.show(request.params.region_id, request.query.show_volume_types),
-    );
-  };
-}
+export const regionOperations = (regions: Regions) => [
+  operation('GET', '/cloud/v1/regions', {
+    id: 'listRegions',
+    summary: 'List regions',
+    access: tokenReader,
+    query: ListRegions,
+    answer: RegionCollection,
+    handle: ({ query }) => regions.list(query),
+  }),
+  operation('GET', '/cloud/v1/regions/:region_id', {
+    id: 'getRegion',
+    summary: 'Get a region',
+    access: tokenReader,
+    query: GetRegion,
+    answer: Region,
+    handle: ({ params, query }) => regions.show(params.region_id, query.show_volume_types),
+  }),
+];

@@ -1,14 +1,22 @@
-/** Regions as clients see them and as the regions file has them (docs/interface.md, "Projects and regions"). */
+/** Responses about regions, and the file that declares the regions (docs/interface.md, "Projects and regions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, Paging, ShortText } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
 const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
-const Coordinates = Type.Object({ latitude: Coordinate, longitude: Coordinate }, { additionalProperties: false });
-const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS']);
-const FileShareType = Type.Enum(['standard', 'vast']);
-const OrderBy = Type.Enum(['created_at.asc', 'created_at.desc', 'display_name.asc', 'display_name.desc']);
+const Coordinates = Type.Object(
+  {
+    latitude: Described(Coordinate, 'Degrees north, as a decimal number'),
+    longitude: Described(Coordinate, 'Degrees east, as a decimal number'),
+  },
+  { title: 'Coordinates', additionalProperties: false, description: 'Where the region is' },
+);
+const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS'], { description: 'Part of the world' });
+const FileShareType = Type.Enum(['standard', 'vast'], { description: 'Type of file shares' });
+const OrderBy = Type.Enum(['created_at.asc', 'created_at.desc', 'display_name.asc', 'display_name.desc'], {
+  description: 'Field and direction of the order',
+});
 
 const RegionConfiguration = Type.Object(
   {
@@ -19,11 +27,11 @@ const RegionConfiguration = Type.Object(
     coordinates: Type.Optional(Coordinates),
     file_share_types: Type.Optional(Type.Array(FileShareType, { uniqueItems: true })),
     volume_types: Type.Optional(Type.Array(VolumeTypeName, { uniqueItems: true })),
-    /** IPv4 network that load balancers have their addresses from; absent: the region has no load balancers. */
+    /** IPv4 network of the addresses of load balancers; without it the region has no load balancers. */
     vip_range: Type.Optional(Type.String()),
-    /** Networks where members of pools may be; absent: everywhere but where platform/member-networks.ts says. */
+    /** Networks that members of pools may be in. Default: all but those of platform/member-networks.ts. */
     member_networks: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-    /** Networks where they may not be, although `member_networks` has them. */
+    /** Exceptions from `member_networks`. */
     member_networks_denied: Type.Optional(Type.Array(Type.String())),
     /** A price book, relative to the regions file. */
     price_book: Type.Optional(Type.String({ minLength: 1 })),
@@ -37,49 +45,65 @@ export const RegionsFile = Type.Object(
   { additionalProperties: false },
 );
 
-export const RegionPath = Type.Object({ region_id: IntegerId });
-const ShowVolumeTypes = { show_volume_types: Type.Optional(Type.Boolean({ default: false })) };
+const ShowVolumeTypes = {
+  show_volume_types: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether to return `available_volume_types`' }),
+  ),
+};
 export const GetRegion = Type.Object(ShowVolumeTypes);
 export const ListRegions = Type.Object({
   ...Paging(100),
   ...ShowVolumeTypes,
-  display_name: Type.Optional(ShortText),
+  display_name: Type.Optional(Described(ShortText, 'Only regions whose name contains this text')),
   order_by: Type.Optional(OrderBy),
-  product: Type.Optional(Type.Enum(['containers', 'inference'])),
+  product: Type.Optional(
+    Type.Enum(['containers', 'inference'], { description: 'Only regions with this product; none has one' }),
+  ),
 });
 export type ListRegions = Static<typeof ListRegions>;
 
-export const Region = Type.Object({
-  id: Type.Integer(),
-  access_level: Type.Enum(['core', 'edge']),
-  available_volume_types: Nullable(Type.Array(Type.String())),
-  coordinates: Nullable(Coordinates),
-  country: Type.String(),
-  created_at: Type.String({ format: 'date-time' }),
-  created_on: Type.String({ format: 'date-time', deprecated: true }),
-  ddos_endpoint_id: Nullable(Type.Integer()),
-  display_name: Type.String(),
-  endpoint_type: Type.Enum(['admin', 'internal', 'public']),
-  external_network_id: Nullable(Type.String()),
-  file_share_types: Nullable(Type.Array(FileShareType)),
-  has_ai: Type.Boolean(),
-  has_ai_gpu: Type.Boolean(),
-  has_baremetal: Type.Boolean(),
-  has_basic_vm: Type.Boolean(),
-  has_dbaas: Type.Boolean(),
-  has_ddos: Type.Boolean(),
-  has_k8s: Type.Boolean(),
-  has_kvm: Type.Boolean(),
-  has_sfs: Type.Boolean(),
-  keystone_id: Type.Integer(),
-  keystone_name: Type.String(),
-  metrics_database_id: Nullable(Type.Integer()),
-  slug: Type.String(),
-  state: Type.Enum(['ACTIVE', 'DELETED', 'DELETING', 'DELETION_FAILED', 'INACTIVE', 'MAINTENANCE', 'NEW']),
-  task_id: Nullable(Type.String()),
-  vlan_physical_network: Type.String(),
-  zone: Nullable(Zone),
-});
+const Missing = (product: string) => Type.Boolean({ description: `Whether the region has ${product}; always false` });
+const Unused = 'Always null';
+
+export const Region = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the region' }),
+    access_level: Type.Enum(['core', 'edge'], { description: 'Always `core`' }),
+    available_volume_types: Described(
+      Nullable(Type.Array(Type.String())),
+      'Types of volumes; null unless `show_volume_types` is true',
+    ),
+    coordinates: Nullable(Coordinates),
+    country: Type.String({ description: 'Country code, ISO 3166-1 alpha-2' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the region was first declared' }),
+    created_on: Type.String({ format: 'date-time', deprecated: true, description: 'Use `created_at`' }),
+    ddos_endpoint_id: Described(Nullable(Type.Integer()), Unused),
+    display_name: Type.String({ description: 'Name of the region' }),
+    endpoint_type: Type.Enum(['admin', 'internal', 'public'], { description: 'Always `public`' }),
+    external_network_id: Described(Nullable(Type.String()), Unused),
+    file_share_types: Described(Nullable(Type.Array(FileShareType)), 'Types of file shares that the region offers'),
+    has_ai: Missing('AI clusters'),
+    has_ai_gpu: Missing('GPU clusters'),
+    has_baremetal: Missing('bare metal servers'),
+    has_basic_vm: Missing('basic virtual machines'),
+    has_dbaas: Missing('managed databases'),
+    has_ddos: Missing('DDoS protection'),
+    has_k8s: Missing('managed Kubernetes'),
+    has_kvm: Missing('virtual machines'),
+    has_sfs: Type.Boolean({ description: 'Whether the region has file shares' }),
+    keystone_id: Type.Integer({ description: 'Internal ID' }),
+    keystone_name: Type.String({ description: 'Internal name' }),
+    metrics_database_id: Described(Nullable(Type.Integer()), Unused),
+    slug: Type.String({ description: 'Short name for URLs' }),
+    state: Type.Enum(['ACTIVE', 'DELETED', 'DELETING', 'DELETION_FAILED', 'INACTIVE', 'MAINTENANCE', 'NEW'], {
+      description: 'Always `ACTIVE`',
+    }),
+    task_id: Described(Nullable(Type.String()), Unused),
+    vlan_physical_network: Type.String({ description: 'Internal name of the physical network' }),
+    zone: Nullable(Zone),
+  },
+  { title: 'Region' },
+);
 export type Region = Static<typeof Region>;
 export const RegionCollection = Collection(Region);
 export type RegionCollection = Static<typeof RegionCollection>;

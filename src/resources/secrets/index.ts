@@ -1,10 +1,10 @@
 import type { Resource } from '../resource.ts';
-import { secretRoutes } from './routes.ts';
+import { secretOperations } from './routes.ts';
 import type { Secrets } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const secrets = {
-  operations: (services: { secrets: Secrets }) => secretRoutes(services.secrets),
+  operations: (services: { secrets: Secrets }) => secretOperations(services.secrets),
   usageOfRows,
   usesOfProject,
   reencrypt: (services: { secrets: Secrets }) => services.secrets.reencrypt(),

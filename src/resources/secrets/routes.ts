@@ -1,87 +1,66 @@
-/** The HTTP operations of secrets. */
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
-import { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollection, SecretPath } from './schema.ts';
+/** The operations of secrets. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { TaskIds } from '../../http/shapes.ts';
+import { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollection } from './schema.ts';
 import type { Secrets } from './service.ts';
 
-const tags = ['Secrets'];
+const operation = operationsOf(
+  {
+    name: 'Secrets',
+    description:
+      'A secret is encrypted at rest, and no answer contains its payload. Load balancers use secrets as certificates, as ' +
+      'CA certificates of clients and as revocation lists.',
+  },
+  { secret_id: IdOf('the secret') },
+);
 const all = '/cloud/v1/secrets/:project_id/:region_id';
 const one = `${all}/:secret_id`;
 
-export function secretRoutes(secrets: Secrets): Routes {
-  return (app) => {
-    app.post(
-      all.replace('/v1/', '/v2/'),
-      {
-        schema: {
-          operationId: 'createSecret',
-          summary: 'Store a certificate with its private key',
-          tags,
-          params: ProjectRegion,
-          body: CreateSecret,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => secrets.create(request.by, request.scope, request.body),
-    );
-
-    app.post(
-      all,
-      {
-        schema: {
-          operationId: 'createSecretV1',
-          summary: 'Store a secret of any type',
-          tags,
-          deprecated: true,
-          params: ProjectRegion,
-          body: CreateSecretV1,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => secrets.createV1(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          operationId: 'listSecrets',
-          summary: 'List secrets without their payloads, oldest first',
-          tags,
-          params: ProjectRegion,
-          querystring: ListSecrets,
-          response: { 200: SecretCollection },
-        },
-      },
-      (request) => secrets.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getSecret',
-          summary: 'Get a secret without its payload',
-          tags,
-          params: SecretPath,
-          response: { 200: Secret },
-        },
-      },
-      (request) => secrets.get(request.scope, request.params.secret_id),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deleteSecret',
-          summary: 'Delete a secret that nothing uses',
-          tags,
-          params: SecretPath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => secrets.delete(request.by, request.scope, request.params.secret_id),
-    );
-  };
-}
+export const secretOperations = (secrets: Secrets) => [
+  operation('POST', '/cloud/v2/secrets/:project_id/:region_id', {
+    id: 'createSecret',
+    summary: 'Create a certificate',
+    description: 'Stores a certificate with its chain and its private key, all in PEM.',
+    access: projectMember,
+    body: CreateSecret,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => secrets.create(by, scope, body),
+  }),
+  operation('POST', all, {
+    id: 'createSecretV1',
+    summary: 'Create a secret of any type (v1)',
+    description: 'For a certificate use v2.',
+    deprecated: true,
+    access: projectMember,
+    body: CreateSecretV1,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => secrets.createV1(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listSecrets',
+    summary: 'List secrets',
+    description: 'The oldest secret comes first. Payloads are omitted.',
+    access: projectReader,
+    query: ListSecrets,
+    answer: SecretCollection,
+    handle: ({ scope, query }) => secrets.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getSecret',
+    summary: 'Get a secret',
+    description: 'The payload is omitted.',
+    access: projectReader,
+    answer: Secret,
+    handle: ({ scope, params }) => secrets.get(scope, params.secret_id),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteSecret',
+    summary: 'Delete a secret',
+    description: 'No resource may use the secret; the error names those that do.',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => secrets.delete(by, scope, params.secret_id),
+  }),
+];

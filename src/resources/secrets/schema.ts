@@ -1,11 +1,11 @@
 /** Requests and responses of secrets (docs/interface.md, "Secrets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, Paging, Timestamp, Uuid } from '../../http/shapes.ts';
 
-export const SecretPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, secret_id: Uuid });
-
-const SecretType = Type.Enum(['certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric']);
+const SecretType = Type.Enum(['certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric'], {
+  description: 'Type of the secret; load balancers use certificates',
+});
 export type SecretType = Static<typeof SecretType>;
 
 /**
@@ -14,9 +14,9 @@ export type SecretType = Static<typeof SecretType>;
  */
 export type SecretKind = 'certificate' | 'ca' | 'crl';
 
-/** Bytes of one secret, all its parts together. A bundle of all public CAs has some 220 KiB. */
+/** Bytes of one secret, all parts together. A bundle of all public CAs has about 220 KiB. */
 export const maxPayloadBytes = 256 * 1024;
-/** A little more than the bytes take in base64, for line breaks. */
+/** More than the bytes take in base64, for line breaks. */
 const maxBase64Length = Math.ceil(maxPayloadBytes * 1.4);
 
 const Pem = (description: string) =>
@@ -29,8 +29,9 @@ const SecretName = Type.String({
   description: '1 to 255 characters, none of them a control character',
 });
 
-const Expiration = Nullable(
-  Type.String({ format: 'iso-date-time', description: 'When nothing may use it any more; UTC where it has no zone' }),
+const Expiration = Described(
+  Nullable(Type.String({ format: 'iso-date-time' })),
+  'From this ISO 8601 date on, resources cannot use the secret; UTC without a zone',
 );
 
 export const CreateSecret = Type.Object(
@@ -38,19 +39,33 @@ export const CreateSecret = Type.Object(
     name: SecretName,
     payload: Type.Object(
       {
-        certificate: Pem('The certificate, PEM; certificates of its chain may follow'),
-        certificate_chain: Pem('The certificates of its chain, PEM; may be empty'),
-        private_key: Pem('Its private key, PEM, not encrypted'),
+        certificate: Pem('Certificate in PEM; certificates of the chain may follow'),
+        certificate_chain: Pem('Certificates of the chain in PEM; may be empty'),
+        private_key: Pem('Private key in PEM, not encrypted'),
       },
-      { additionalProperties: false },
+      { title: 'CertificatePayload', additionalProperties: false, description: 'Certificate, chain and private key' },
     ),
     expiration: Type.Optional(Expiration),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateSecret',
+    additionalProperties: false,
+    examples: [
+      {
+        name: 'my-certificate',
+        payload: {
+          certificate: '-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----',
+          certificate_chain: '',
+          private_key: '-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----',
+        },
+      },
+    ],
+  },
 );
 export type CreateSecret = Static<typeof CreateSecret>;
 
-const Information = Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 })));
+const Information = (description: string) =>
+  Type.Optional(Described(Nullable(Type.String({ minLength: 1, maxLength: 255 })), description));
 const MediaType = '^[A-Za-z0-9.+_-]+/[A-Za-z0-9.+_-]+( ?; ?[A-Za-z0-9._-]+=[A-Za-z0-9._-]+)*$';
 
 export const CreateSecretV1 = Type.Object(
@@ -62,36 +77,63 @@ export const CreateSecretV1 = Type.Object(
       maxLength: maxBase64Length,
       writeOnly: true,
       description:
-        'base64; a certificate is a PKCS#12 bundle without a password, or PEM: with its private key, or CA ' +
+        'Base64. A certificate is a PKCS#12 bundle without a password, or PEM: a certificate with its private key, CA ' +
         'certificates, or revocation lists',
     }),
-    payload_content_encoding: Type.Literal('base64'),
-    payload_content_type: Type.String({ maxLength: 255, pattern: MediaType }),
-    algorithm: Information,
-    bit_length: Type.Optional(Nullable(Type.Integer({ exclusiveMinimum: 0, maximum: 2_147_483_647 }))),
-    mode: Information,
+    payload_content_encoding: Type.Literal('base64', { description: 'Always `base64`' }),
+    payload_content_type: Type.String({
+      maxLength: 255,
+      pattern: MediaType,
+      description: 'Media type of the payload, such as `application/octet-stream`',
+    }),
+    algorithm: Information('Algorithm, for information'),
+    bit_length: Type.Optional(
+      Described(
+        Nullable(Type.Integer({ exclusiveMinimum: 0, maximum: 2_147_483_647 })),
+        'Length of the key in bits, for information',
+      ),
+    ),
+    mode: Information('Mode of the algorithm, for information'),
     expiration: Type.Optional(Expiration),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateSecretV1',
+    additionalProperties: false,
+    examples: [
+      {
+        name: 'my-secret',
+        secret_type: 'opaque',
+        payload: 'c2VjcmV0',
+        payload_content_encoding: 'base64',
+        payload_content_type: 'application/octet-stream',
+      },
+    ],
+  },
 );
 export type CreateSecretV1 = Static<typeof CreateSecretV1>;
 
 export const ListSecrets = Type.Object(Paging(1000));
 export type ListSecrets = Static<typeof ListSecrets>;
 
-/** The payload is not among it, and never will be. */
-export const Secret = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  secret_type: SecretType,
-  status: Type.String(),
-  algorithm: Nullable(Type.String()),
-  bit_length: Nullable(Type.Integer()),
-  mode: Nullable(Type.String()),
-  content_types: Nullable(Type.Record(Type.String(), Type.String())),
-  created: Type.String(),
-  expiration: Nullable(Type.String()),
-});
+/** Never contains the payload. */
+export const Secret = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the secret'),
+    name: Type.String({ description: 'Name of the secret' }),
+    secret_type: SecretType,
+    status: Type.String({ description: '`ACTIVE`' }),
+    algorithm: Described(Nullable(Type.String()), 'Algorithm'),
+    bit_length: Described(Nullable(Type.Integer()), 'Length of the key in bits'),
+    mode: Described(Nullable(Type.String()), 'Mode of the algorithm'),
+    content_types: Described(Nullable(Type.Record(Type.String(), Type.String())), 'Media types of the payload'),
+    created: Described(Timestamp, 'When the secret was created'),
+    expiration: Described(
+      Nullable(Type.String()),
+      'From this date on, resources cannot use the secret; null: no limit',
+    ),
+  },
+  { title: 'Secret' },
+);
 export type Secret = Static<typeof Secret>;
 export const SecretCollection = Collection(Secret);
 export type SecretCollection = Static<typeof SecretCollection>;

@@ -1,107 +1,68 @@
-/** The HTTP operations of subnets. */
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+/** The operations of subnets. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { TaskIds } from '../../http/shapes.ts';
 import { CreateTags } from '../../tags/tags.ts';
-import { CreateSubnet, ListSubnets, Subnet, SubnetCollection, SubnetPath, UpdateSubnet } from './schema.ts';
+import { CreateSubnet, ListSubnets, Subnet, SubnetCollection, UpdateSubnet } from './schema.ts';
 import type { Subnets } from './service.ts';
 
-const tags = ['Subnets'];
+const operation = operationsOf(
+  { name: 'Subnets', description: 'A subnet is an address range of a network.' },
+  { subnet_id: IdOf('the subnet') },
+);
 const all = '/cloud/v1/subnets/:project_id/:region_id';
 const one = `${all}/:subnet_id`;
 
-export function subnetRoutes(subnets: Subnets): Routes {
-  return (app) => {
-    app.post(
-      all,
-      {
-        schema: {
-          operationId: 'createSubnet',
-          summary: 'Create a subnet',
-          tags,
-          params: ProjectRegion,
-          body: CreateSubnet,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => subnets.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          operationId: 'listSubnets',
-          summary: 'List subnets, oldest first',
-          tags,
-          params: ProjectRegion,
-          querystring: ListSubnets,
-          response: { 200: SubnetCollection },
-        },
-      },
-      (request) => subnets.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getSubnet',
-          summary: 'Get a subnet',
-          tags,
-          params: SubnetPath,
-          response: { 200: Subnet },
-        },
-      },
-      (request) => subnets.get(request.scope, request.params.subnet_id),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          operationId: 'updateSubnet',
-          summary: 'Update a subnet: name, tags, gateway, DHCP, DNS servers, routes',
-          tags,
-          params: SubnetPath,
-          body: UpdateSubnet,
-          response: { 200: Subnet },
-        },
-      },
-      (request) => subnets.update(request.by, request.scope, request.params.subnet_id, request.body),
-    );
-
-    app.put(
-      `${one}/metadata`,
-      {
-        schema: {
-          operationId: 'replaceSubnetMetadata',
-          summary: 'Replace the user-managed tags of a subnet',
-          tags,
-          deprecated: true,
-          params: SubnetPath,
-          body: CreateTags,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await subnets.replaceTags(request.by, request.scope, request.params.subnet_id, request.body);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deleteSubnet',
-          summary: 'Delete a subnet that nothing uses',
-          tags,
-          params: SubnetPath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => subnets.delete(request.by, request.scope, request.params.subnet_id),
-    );
-  };
-}
+export const subnetOperations = (subnets: Subnets) => [
+  operation('POST', all, {
+    id: 'createSubnet',
+    summary: 'Create a subnet',
+    access: projectMember,
+    body: CreateSubnet,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => subnets.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listSubnets',
+    summary: 'List subnets',
+    description: 'The oldest subnet comes first by default.',
+    access: projectReader,
+    query: ListSubnets,
+    answer: SubnetCollection,
+    handle: ({ scope, query }) => subnets.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getSubnet',
+    summary: 'Get a subnet',
+    access: projectReader,
+    answer: Subnet,
+    handle: ({ scope, params }) => subnets.get(scope, params.subnet_id),
+  }),
+  operation('PATCH', one, {
+    id: 'updateSubnet',
+    summary: 'Update a subnet',
+    description: 'Changes the name, tags, gateway, DHCP, DNS servers and routes that the body contains.',
+    access: projectMember,
+    body: UpdateSubnet,
+    answer: Subnet,
+    handle: ({ by, scope, params, body }) => subnets.update(by, scope, params.subnet_id, body),
+  }),
+  operation('PUT', `${one}/metadata`, {
+    id: 'replaceSubnetMetadata',
+    summary: 'Replace the tags of a subnet',
+    description: 'Use the `tags` of the subnet instead.',
+    deprecated: true,
+    access: projectMember,
+    body: CreateTags,
+    handle: ({ by, scope, params, body }) => subnets.replaceTags(by, scope, params.subnet_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteSubnet',
+    summary: 'Delete a subnet',
+    description: 'No resource may use the subnet; the error names those that do.',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => subnets.delete(by, scope, params.subnet_id),
+  }),
+];

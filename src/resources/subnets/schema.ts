@@ -1,40 +1,64 @@
 /** Requests and responses of subnets (docs/interface.md, "Networks and subnets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, IpAddress, IpNetwork, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  Described,
+  exampleUuid,
+  IpAddress,
+  IpNetwork,
+  Name,
+  Nullable,
+  Paging,
+  PlaceFields,
+  TaskFields,
+  Timestamp,
+  Uuid,
+} from '../../http/shapes.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 
-export const SubnetPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, subnet_id: Uuid });
+const IpVersion = Type.Enum([4, 6], { description: 'Version of the Internet Protocol' });
 
-const IpVersion = Type.Enum([4, 6]);
+const HostRoute = Type.Object(
+  { destination: Described(IpNetwork, 'Destination network'), nexthop: Described(IpAddress, 'Address of the router') },
+  { title: 'HostRoute', additionalProperties: false },
+);
 
-const HostRoute = Type.Object({ destination: IpNetwork, nexthop: IpAddress }, { additionalProperties: false });
-
-/** What can be changed later, too. */
+/** Fields of requests that create or update a subnet. */
 const settings = {
-  dns_nameservers: Type.Optional(Nullable(Type.Array(IpAddress, { maxItems: 16, uniqueItems: true }))),
-  enable_dhcp: Type.Optional(Type.Boolean()),
-  gateway_ip: Type.Optional(Nullable(IpAddress)),
-  host_routes: Type.Optional(Nullable(Type.Array(HostRoute, { maxItems: 64, uniqueItems: true }))),
+  dns_nameservers: Type.Optional(
+    Described(
+      Nullable(Type.Array(IpAddress, { maxItems: 16, uniqueItems: true })),
+      'Addresses of DNS servers; at most 16',
+    ),
+  ),
+  enable_dhcp: Type.Optional(Type.Boolean({ description: 'Whether DHCP is on; default: true' })),
+  gateway_ip: Type.Optional(Described(Nullable(IpAddress), 'Address of the gateway; null: no gateway')),
+  host_routes: Type.Optional(
+    Described(Nullable(Type.Array(HostRoute, { maxItems: 64, uniqueItems: true })), 'Static routes; at most 64'),
+  ),
 };
 
 export const CreateSubnet = Type.Object(
   {
     ...settings,
     name: Name,
-    network_id: Uuid,
-    cidr: IpNetwork,
+    network_id: Described(Uuid, 'ID of the network'),
+    cidr: Described(IpNetwork, 'Address range in CIDR notation'),
     ip_version: Type.Optional(IpVersion),
     connect_to_network_router: Type.Optional(
-      Type.Boolean({ description: 'accepted and ignored: no packets are routed' }),
+      Type.Boolean({ description: 'Accepted and ignored: packets are not routed' }),
     ),
-    router_id_to_connect: Type.Optional(Nullable(Uuid)),
+    router_id_to_connect: Type.Optional(Described(Nullable(Uuid), 'Accepted and ignored: packets are not routed')),
     tags: Type.Optional(CreateTags),
-    /** The Terraform provider writes tags under this name. */
-    metadata: Type.Optional(CreateTags),
+    metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateSubnet',
+    additionalProperties: false,
+    examples: [{ name: 'my-subnet', network_id: exampleUuid, cidr: '192.168.10.0/24' }],
+  },
 );
 export type CreateSubnet = Static<typeof CreateSubnet>;
 
@@ -44,7 +68,7 @@ export const UpdateSubnet = Type.Object(
     name: Type.Optional(Nullable(Name)),
     tags: Type.Optional(UpdateTags),
   },
-  { additionalProperties: false },
+  { title: 'UpdateSubnet', additionalProperties: false, examples: [{ name: 'renamed-subnet' }] },
 );
 export type UpdateSubnet = Static<typeof UpdateSubnet>;
 
@@ -67,36 +91,46 @@ export type SubnetOrder = (typeof orders)[number];
 export const ListSubnets = Type.Object({
   ...Paging(1000),
   ...TagFilterQuery,
-  network_id: Type.Optional(Uuid),
-  order_by: Type.Optional(Type.Enum([...orders], { default: 'created_at.asc' })),
-  owned_by: Type.Optional(Type.Enum(['any', 'project'])),
+  network_id: Type.Optional(Described(Uuid, 'Only subnets of this network')),
+  order_by: Type.Optional(
+    Type.Enum([...orders], { default: 'created_at.asc', description: 'Field and direction of the order' }),
+  ),
+  owned_by: Type.Optional(
+    Type.Enum(['any', 'project'], { description: '`project`: only subnets of the project; `any`: shared ones too' }),
+  ),
 });
 export type ListSubnets = Static<typeof ListSubnets>;
 
-export const Subnet = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  available_ips: Nullable(Type.Integer()),
-  cidr: Type.String(),
-  created_at: Type.String(),
-  creator_task_id: Nullable(Uuid),
-  dns_nameservers: Type.Array(Type.String()),
-  enable_dhcp: Type.Boolean(),
-  gateway_ip: Nullable(Type.String()),
-  has_router: Type.Boolean({ deprecated: true }),
-  host_routes: Type.Array(Type.Object({ destination: Type.String(), nexthop: Type.String() })),
-  ip_version: IpVersion,
-  network_id: Uuid,
-  project_id: Type.Integer(),
-  region: Type.String(),
-  region_id: Type.Integer(),
-  tags: Type.Array(Tag),
-  /** The Terraform provider reads tags under this name. */
-  metadata: Type.Array(Tag, { deprecated: true }),
-  task_id: Nullable(Uuid),
-  total_ips: Nullable(Type.Integer()),
-  updated_at: Type.String(),
-});
+export const Subnet = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the subnet'),
+    name: Type.String({ description: 'Name of the subnet' }),
+    available_ips: Described(Nullable(Type.Integer()), 'Number of free addresses'),
+    cidr: Type.String({ description: 'Address range in CIDR notation' }),
+    created_at: Described(Timestamp, 'When the subnet was created'),
+    ...TaskFields,
+    creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the subnet; null for a default subnet'),
+    dns_nameservers: Type.Array(Type.String(), { description: 'Addresses of DNS servers' }),
+    enable_dhcp: Type.Boolean({ description: 'Whether DHCP is on' }),
+    gateway_ip: Described(Nullable(Type.String()), 'Address of the gateway; null: no gateway'),
+    has_router: Type.Boolean({ deprecated: true, description: 'Always false' }),
+    host_routes: Type.Array(
+      Type.Object({
+        destination: Type.String({ description: 'Destination network' }),
+        nexthop: Type.String({ description: 'Address of the router' }),
+      }),
+      { description: 'Static routes' },
+    ),
+    ip_version: IpVersion,
+    network_id: Described(Uuid, 'ID of the network'),
+    ...PlaceFields,
+    tags: Type.Array(Tag, { description: 'Tags, by key' }),
+    metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
+    total_ips: Described(Nullable(Type.Integer()), 'Number of addresses'),
+    updated_at: Described(Timestamp, 'When the subnet last changed'),
+  },
+  { title: 'Subnet' },
+);
 export type Subnet = Static<typeof Subnet>;
 export const SubnetCollection = Collection(Subnet);
 export type SubnetCollection = Static<typeof SubnetCollection>;

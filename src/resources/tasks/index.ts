@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { taskRoutes } from './routes.ts';
+import { taskOperations } from './routes.ts';
 import type { TaskViews } from './service.ts';
 
 export const tasks = {
-  operations: (services: { taskViews: TaskViews }) => taskRoutes(services.taskViews),
+  operations: (services: { taskViews: TaskViews }) => taskOperations(services.taskViews),
 } satisfies Resource;

@@ -1,7 +1,8 @@
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
+/** The operations of tasks. */
+import { projectReader, tokenMember, tokenReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
-import { ProjectRegion } from '../../http/shapes.ts';
 import {
   AcknowledgeAll,
   AcknowledgeTasks,
@@ -10,114 +11,75 @@ import {
   ListTasks,
   Task,
   TaskCollection,
-  TaskPath,
 } from './schema.ts';
 import type { TaskViews } from './service.ts';
 
-const tags = ['Tasks'];
-const nothing = { 204: Type.Null({ description: 'Done' }) };
+const operation = operationsOf(
+  {
+    name: 'Tasks',
+    description:
+      'A task is the work that a request started. `state` goes from `NEW` and `RUNNING` to `FINISHED` or `ERROR`; ' +
+      '`created_resources` has the IDs of new resources, `error` the reason of a failure.',
+  },
+  { task_id: IdOf('the task') },
+);
 
-export function taskRoutes(tasks: TaskViews): Routes {
-  return (app) => {
-    app.get(
-      '/cloud/v1/tasks',
-      {
-        schema: {
-          operationId: 'listTasks',
-          summary: 'List tasks, oldest first unless told otherwise',
-          tags,
-          querystring: ListTasks,
-          response: { 200: TaskCollection },
-        },
-      },
-      async (request, reply) => sendInGroups(reply, await tasks.list(request.by.actor, request.query)),
-    );
+/** Clients poll either path; the SDKs poll /cloud/v1/tasks. */
+const getTask = (tasks: TaskViews, id: string, path: `${string}/:task_id`) =>
+  operation('GET', path as '/v1/tasks/:task_id', {
+    id,
+    summary: 'Get a task',
+    description: 'With `wait` the answer comes as soon as the task ends.',
+    access: tokenReader,
+    query: GetTask,
+    answer: Task,
+    handle: ({ by, params, query }) => tasks.get(by, params.task_id, query.wait ?? 0),
+  });
 
-    app.get(
-      '/cloud/v1/tasks/:project_id/:region_id/active',
-      {
-        schema: {
-          operationId: 'listActiveTasks',
-          summary: 'List the tasks of a project that have not ended',
-          tags,
-          params: ProjectRegion,
-          querystring: ListActiveTasks,
-          response: { 200: TaskCollection },
-        },
-      },
-      async (request, reply) =>
-        sendInGroups(reply, await tasks.listActive(request.by.actor, request.scope, request.query)),
-    );
-
-    // Clients poll either path; the SDKs poll /cloud/v1/tasks.
-    for (const [prefix, operationId] of [
-      ['/cloud', 'getTask'],
-      ['', 'getTaskShort'],
-    ]) {
-      app.get(
-        `${prefix}/v1/tasks/:task_id`,
-        {
-          schema: {
-            operationId,
-            summary: 'Get a task; with `wait`, as soon as it ends',
-            tags,
-            params: TaskPath,
-            querystring: GetTask,
-            response: { 200: Task },
-          },
-        },
-        (request) => tasks.get(request.by, request.params.task_id, request.query.wait ?? 0),
-      );
-    }
-
-    app.post(
-      '/cloud/v1/tasks/:task_id/acknowledge',
-      {
-        schema: {
-          operationId: 'acknowledgeTask',
-          summary: 'Acknowledge a task',
-          tags,
-          params: TaskPath,
-          response: { 200: Task },
-        },
-      },
-      (request) => tasks.acknowledge(request.by, request.params.task_id),
-    );
-
-    app.post(
-      '/cloud/v1/tasks/acknowledge_all',
-      {
-        schema: {
-          operationId: 'acknowledgeAllTasks',
-          summary: 'Acknowledge all tasks, or those of a project or region',
-          tags,
-          querystring: AcknowledgeAll,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        await tasks.acknowledgeMany(request.by, request.query);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.post(
-      '/cloud/v1/tasks/acknowledge',
-      {
-        schema: {
-          operationId: 'acknowledgeTasks',
-          summary: 'Acknowledge the named tasks, or all',
-          tags,
-          deprecated: true,
-          querystring: AcknowledgeAll,
-          body: AcknowledgeTasks,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        await tasks.acknowledgeMany(request.by, request.query, request.body);
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
+export const taskOperations = (tasks: TaskViews) => [
+  operation('GET', '/cloud/v1/tasks', {
+    id: 'listTasks',
+    summary: 'List tasks',
+    description: 'The oldest task comes first by default.',
+    access: tokenReader,
+    query: ListTasks,
+    answer: TaskCollection,
+    handle: async ({ by, query }, reply) => sendInGroups(reply, await tasks.list(by.actor, query)),
+  }),
+  operation('GET', '/cloud/v1/tasks/:project_id/:region_id/active', {
+    id: 'listActiveTasks',
+    summary: 'List the active tasks of a project',
+    description: 'Lists tasks that have not ended.',
+    access: projectReader,
+    query: ListActiveTasks,
+    answer: TaskCollection,
+    handle: async ({ by, scope, query }, reply) => sendInGroups(reply, await tasks.listActive(by.actor, scope, query)),
+  }),
+  getTask(tasks, 'getTask', '/cloud/v1/tasks/:task_id'),
+  getTask(tasks, 'getTaskShort', '/v1/tasks/:task_id'),
+  operation('POST', '/cloud/v1/tasks/:task_id/acknowledge', {
+    id: 'acknowledgeTask',
+    summary: 'Acknowledge a task',
+    access: tokenMember,
+    answer: Task,
+    handle: ({ by, params }) => tasks.acknowledge(by, params.task_id),
+  }),
+  operation('POST', '/cloud/v1/tasks/acknowledge_all', {
+    id: 'acknowledgeAllTasks',
+    summary: 'Acknowledge all tasks',
+    description: 'The query limits it to the tasks of a project or region.',
+    access: tokenMember,
+    query: AcknowledgeAll,
+    handle: ({ by, query }) => tasks.acknowledgeMany(by, query),
+  }),
+  operation('POST', '/cloud/v1/tasks/acknowledge', {
+    id: 'acknowledgeTasks',
+    summary: 'Acknowledge several tasks',
+    description: 'Without IDs all tasks are acknowledged. Use `acknowledge_all`.',
+    deprecated: true,
+    access: tokenMember,
+    query: AcknowledgeAll,
+    body: AcknowledgeTasks,
+    handle: ({ by, query, body }) => tasks.acknowledgeMany(by, query, body),
+  }),
+];

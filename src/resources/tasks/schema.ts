@@ -1,16 +1,15 @@
-/** Tasks as clients see them (docs/interface.md, "Tasks"). */
+/** Requests and responses of tasks (docs/interface.md, "Tasks"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
+import { Collection, Described, exampleUuid, IntegerId, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 import { taskStates } from '../../tasks/table.ts';
 
-/** Of one query parameter that may be repeated. */
+/** Values of one query parameter that may be repeated. */
 const maxFilterValues = 1000;
-const Order = Type.Enum(['asc', 'desc']);
-const State = Type.Enum([...taskStates]);
+const Order = Type.Enum(['asc', 'desc'], { description: 'Order by the creation date' });
+const State = Type.Enum([...taskStates], { description: 'State of the task' });
 const Instant = Type.String({ format: 'iso-date-time' });
-
-export const TaskPath = Type.Object({ task_id: Uuid });
+const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only tasks of these ${noun}` });
 
 export const GetTask = Type.Object({
   wait: Type.Optional(
@@ -20,65 +19,82 @@ export const GetTask = Type.Object({
 
 export const ListTasks = Type.Object({
   ...Paging(10),
-  from_timestamp: Type.Optional(Instant),
-  to_timestamp: Type.Optional(Instant),
-  is_acknowledged: Type.Optional(Type.Boolean()),
+  from_timestamp: Type.Optional(Described(Instant, 'Only tasks created at or after this ISO 8601 date')),
+  to_timestamp: Type.Optional(Described(Instant, 'Only tasks created at or before this ISO 8601 date')),
+  is_acknowledged: Type.Optional(Type.Boolean({ description: 'Only tasks that are, or are not, acknowledged' })),
   order_by: Type.Optional(Order),
-  sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true })),
-  project_id: Type.Optional(Type.Array(IntegerId, { maxItems: maxFilterValues })),
-  region_id: Type.Optional(Type.Array(IntegerId, { maxItems: maxFilterValues })),
-  state: Type.Optional(Type.Array(State, { maxItems: maxFilterValues })),
-  task_type: Type.Optional(ShortText),
+  sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true, description: 'Use `order_by`' })),
+  project_id: Type.Optional(Type.Array(IntegerId, filter('projects'))),
+  region_id: Type.Optional(Type.Array(IntegerId, filter('regions'))),
+  state: Type.Optional(Type.Array(State, { ...filter('states') })),
+  task_type: Type.Optional(Described(ShortText, 'Only tasks of this type, such as `create_volume`')),
 });
 export type ListTasks = Static<typeof ListTasks>;
 
 export const ListActiveTasks = Type.Object({
   ...Paging(10),
-  task_type: Type.Optional(Type.Array(ShortText, { maxItems: maxFilterValues })),
+  task_type: Type.Optional(Type.Array(ShortText, filter('types'))),
 });
 export type ListActiveTasks = Static<typeof ListActiveTasks>;
 
 export const AcknowledgeAll = Type.Object({
-  project_id: Type.Optional(IntegerId),
-  region_id: Type.Optional(IntegerId),
+  project_id: Type.Optional(Described(IntegerId, 'Only tasks of this project')),
+  region_id: Type.Optional(Described(IntegerId, 'Only tasks of this region')),
 });
 export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
 
-/** Null: no body at all. */
-export const AcknowledgeTasks = Nullable(
-  Type.Object(
-    { task_ids: Type.Optional(Nullable(Type.Array(Uuid, { maxItems: 1000 }))) },
-    { additionalProperties: false },
-  ),
+/** Null: the request has no body. */
+export const AcknowledgeTasks = Type.Union(
+  [
+    Type.Object(
+      {
+        task_ids: Type.Optional(
+          Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    Type.Null(),
+  ],
+  { title: 'AcknowledgeTasks', examples: [{ task_ids: [exampleUuid] }] },
 );
 export type AcknowledgeTasks = Static<typeof AcknowledgeTasks>;
 
-const NullableText = Nullable(Type.String());
-const NullableId = Nullable(Type.Integer());
+const text = (description: string) => Described(Nullable(Type.String()), description);
+const id = (description: string) => Described(Nullable(Type.Integer()), description);
 
-export const Task = Type.Object({
-  id: Uuid,
-  state: State,
-  task_type: Type.String(),
-  error: NullableText,
-  created_resources: Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
-  data: Nullable(Type.Record(Type.String(), Type.Any())),
-  detailed_state: Nullable(Type.Enum(['FINISHED', 'ERROR'])),
-  created_on: NullableText,
-  updated_on: NullableText,
-  finished_on: NullableText,
-  acknowledged_at: NullableText,
-  acknowledged_by: NullableId,
-  client_id: NullableId,
-  user_client_id: NullableId,
-  user_id: Type.Integer(),
-  project_id: NullableId,
-  region_id: NullableId,
-  request_id: NullableText,
-  job_id: NullableText,
-  lifecycle_policy_id: NullableId,
-  schedule_id: NullableText,
-});
+export const Task = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the task'),
+    state: State,
+    task_type: Type.String({ description: 'What the task does, such as `create_volume`' }),
+    error: text('Why the task failed, for people; null otherwise'),
+    created_resources: Described(
+      Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
+      'IDs of the resources that the task creates, by kind, such as `{"volumes": ["<id>"]}`',
+    ),
+    data: Described(
+      Nullable(Type.Record(Type.String(), Type.Any())),
+      'Parameters of the task; they depend on its type',
+    ),
+    detailed_state: Described(Nullable(Type.Enum(['FINISHED', 'ERROR'])), 'The final state; null until the task ends'),
+    created_on: text('When the task was created'),
+    updated_on: text('When the task last changed'),
+    finished_on: text('When the task ended; null until then'),
+    acknowledged_at: text('When the task was acknowledged; null until then'),
+    acknowledged_by: id('ID of the token that acknowledged the task'),
+    client_id: id('ID of the client whose resource the task changes'),
+    user_client_id: id('ID of the client of the token'),
+    user_id: Type.Integer({ description: 'ID of the token that started the task' }),
+    project_id: id('ID of the project'),
+    region_id: id('ID of the region'),
+    request_id: text('ID of the request that started the task'),
+    job_id: text('ID of the job, for the operator'),
+    lifecycle_policy_id: id('ID of the lifecycle policy that started the task'),
+    schedule_id: text('ID of the schedule that started the task'),
+  },
+  { title: 'Task' },
+);
 export type Task = Static<typeof Task>;
 export const TaskCollection = Collection(Task);
 export type TaskCollection = Static<typeof TaskCollection>;

@@ -1,7 +1,7 @@
 import type { Resource } from '../resource.ts';
-import { thresholdRoutes } from './routes.ts';
+import { thresholdOperations } from './routes.ts';
 import type { Thresholds } from './service.ts';
 
 export const thresholds = {
-  operations: (services: { thresholds: Thresholds }) => thresholdRoutes(services.thresholds),
+  operations: (services: { thresholds: Thresholds }) => thresholdOperations(services.thresholds),
 } satisfies Resource;

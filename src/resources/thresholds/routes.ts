@@ -1,55 +1,37 @@
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { ClientPath, SetThreshold, Threshold } from './schema.ts';
+/** The operations of the notification threshold of a client. */
+import { clientMember, clientReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { SetThreshold, Threshold } from './schema.ts';
 import type { Thresholds } from './service.ts';
 
-const tags = ['Quotas'];
+const operation = operationsOf({
+  name: 'Notification threshold',
+  description: 'When the usage of a quota reaches this percentage of its limit, the client is notified.',
+});
 const path = '/cloud/v2/client_quotas/:client_id/notification_threshold';
 
-export function thresholdRoutes(thresholds: Thresholds): Routes {
-  return (app) => {
-    app.get(
-      path,
-      {
-        schema: {
-          operationId: 'getNotificationThreshold',
-          summary: 'Get the percentage of usage at which a client is told, and what it was told last',
-          tags,
-          params: ClientPath,
-          response: { 200: Threshold },
-        },
-      },
-      (request) => thresholds.get(request.params.client_id),
-    );
-    app.put(
-      path,
-      {
-        schema: {
-          operationId: 'setNotificationThreshold',
-          summary: 'Set the percentage of usage at which a client is told',
-          tags,
-          params: ClientPath,
-          body: SetThreshold,
-          response: { 200: Threshold },
-        },
-      },
-      (request) => thresholds.set(request.by, request.params.client_id, request.body),
-    );
-    app.delete(
-      path,
-      {
-        schema: {
-          operationId: 'deleteNotificationThreshold',
-          summary: 'Go back to the default threshold',
-          tags,
-          params: ClientPath,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await thresholds.delete(request.by, request.params.client_id);
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
+export const thresholdOperations = (thresholds: Thresholds) => [
+  operation('GET', path, {
+    id: 'getNotificationThreshold',
+    summary: 'Get the notification threshold of a client',
+    description: 'The answer contains the last notification.',
+    access: clientReader,
+    answer: Threshold,
+    handle: ({ params }) => thresholds.get(params.client_id),
+  }),
+  operation('PUT', path, {
+    id: 'setNotificationThreshold',
+    summary: 'Set the notification threshold of a client',
+    access: clientMember,
+    body: SetThreshold,
+    answer: Threshold,
+    handle: ({ by, params, body }) => thresholds.set(by, params.client_id, body),
+  }),
+  operation('DELETE', path, {
+    id: 'deleteNotificationThreshold',
+    summary: 'Reset the notification threshold of a client',
+    description: 'The default applies again.',
+    access: clientMember,
+    handle: ({ by, params }) => thresholds.delete(by, params.client_id),
+  }),
+];

@@ -1,22 +1,23 @@
 /** Requests and responses of the notification threshold (docs/interface.md, "Notification threshold"). */
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
-import { IntegerId, Nullable, ShortText } from '../../http/shapes.ts';
+import { Described, IntegerId, Nullable, ShortText } from '../../http/shapes.ts';
 import { defaultThreshold } from '../../quota/crossings.ts';
 import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
-
-export const ClientPath = Type.Object({ client_id: IntegerId });
 
 /** The largest limit that clients accept. JSON cannot represent it exactly; counters hold far less. */
 const maxLimit = 9_223_372_036_854_776_000;
 
 const Figure = Type.Object(
-  { limit: Type.Integer({ minimum: 0, maximum: maxLimit }), usage: Type.Integer({ minimum: 0 }) },
-  { additionalProperties: false },
+  {
+    limit: Type.Integer({ minimum: 0, maximum: maxLimit, description: 'Limit of the quota' }),
+    usage: Type.Integer({ minimum: 0, description: 'Usage of the quota' }),
+  },
+  { title: 'QuotaFigure', additionalProperties: false, description: 'Limit and usage of a quota' },
 );
 export type Figure = Static<typeof Figure>;
 
-/** Kinds that real clients know beside those of the interface: a message of theirs may name them. */
+/** Kinds that official clients have in addition: a message may contain them. */
 const alsoGlobal = ['inference_public_model_api_key_count'];
 const alsoRegional = ['slurm_cluster_count'];
 
@@ -28,43 +29,64 @@ const figures = (kinds: string[]) =>
     ]),
   );
 
-const GlobalFigures = Type.Object(figures([...globalKinds, ...alsoGlobal]), { additionalProperties: false });
+const GlobalFigures = Type.Object(figures([...globalKinds, ...alsoGlobal]), {
+  title: 'GlobalQuotasMessage',
+  additionalProperties: false,
+  description: 'Global quotas that reached the threshold',
+});
 const RegionalFigures = Type.Object(
   {
-    region_id: IntegerId,
-    region_name: ShortText,
+    region_id: Described(IntegerId, 'ID of the region'),
+    region_name: Described(ShortText, 'Name of the region'),
     ...(figures([...regionalKinds, ...alsoRegional]) as Record<string, TSchema>),
   },
-  { additionalProperties: false },
+  { title: 'RegionalQuotasMessage', additionalProperties: false },
 );
 
-/** What a message tells: the kinds that reached the threshold. */
+/** The kinds that reached the threshold. */
 export const QuotasMessage = Type.Object(
-  { global_quotas: GlobalFigures, regional_quotas: Type.Array(RegionalFigures, { maxItems: 100 }) },
-  { additionalProperties: false },
+  {
+    global_quotas: GlobalFigures,
+    regional_quotas: Type.Array(RegionalFigures, {
+      maxItems: 100,
+      description: 'Quotas of each region that reached the threshold',
+    }),
+  },
+  { title: 'QuotasMessage', additionalProperties: false, description: 'Quotas that reached the threshold' },
 );
 export interface QuotasMessage {
   global_quotas: Record<string, Figure>;
   regional_quotas: Record<string, Figure | number | string>[];
 }
 
-const Percent = Type.Integer({ minimum: 1, maximum: 100, default: defaultThreshold });
+const Percent = Type.Integer({
+  minimum: 1,
+  maximum: 100,
+  default: defaultThreshold,
+  description: 'Percentage of the limit',
+});
 
-/** `last_message` and `last_sending` are checked and not obeyed: they are what was really sent, and when. */
+/** `last_message` and `last_sending` are validated and ignored: the server sets them. */
 export const SetThreshold = Type.Object(
   {
     threshold: Type.Optional(Percent),
-    last_message: Type.Optional(Nullable(QuotasMessage)),
-    last_sending: Type.Optional(Nullable(Type.String({ format: 'date-time' }))),
+    last_message: Type.Optional(Described(Nullable(QuotasMessage), 'Ignored')),
+    last_sending: Type.Optional(Described(Nullable(Type.String({ format: 'date-time' })), 'Ignored')),
   },
-  { additionalProperties: false },
+  { title: 'SetNotificationThreshold', additionalProperties: false, examples: [{ threshold: 80 }] },
 );
 export type SetThreshold = { threshold?: number };
 
-export const Threshold = Type.Object({
-  client_id: Type.Integer(),
-  threshold: Type.Integer(),
-  last_message: Nullable(Type.Unsafe<QuotasMessage>(QuotasMessage)),
-  last_sending: Nullable(Type.String({ format: 'date-time' })),
-});
+export const Threshold = Type.Object(
+  {
+    client_id: Type.Integer({ description: 'ID of the client' }),
+    threshold: Type.Integer({ description: 'Percentage of the limit' }),
+    last_message: Described(Nullable(Type.Unsafe<QuotasMessage>(QuotasMessage)), 'The last notification, or null'),
+    last_sending: Described(
+      Nullable(Type.String({ format: 'date-time' })),
+      'When the last notification was sent, or null',
+    ),
+  },
+  { title: 'NotificationThreshold' },
+);
 export type Threshold = Static<typeof Threshold>;

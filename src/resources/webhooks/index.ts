@@ -1,8 +1,8 @@
 import type { Resource } from '../resource.ts';
-import { webhookRoutes } from './routes.ts';
+import { webhookOperations } from './routes.ts';
 import type { Webhooks } from './service.ts';
 
 export const webhooks = {
-  operations: (services: { webhooks: Webhooks }) => webhookRoutes(services.webhooks),
+  operations: (services: { webhooks: Webhooks }) => webhookOperations(services.webhooks),
   reencrypt: (services: { webhooks: Webhooks }) => services.webhooks.reencrypt(),
 } satisfies Resource;

@@ -1,72 +1,49 @@
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { ClientPath, CreateWebhook, NewWebhook, Webhook, WebhookPath, Webhooks as WebhookList } from './schema.ts';
+/** The operations of webhooks. */
+import { clientAdmin, clientMember } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { CreateWebhook, NewWebhook, Webhook, WebhookCollection } from './schema.ts';
 import type { Webhooks } from './service.ts';
 
-const tags = ['Webhooks'];
-const many = '/cloudyard/v1/clients/:client_id/webhooks';
-const one = `${many}/:webhook_id`;
+const operation = operationsOf(
+  {
+    name: 'Webhooks',
+    description: 'A webhook is a URL that receives the notifications of a client, as signed POST requests.',
+  },
+  { webhook_id: IdOf('the webhook') },
+);
+const all = '/cloudyard/v1/clients/:client_id/webhooks';
+const one = `${all}/:webhook_id`;
 
-export function webhookRoutes(webhooks: Webhooks): Routes {
-  return (app) => {
-    app.post(
-      many,
-      {
-        schema: {
-          operationId: 'createWebhook',
-          summary: 'Have notifications posted to a URL; the answer shows the secret, once',
-          tags,
-          params: ClientPath,
-          body: CreateWebhook,
-          response: { 201: NewWebhook },
-        },
-      },
-      async (request, reply) => {
-        const webhook = await webhooks.create(request.by, request.params.client_id, request.body);
-        return reply.code(201).send(webhook);
-      },
-    );
-    app.get(
-      many,
-      {
-        schema: {
-          operationId: 'listWebhooks',
-          summary: 'List the webhooks of a client, oldest first',
-          tags,
-          params: ClientPath,
-          response: { 200: WebhookList },
-        },
-      },
-      (request) => webhooks.list(request.params.client_id),
-    );
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getWebhook',
-          summary: 'Get a webhook',
-          tags,
-          params: WebhookPath,
-          response: { 200: Webhook },
-        },
-      },
-      (request) => webhooks.get(request.params.client_id, request.params.webhook_id),
-    );
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deleteWebhook',
-          summary: 'Delete a webhook',
-          tags,
-          params: WebhookPath,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await webhooks.delete(request.by, request.params.client_id, request.params.webhook_id);
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
+export const webhookOperations = (webhooks: Webhooks) => [
+  operation('POST', all, {
+    id: 'createWebhook',
+    summary: 'Create a webhook',
+    description: 'This answer is the only one that contains the secret.',
+    access: clientAdmin,
+    body: CreateWebhook,
+    answer: NewWebhook,
+    status: 201,
+    handle: ({ by, params, body }) => webhooks.create(by, params.client_id, body),
+  }),
+  operation('GET', all, {
+    id: 'listWebhooks',
+    summary: 'List the webhooks of a client',
+    access: clientMember,
+    answer: WebhookCollection,
+    handle: ({ params }) => webhooks.list(params.client_id),
+  }),
+  operation('GET', one, {
+    id: 'getWebhook',
+    summary: 'Get a webhook',
+    access: clientMember,
+    answer: Webhook,
+    handle: ({ params }) => webhooks.get(params.client_id, params.webhook_id),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteWebhook',
+    summary: 'Delete a webhook',
+    access: clientAdmin,
+    handle: ({ by, params }) => webhooks.delete(by, params.client_id, params.webhook_id),
+  }),
+];

@@ -1,4 +1,4 @@
-/** What is refused of listeners, each at its edge and beyond: naming the fields at fault, and changing nothing. */
+/** Invalid requests for listeners name the invalid fields and change nothing; values at the bounds are accepted. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   listener = await aListener(balancer);
 });
 
-/** What a create and an update refuse alike, of HTTP. */
+/** What both a create and an update of an HTTP listener reject. */
 const both: [string, object, string[]][] = [
   ['a name too short', { name: 'ab' }, ['name']],
   ['a name too long', { name: 'a'.repeat(64) }, ['name']],
@@ -97,7 +97,7 @@ const both: [string, object, string[]][] = [
   ['secrets that are no ids', { secret_id: 'x', sni_secret_id: ['y'] }, ['secret_id', 'sni_secret_id.0']],
 ];
 
-describe('creating a listener is refused for', () => {
+describe('creating a listener is rejected for', () => {
   it.each([
     ...both,
     ['no name', { name: undefined }, ['name']],
@@ -146,7 +146,7 @@ describe('creating a listener is refused for', () => {
     expect(await counts()).toEqual(before);
   });
 
-  it('a pool of another load balancer, or one that does not fit', async () => {
+  it('a pool of another load balancer, or an incompatible pool', async () => {
     const body = { name: 'a listener', protocol_port: freshPort(), load_balancer_id: balancer };
     const elsewhere = await aPool({ load_balancer_id: await aBalancer() });
     const foreign = await cloud.post(listeners, { ...body, protocol: 'HTTP', default_pool_id: elsewhere });
@@ -164,7 +164,7 @@ describe('creating a listener is refused for', () => {
   });
 });
 
-describe('updating a listener is refused for', () => {
+describe('updating a listener is rejected for', () => {
   it.each([
     ...both,
     ['another protocol or port', { protocol: 'TCP', protocol_port: 1 }, ['protocol', 'protocol_port']],
@@ -180,7 +180,7 @@ describe('updating a listener is refused for', () => {
   });
 });
 
-describe('what is at the edge is taken:', () => {
+describe('values at the bounds are accepted:', () => {
   it.each<[string, object]>([
     ['names', { name: 'a'.repeat(63) }],
     ['timeouts', { timeout_client_data: 86_400_000, timeout_member_connect: 0, timeout_member_data: 1 }],
@@ -209,7 +209,7 @@ describe('what is at the edge is taken:', () => {
     expect(await getListener(id)).toMatchObject({ protocol_port: port });
   });
 
-  it('ids that are none are 400, and of nothing 404', async () => {
+  it('invalid ids are 400, and unknown ids 404', async () => {
     expect((await cloud.get(`${listeners}/x`)).status).toBe(400);
     for (const path of [`${listeners}/${unknownId}`, `/cloud/v1/lblisteners/1/999/${listener}`]) {
       expect((await cloud.get(path)).status).toBe(404);
@@ -220,11 +220,11 @@ describe('what is at the edge is taken:', () => {
   });
 });
 
-describe('listeners inside a new load balancer', () => {
+describe('listeners in the create of a load balancer', () => {
   const web = { name: 'web', protocol: 'HTTP', protocol_port: 80 };
   const pool = { name: 'pool', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' };
 
-  it('are made with it by one task that names everything, in the order given', async () => {
+  it('are created by one task that names all of them in order', async () => {
     const own = unknownId.replaceAll('1', 'a');
     const asked = knownSecrets(cloud, { [own]: 'certificate' });
     const names = ['one', 'two', 'three', 'four'];
@@ -321,7 +321,7 @@ describe('listeners inside a new load balancer', () => {
       ],
     ],
     ['52 of them', Array.from({ length: 52 }, (_, n) => ({ ...web, protocol_port: n + 1 })), ['listeners']],
-  ])('are refused for %s, and nothing is made', async (_name, list, fields) => {
+  ])('are rejected for %s, and nothing is created', async (_name, list, fields) => {
     knownSecrets(cloud, {});
     const before = await counts();
     const answer = await cloud.post(balancers, { name: 'with parts', listeners: list });

@@ -33,7 +33,7 @@ afterEach(() => {
 });
 
 describe('creating a listener', () => {
-  it('answers one task, and the host has it when that has finished', async () => {
+  it('returns one task; when it has finished, the host has the listener', async () => {
     const port = freshPort();
     const answer = await cloud.post(listeners, {
       name: 'web',
@@ -71,7 +71,7 @@ describe('creating a listener', () => {
     expect(onHost(id)).toMatchObject({ protocol: 'HTTP', port, connectionLimit: 100_000, allowedNetworks: null });
   });
 
-  it('keeps all that it is told', async () => {
+  it('stores all settings', async () => {
     const settings = {
       allowed_cidrs: ['10.0.0.0/8', '1.2.3.4', '2001:db8::/32', '::1'],
       connection_limit: -1,
@@ -86,12 +86,12 @@ describe('creating a listener', () => {
     expect(onHost(id)).toMatchObject({ connectionLimit: null, insertXForwarded: true });
   });
 
-  it('gives networks one spelling, and keeps the prefix as it was given', async () => {
+  it('stores networks in canonical spelling and keeps a missing prefix', async () => {
     const id = await aListener(balancer, { allowed_cidrs: ['2001:DB8:0::/032', '10.0.0.1/32', '10.0.0.1'] });
     expect((await getListener(id))['allowed_cidrs']).toEqual(['2001:db8::/32', '10.0.0.1/32', '10.0.0.1']);
   });
 
-  it('takes a pool of the load balancer that serves no other listener', async () => {
+  it('accepts a pool that no other listener uses', async () => {
     const pool = await aPool({ load_balancer_id: balancer });
     const id = await aListener(balancer, { default_pool_id: pool.toUpperCase() });
     expect(await getListener(id)).toMatchObject({ pool_count: 1 });
@@ -125,7 +125,7 @@ describe('creating a listener', () => {
     expect([none.status, paths(none)]).toEqual([400, ['secret_id']]);
   });
 
-  it('does it once under an Idempotency-Key', async () => {
+  it('creates one for repeated requests with an Idempotency-Key', async () => {
     const options = { headers: { 'idempotency-key': 'a listener, once' } };
     const body = { name: 'made once', protocol: 'TCP', protocol_port: freshPort(), load_balancer_id: balancer };
     const answers = await Promise.all(Array.from({ length: 4 }, () => cloud.post(listeners, body, options)));
@@ -140,7 +140,7 @@ describe('a port', () => {
   const wanted = (protocol: string, protocol_port: number) =>
     cloud.post(listeners, { name: 'another', protocol, protocol_port, load_balancer_id: balancer });
 
-  it('is of one listener of a load balancer, by transport', async () => {
+  it('is used by one listener of a load balancer and transport', async () => {
     const port = freshPort();
     const id = await aListener(balancer, { protocol_port: port });
     for (const protocol of ['HTTP', 'TCP', 'PROMETHEUS']) {
@@ -153,7 +153,7 @@ describe('a port', () => {
     await aListener(await aBalancer(), { protocol_port: port });
   });
 
-  it('is refused by name while the listener that had it is going, and free again when it is gone', async () => {
+  it('is rejected while its listener is being deleted, and free afterwards', async () => {
     const port = freshPort();
     const id = await aListener(balancer, { protocol_port: port });
     host.trouble(() => ({ error: terminal(), done: false }));
@@ -171,7 +171,7 @@ describe('a port', () => {
 });
 
 describe('updating a listener', () => {
-  it('keeps what is absent, removes what is null, and replaces lists', async () => {
+  it('keeps absent fields, removes null, and replaces lists', async () => {
     const id = await aListener(balancer, { allowed_cidrs: ['10.0.0.0/8'], timeout_client_data: 5, user_list: users });
     const before = await getListener(id);
     const task = await cloud.ended(await update(id, { name: 'renamed', connection_limit: 7, admin_state_up: false }));
@@ -190,7 +190,7 @@ describe('updating a listener', () => {
     expect(onHost(id)).toMatchObject({ allowedNetworks: [], users: [{ name: 'alice', encryptedPassword: hash }] });
   });
 
-  it('answers no task when nothing changes, and touches nothing', async () => {
+  it('returns no task and writes nothing without a change', async () => {
     const id = await aListener(balancer, { allowed_cidrs: ['2001:db8::/32'], user_list: users });
     const before = [await counts(), host.log.length];
     for (const body of [
@@ -203,7 +203,7 @@ describe('updating a listener', () => {
     expect([await counts(), host.log.length]).toEqual(before);
   });
 
-  it('tries again when it failed', async () => {
+  it('is another try after a failure', async () => {
     const id = await aListener(balancer);
     host.trouble(() => ({ error: terminal('no'), done: false }));
     expect((await cloud.ended(await update(id, { connection_limit: 3 }))).body).toMatchObject({
@@ -216,7 +216,7 @@ describe('updating a listener', () => {
     expect(await getListener(id)).toMatchObject({ provisioning_status: 'ACTIVE' });
   });
 
-  it('on v1 renames at once, answers the listener, and says that it is deprecated', async () => {
+  it('on v1 renames at once, returns the listener, and is marked as deprecated', async () => {
     const id = await aListener(balancer);
     const applied = host.log.length;
     const answer = await cloud.patch(`${listeners}/${id}`, { name: 'renamed' });
@@ -231,8 +231,8 @@ describe('updating a listener', () => {
   });
 });
 
-describe('while a task is under way', () => {
-  it('a listener shows it, and other changes are refused by its name', async () => {
+describe('during a task', () => {
+  it('a listener shows the task, and other changes are rejected with its id', async () => {
     const id = await aListener(balancer);
     const release = host.hold();
     const [task] = (await update(id, { connection_limit: 9 })).body.tasks;
@@ -254,7 +254,7 @@ describe('while a task is under way', () => {
 });
 
 describe('deleting a listener', () => {
-  it('leaves its pool, or takes it along when asked to', async () => {
+  it('keeps its pool, or deletes it on request', async () => {
     for (const along of [false, true]) {
       const id = await aListener(balancer);
       const pool = await aPool({ listener_id: id, members: [member(1)] });
@@ -274,7 +274,7 @@ describe('deleting a listener', () => {
 });
 
 describe('listing listeners', () => {
-  it('filters, pages, counts all that match, keeps its order, and shows counters when asked to', async () => {
+  it('filters, pages, counts all matches, has a stable order, and shows counters on request', async () => {
     const mine = await aBalancer();
     const ids: string[] = [];
     for (const name of ['alpha one', 'alpha two', 'beta one']) ids.push(await aListener(mine, { name }));
@@ -300,7 +300,7 @@ describe('listing listeners', () => {
 });
 
 describe('a listener of another client', () => {
-  it('is not there, by its own path or by that of the asking client', async () => {
+  it('is not found, at its own path or at that of the caller', async () => {
     const id = await aListener(balancer);
     const pool = await aPool({ load_balancer_id: balancer });
     const { projectId, token } = await cloud.newClient();

@@ -4,22 +4,22 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
-import type { Idempotency } from '../../../idempotency/idempotency.ts';
-import type { Clock } from '../../../platform/clock.ts';
 import { violatedConstraint } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
+import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import { createPartChanges, findNamedLoadBalancer } from '../locked-changes.ts';
-import type { LoadBalancerChanges, TaskIds } from '../locked-changes.ts';
-import { changedSettings, normalizeId } from '../patch.ts';
-import type { Stats } from '../pools/schema.ts';
+import type { LoadBalancerChanges } from '../locked-changes.ts';
+import { normalizeId } from '../patch.ts';
 import type { LbPools } from '../pools/service.ts';
 import * as poolStore from '../pools/store.ts';
 import { poolErrors } from '../pools/validation.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
+import type { Stats } from '../shapes.ts';
 import type { ListenerRow } from '../table.ts';
 import { insertNested, nestedErrors, newListener } from './nested-listeners.ts';
 import type { NestedListeners } from './nested-listeners.ts';
@@ -37,10 +37,7 @@ import * as store from './store.ts';
 import type { ListenerView } from './store.ts';
 import { havePortInCommon, listenerErrors, listenerSecrets } from './validation.ts';
 
-export interface ListenersDeps {
-  db: Db;
-  clock: Clock;
-  idempotency: Idempotency;
+export interface ListenersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   lbPools: Pick<LbPools, 'insert' | 'markDeleted'>;
@@ -69,7 +66,7 @@ export function createListeners(deps: ListenersDeps) {
       );
       if (loadBalancerId === null || errors.length > 0) throw invalidInput(errors);
       const loadBalancer = await changes.lock(tx, scope, loadBalancerId);
-      const others = await store.ofLoadBalancer(tx, loadBalancerId);
+      const others = await store.findByLoadBalancer(tx, loadBalancerId);
       requireFreePort(settings, others);
       if (defaultPoolId !== null) await requireFreePool(tx, scope, defaultPoolId, others);
       const creatorTaskId = randomUUID();
@@ -91,9 +88,9 @@ export function createListeners(deps: ListenersDeps) {
         ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, listener, '') })),
       ];
       if (errors.length > 0) throw invalidInput(errors);
-      const changed = changedSettings<ListenerSettings>(listener, settings);
+      const changed = changedColumns<ListenerSettings, ListenerSettings>(listener, settings);
       // After a failure the same update is another try.
-      if (Object.keys(changed).length === 0 && listener.provisioningStatus !== 'ERROR') return null;
+      if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') return null;
       await store.update(tx, listener.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
       return { type: 'update_lblistener' };
     });
@@ -135,8 +132,7 @@ export function createListeners(deps: ListenersDeps) {
     },
 
     async get(scope: Scope, id: string, options: { showStats?: boolean; showPasswords: boolean }): Promise<Listener> {
-      const listener = await store.view(db, scope, id);
-      if (!listener) throw notFound('listener', id);
+      const listener = requireFound(await store.view(db, scope, id), 'listener', id);
       return toResponse(listener, await statsOf([listener.id], options.showStats), options);
     },
 

@@ -1,4 +1,4 @@
-/** Members and monitors as resources of their own, as newer clients have them. */
+/** Members and monitors as resources, for newer clients. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../../test/load-balancer-host.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 describe('a member', () => {
-  it('is added, shown as its pool shows it, and removed', async () => {
+  it('is added, shown as in its pool, and removed', async () => {
     const pool = await aPool({ load_balancer_id: balancer });
     const id = await created(await cloud.post(of(pool), member(1, { weight: 3 })), 'members');
     const shown = (await cloud.get(`${of(pool)}/${id.toUpperCase()}`)).body;
@@ -28,7 +28,7 @@ describe('a member', () => {
     }
   });
 
-  it('changes by itself: absent keeps, null removes, and what changes nothing makes no task', async () => {
+  it('is updated: absent fields are kept, null removes, and no change is no task', async () => {
     const pool = await aPool({ load_balancer_id: balancer, members: [member(1, { monitor_port: 81 }), member(2)] });
     const [{ id }, other] = (await getPool(pool))['members'];
     const change = (body: unknown) => cloud.patch(`${of(pool)}/${id}`, body);
@@ -49,7 +49,7 @@ describe('a member', () => {
 });
 
 describe('a health monitor', () => {
-  it('is shown, and changes by itself: absent keeps, null removes, and what changes nothing makes no task', async () => {
+  it('is shown and updated: absent fields are kept, null removes, and no change is no task', async () => {
     const body = monitor({ type: 'HTTP', url_path: '/a', domain_name: 'a.example', admin_state_up: false });
     const pool = await aPool({ load_balancer_id: balancer, healthmonitor: body });
     const path = `${pools}/${pool}/healthmonitor`;
@@ -72,7 +72,7 @@ describe('a health monitor', () => {
 });
 
 describe('the members of a pool', () => {
-  it('are listed by address, or as asked for', async () => {
+  it('are listed by address, or in the requested order', async () => {
     const pool = await aPool({ load_balancer_id: balancer, members: [member(2), member(1), member(3)] });
     const list = async (query = '') => (await cloud.get(`${of(pool)}${query}`)).body;
     const addresses = async (query = '') =>
@@ -86,7 +86,7 @@ describe('the members of a pool', () => {
     expect((await cloud.get(of(unknownId))).status).toBe(404);
   });
 
-  it('are replaced as a whole, and those in both are kept', async () => {
+  it('are replaced as a list, and members in both lists are kept', async () => {
     const pool = await aPool({ load_balancer_id: balancer, members: [member(1), member(2)] });
     const [, kept] = (await getPool(pool))['members'];
     await cloud.ended(await cloud.request('PUT', of(pool), [member(3), member(2)]));

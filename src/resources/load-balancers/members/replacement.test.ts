@@ -14,8 +14,8 @@ const settings = fc
   .map((body): MemberSettings => newMemberSettings(body));
 const sequence = fc.uniqueArray(settings, { selector: endpointOf, maxLength: 9 });
 
-describe('a sequence of members that takes the place of another', () => {
-  it('is what was wanted; who is in both keeps its row, and only what differs is written', () => {
+describe('replacing the members of a pool', () => {
+  it('gives the new list, keeps the rows of members in both lists, and writes only differences', () => {
     fc.assert(
       fc.property(sequence, sequence, (before, wanted) => {
         const present = before.map((member, position) => newMember('pool', member, position));
@@ -30,7 +30,7 @@ describe('a sequence of members that takes the place of another', () => {
         }
         const kept = new Set(wanted.map(endpointOf));
         expect(removed).toEqual(present.filter((row) => !kept.has(endpointOf(row))).map(({ id }) => id));
-        // Done to the rows, it is the sequence; and done again, it is nothing.
+        // Applied to the rows it gives the new list, and applied again it changes nothing.
         const rows = new Map(present.filter(({ id }) => !removed.includes(id)).map((row) => [row.id, row]));
         for (const row of written) rows.set(row.id, row);
         const after = [...rows.values()].sort((a, b) => a.position - b.position);

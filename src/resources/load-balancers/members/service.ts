@@ -1,19 +1,22 @@
 /** The members of a pool as resources of their own. */
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import type { createPartChanges, TaskIds } from '../locked-changes.ts';
-import { maxMembers } from '../pools/schema.ts';
-import type { CreateMember, LbPool, ListMembers, Member, MemberCollection, UpdateMember } from '../pools/schema.ts';
+import { requireFound } from '../../service-kit.ts';
+import type { TaskIds } from '../../service-kit.ts';
+import type { createPartChanges } from '../locked-changes.ts';
+import type { LbPool } from '../pools/schema.ts';
 import * as poolStore from '../pools/store.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { MemberRow, PoolRow } from '../table.ts';
 import { newMemberSettings, patchedMember } from './normalize.ts';
 import { endpointOf, newMember } from './replacement.ts';
+import { maxMembers } from './schema.ts';
+import type { CreateMember, ListMembers, Member, MemberCollection, UpdateMember } from './schema.ts';
 import * as store from './store.ts';
 import { memberErrors, placementErrors } from './validation.ts';
 
@@ -60,7 +63,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
       body: UpdateMember,
     ): Promise<TaskIds> =>
       change(context, scope, poolId, async (tx, pool) => {
-        const member = await findMember(tx, pool, memberId);
+        const member = withId(await store.ofPool(tx, pool.id), memberId);
         const settings = patchedMember(member, body);
         // The address and port cannot change and were checked when the member was created.
         const isChecked = body.monitor_address === undefined && body.monitor_port === undefined;
@@ -74,7 +77,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
 
     deleteMember: (context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> =>
       change(context, scope, poolId, async (tx, pool) => {
-        const member = await findMember(tx, pool, memberId);
+        const member = withId(await store.ofPool(tx, pool.id), memberId);
         await store.remove(tx, [member.id]);
         await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
         return { type: 'delete_lbmember' };
@@ -86,9 +89,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
 
     async getMember(scope: Scope, poolId: string, memberId: string): Promise<Member> {
       const { members } = await view(scope, poolId);
-      const member = members.find(({ id }) => id === memberId.toLowerCase());
-      if (!member) throw notFound('member', memberId);
-      return member;
+      return withId(members, memberId);
     },
   };
 }
@@ -97,10 +98,8 @@ function requireNone(errors: FieldError[]): void {
   if (errors.length > 0) throw invalidInput(errors);
 }
 
-async function findMember(tx: Tx, pool: PoolRow, id: string): Promise<MemberRow> {
-  const member = (await store.ofPool(tx, pool.id)).find((each) => each.id === id.toLowerCase());
-  if (!member) throw notFound('member', id);
-  return member;
+function withId<Row extends { id: string }>(members: Row[], id: string): Row {
+  return requireFound(members.find((member) => member.id === id.toLowerCase()) ?? null, 'member', id);
 }
 
 async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {

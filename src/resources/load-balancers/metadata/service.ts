@@ -1,11 +1,11 @@
 /** The tags of a load balancer as resources of their own. Hosts do not use tags, so a task is finished with its change. */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { notFound } from '../../../errors/catalogue.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { presentTags, sameTags } from '../../../tags/tags.ts';
+import { presentTags } from '../../../tags/tags.ts';
 import type { Tag, TagChange } from '../../../tags/tags.ts';
-import type { TaskIds } from '../locked-changes.ts';
+import { changedColumns, requireFound } from '../../service-kit.ts';
+import type { TaskIds } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';
 
 export interface LoadBalancerMetadataDeps {
@@ -30,8 +30,7 @@ export type LoadBalancerMetadata = ReturnType<typeof createLoadBalancerMetadata>
 export function createLoadBalancerMetadata({ db, idempotency, lock, record, loadBalancer }: LoadBalancerMetadataDeps) {
   const write = async (tx: Tx, context: RequestContext, scope: Scope, id: string, change: TagChange) => {
     const row = await lock(tx, scope, id);
-    const tags = change(row.tags);
-    return record(tx, context, row, 'update_loadbalancer', sameTags(tags, row.tags) ? {} : { tags });
+    return record(tx, context, row, 'update_loadbalancer', changedColumns(row, { tags: change(row.tags) }));
   };
 
   return {
@@ -42,8 +41,7 @@ export function createLoadBalancerMetadata({ db, idempotency, lock, record, load
 
     async get(scope: Scope, id: string, key: string): Promise<Tag> {
       const tag = presentTags((await loadBalancer(scope, id)).tags).find((candidate) => candidate.key === key);
-      if (!tag) throw notFound('tag', key);
-      return tag;
+      return requireFound(tag ?? null, 'tag', key);
     },
 
     async change(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<TaskIds> {

@@ -5,7 +5,7 @@ import type { Tx } from '../../../platform/db.ts';
 import * as listeners from '../listeners/store.ts';
 import { findNamedLoadBalancer } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
-import type { Where } from '../store.ts';
+import type { ProjectRegion } from '../../store-kit.ts';
 import type { ListenerRow } from '../table.ts';
 import type { CreatePool } from './schema.ts';
 
@@ -18,13 +18,13 @@ export interface Attachment {
 
 export async function findAttachment(
   tx: Tx,
-  where: Where,
+  scope: ProjectRegion,
   body: Pick<CreatePool, 'listener_id' | 'load_balancer_id' | 'loadbalancer_id'>,
 ): Promise<Attachment> {
   const errors: FieldError[] = [];
-  const named = await findNamedLoadBalancer(tx, where, body, errors);
+  const named = await findNamedLoadBalancer(tx, scope, body, errors);
   const listenerId = normalizeId(body.listener_id);
-  const listener = listenerId === null ? null : await listeners.find(tx, where, listenerId);
+  const listener = listenerId === null ? null : await listeners.find(tx, scope, listenerId);
   if (listenerId !== null && !listener) {
     errors.push({ path: 'listener_id', message: `listener ${listenerId} was not found in this project and region` });
   }
@@ -39,8 +39,8 @@ export async function findAttachment(
 }
 
 /** Call with the lock of the load balancer. @throws ClientError 409 if the listener has a default pool or is deleted */
-export async function requireNoDefaultPool(tx: Tx, where: Where, listenerId: string): Promise<void> {
-  const listener = await listeners.find(tx, where, listenerId);
+export async function requireNoDefaultPool(tx: Tx, scope: ProjectRegion, listenerId: string): Promise<void> {
+  const listener = await listeners.find(tx, scope, listenerId);
   if (!listener || listener.deletedAt) {
     throw new ClientError('Conflict', `listener ${listenerId} is being deleted`);
   }

@@ -1,4 +1,4 @@
-/** What is refused, each at its edge and beyond: naming the fields at fault, all of them at once, and changing nothing. */
+/** Invalid requests name all invalid fields at once and change nothing. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { builders, member, monitor, paths, pools, unknownId, v2 } from '../test-balancers.ts';
@@ -11,14 +11,14 @@ const withMonitor = (more: object = {}) => ({ healthmonitor: monitor(more) });
 const persistence = (session_persistence: object) => ({ session_persistence });
 
 let balancer: string;
-/** A pool whose updates are refused: HTTP, with an HTTP monitor. */
+/** A pool for rejected updates: HTTP, with an HTTP monitor. */
 let pool: string;
 beforeAll(async () => {
   balancer = await aBalancer();
   pool = await aPool({ load_balancer_id: balancer, ...withMonitor({ type: 'HTTP', url_path: '/' }) });
 });
 
-/** What a create and an update refuse alike: a name, what is wrong, and the paths of it. */
+/** What both a create and an update reject: a title, the invalid fields, and their paths. */
 const both: [string, object, string[]][] = [
   ['a name too short', { name: 'ab' }, ['name']],
   ['a name too long', { name: 'a'.repeat(64) }, ['name']],
@@ -250,7 +250,7 @@ const both: [string, object, string[]][] = [
   ],
 ];
 
-describe('creating a pool is refused for', () => {
+describe('creating a pool is rejected for', () => {
   it.each([
     ...both,
     ['no name', { name: undefined }, ['name']],
@@ -274,26 +274,26 @@ describe('creating a pool is refused for', () => {
   });
 });
 
-describe('updating a pool is refused for', () => {
+describe('updating a pool is rejected for', () => {
   it.each(both)('%s', async (_name, changes, fields) => {
     const before = [await counts(), { ...(await getPool(pool)), operating_status: null }];
     for (const path of [v2(`${pools}/${pool}`), `${pools}/${pool}`]) {
       const answer = await cloud.patch(path, changes);
       expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
       expect(new Set(paths(answer).filter((path) => fields.includes(path)))).toEqual(new Set(fields));
-      // The present monitor may be at odds with what was asked, too.
+      // The current monitor may conflict with the request as well.
       expect(paths(answer).filter((path) => !fields.includes(path) && !path.startsWith('healthmonitor.'))).toEqual([]);
     }
     expect([await counts(), { ...(await getPool(pool)), operating_status: null }]).toEqual(before);
   });
 
-  it('a monitor without a type where there is none whose type to keep', async () => {
+  it('a monitor without a type in a pool without a monitor', async () => {
     const id = await aPool({ load_balancer_id: balancer });
     const answer = await cloud.patch(v2(`${pools}/${id}`), { healthmonitor: { delay: 5, timeout: 5, max_retries: 1 } });
     expect([answer.status, paths(answer)]).toEqual([400, ['healthmonitor.type']]);
   });
 
-  it('a protocol that does not fit what the pool has', async () => {
+  it('a protocol that conflicts with the pool', async () => {
     const id = await aPool({ load_balancer_id: balancer, ...persistence({ type: 'HTTP_COOKIE' }) });
     const answer = await cloud.patch(v2(`${pools}/${id}`), { protocol: 'TCP' });
     expect([answer.status, paths(answer)]).toEqual([400, ['session_persistence.type']]);
@@ -305,7 +305,7 @@ describe('updating a pool is refused for', () => {
   });
 });
 
-describe('members and monitors that come alone are refused for', () => {
+describe('creating a member or monitor is rejected for', () => {
   it.each<[string, object, string[]]>([
     ['weight 0', member(1, { weight: 0 }), ['weight']],
     ['weight 257', member(1, { weight: 257 }), ['weight']],
@@ -335,7 +335,7 @@ describe('members and monitors that come alone are refused for', () => {
     expect(await counts()).toEqual(before);
   });
 
-  it('ids that are none, or of nothing', async () => {
+  it('invalid and unknown ids', async () => {
     expect((await cloud.get(`${pools}/x`)).status).toBe(400);
     expect((await cloud.delete(`${pools}/${pool}/member/x`)).status).toBe(400);
     for (const path of [`${pools}/${unknownId}`, `/cloud/v1/lbpools/1/999/${pool}`]) {

@@ -1,4 +1,4 @@
-/** What is just within the bounds is taken as it is; and which pools fit which listeners. */
+/** Values at the bounds are stored unchanged, and which pools are compatible with which listeners. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { builders, member, monitor, paths, pools, unknownId, v2 } from '../test-balancers.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   balancer = await aBalancer();
 });
 
-describe('what is at the edge is taken:', () => {
+describe('values at the bounds are accepted:', () => {
   it.each<[string, object]>([
     ['names', { name: 'a.b' }],
     ['long names', { name: 'a'.repeat(63) }],
@@ -59,14 +59,14 @@ describe('what is at the edge is taken:', () => {
     expect(await getPool(plain)).toMatchObject(body);
   });
 
-  it('a persistence of 0 s, for none', async () => {
+  it('a persistence timeout of 0 s, stored as null', async () => {
     const body = persistence({ type: 'HTTP_COOKIE', persistence_timeout: 0 });
     const id = await aPool({ load_balancer_id: balancer, ...body });
     expect((await getPool(id))['session_persistence']).toMatchObject({ persistence_timeout: null });
     expect((await cloud.patch(v2(`${pools}/${id}`), body)).body).toEqual({ tasks: [] });
   });
 
-  it('backups of UDP in turn, until it goes by address', async () => {
+  it('backups of UDP pools that do not balance by address', async () => {
     const body = { protocol: 'UDP', members: [member(1), member(2, { backup: true })] };
     const id = await aPool({ load_balancer_id: balancer, ...body });
     const refused = await cloud.patch(v2(`${pools}/${id}`), { lb_algorithm: 'SOURCE_IP' });
@@ -84,7 +84,7 @@ describe('what is at the edge is taken:', () => {
   });
 });
 
-describe('a pool has to fit its listener:', () => {
+describe('pools and listeners must be compatible:', () => {
   const protocols = ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP'];
   const fitting: Record<string, string[]> = {
     HTTP: ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2'],
@@ -131,7 +131,7 @@ describe('a pool has to fit its listener:', () => {
     },
   );
 
-  it('and the two that are named have to be of each other', async () => {
+  it('and must belong to the same load balancer', async () => {
     const other = await aBalancer();
     const listener = await aListener(other);
     const answer = await cloud.post(pools, { ...valid, listener_id: listener, load_balancer_id: balancer });

@@ -4,7 +4,7 @@ import { whileWaiting } from '../../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
-import type { TaskIds } from '../locked-changes.ts';
+import type { TaskIds } from '../../service-kit.ts';
 import type { ChangePool } from '../members/service.ts';
 import type { PoolRow } from '../table.ts';
 import { newHealthMonitor } from './normalize.ts';

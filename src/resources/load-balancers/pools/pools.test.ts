@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 
 describe('creating a pool', () => {
-  it('answers one task that names what was made, and the host has it when that has finished', async () => {
+  it('returns one task that names the created parts; when it has finished, the host has the pool', async () => {
     const listener = await aListener(balancer);
     const answer = await cloud.post(pools, {
       ...valid,
@@ -94,7 +94,7 @@ describe('creating a pool', () => {
     expect(onHost.listeners.find(({ id }) => id === listener)!.defaultPoolId).toBe(made.pools[0]);
   });
 
-  it('takes the load balancer in both spellings, in capitals, and also without a listener', async () => {
+  it('accepts the load balancer in both spellings, in capitals, and without a listener', async () => {
     for (const named of [
       { load_balancer_id: balancer },
       { loadbalancer_id: balancer.toUpperCase() },
@@ -110,7 +110,7 @@ describe('creating a pool', () => {
     }
   });
 
-  it('takes a listener alone, and its load balancer from it', async () => {
+  it('accepts only a listener, and uses its load balancer', async () => {
     const listener = await aListener(balancer);
     expect(await getPool(await aPool({ listener_id: listener.toUpperCase() }))).toMatchObject({
       listeners: [{ id: listener }],
@@ -118,7 +118,7 @@ describe('creating a pool', () => {
     });
   });
 
-  it('refuses a listener that has a default pool, naming that', async () => {
+  it('rejects a listener with a default pool, naming the pool', async () => {
     const listener = await aListener(balancer);
     const first = await aPool({ listener_id: listener });
     const second = await cloud.post(pools, { ...valid, listener_id: listener });
@@ -127,7 +127,7 @@ describe('creating a pool', () => {
     expect(second.headers['x-should-retry']).toBe('false');
   });
 
-  it('does it once under an Idempotency-Key', async () => {
+  it('creates one for repeated requests with an Idempotency-Key', async () => {
     const options = { headers: { 'idempotency-key': 'a pool, once' } };
     const body = { ...valid, name: 'made once', load_balancer_id: balancer };
     const answers = await Promise.all(Array.from({ length: 4 }, () => cloud.post(pools, body, options)));
@@ -137,7 +137,7 @@ describe('creating a pool', () => {
     expect((await cloud.get(`${pools}?name=made once`)).body.count).toBe(1);
   });
 
-  it('gives an address one spelling', async () => {
+  it('stores addresses in canonical spelling', async () => {
     const members = [
       { address: '::FFFF:10.1.2.3', protocol_port: 1 },
       { address: '2001:DB8:0:0::1', protocol_port: 2, monitor_address: '0:0::1' },
@@ -149,7 +149,7 @@ describe('creating a pool', () => {
     ]);
   });
 
-  it('takes what clients send of what they were told, and does not obey it', async () => {
+  it('ignores fields of responses that clients send back', async () => {
     const told = { id: 'x', operating_status: 'ONLINE', provisioning_status: 'ERROR' };
     const body = { members: [member(1, told)], healthmonitor: monitor({ id: unknownId }) };
     const pool = await getPool(await aPool({ load_balancer_id: balancer, ...body }));
@@ -162,7 +162,7 @@ describe('secrets of a pool', () => {
   const [ca, crl, own] = ['a', 'b', 'c'].map((digit) => unknownId.replaceAll('1', digit)) as [string, string, string];
   const named = { ca_secret_id: ca, crl_secret_id: crl, secret_id: own };
 
-  it('are held for what they are used as, and shown', async () => {
+  it('are held for their use, and shown', async () => {
     const asked = knownSecrets(cloud, { [ca]: 'ca', [crl]: 'crl', [own]: 'certificate' });
     const id = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS', ...named, secret_id: own.toUpperCase() });
     expect(await getPool(id)).toMatchObject(named);
@@ -173,7 +173,7 @@ describe('secrets of a pool', () => {
     ]);
   });
 
-  it('are not asked for again when an update names the same, or none', async () => {
+  it('are not checked again by an update with the same or no secrets', async () => {
     knownSecrets(cloud, { [ca]: 'ca', [crl]: 'crl', [own]: 'certificate' });
     const id = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS', ...named });
     const asked = knownSecrets(cloud, { [own]: 'ca' });
@@ -187,7 +187,7 @@ describe('secrets of a pool', () => {
     expect(await getPool(id)).toMatchObject({ ca_secret_id: own, crl_secret_id: null, secret_id: own });
   });
 
-  it('are refused together with whatever else is wrong when they are unknown', async () => {
+  it('are rejected together with all other errors when they are unknown', async () => {
     knownSecrets(cloud, { [own]: 'ca' });
     const body = { ...valid, protocol: 'HTTPS', load_balancer_id: balancer, ...named, members: [member(1), member(1)] };
     const answer = await cloud.post(pools, body);
@@ -199,7 +199,7 @@ describe('secrets of a pool', () => {
 });
 
 describe('listing pools', () => {
-  it('filters, pages, counts all that match, and keeps its order', async () => {
+  it('filters, pages, counts all matches, and has a stable order', async () => {
     const other = await aBalancer();
     const listener = await aListener(other);
     const ids = [
@@ -232,8 +232,8 @@ describe('listing pools', () => {
   });
 });
 
-describe('members one by one', () => {
-  it('come at the end, with a task that names them, and go', async () => {
+describe('single members', () => {
+  it('are added at the end by a task that names them, and removed', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(5)] });
     const added = await created(await cloud.post(`${pools}/${id}/member`, member(1, { weight: 256 })), 'members');
     const pool = await getPool(id);
@@ -245,7 +245,7 @@ describe('members one by one', () => {
     expect(host.balancers.get(balancer)!.pools.find((found) => found.id === id)!.members).toHaveLength(1);
   });
 
-  it('are refused where there is one already, or a thousand', async () => {
+  it('are rejected for a duplicate endpoint, or in a pool with a thousand members', async () => {
     const members = Array.from({ length: 1000 }, (_, n) => member(n));
     const id = await aPool({ load_balancer_id: balancer, members });
     const same = await cloud.post(`${pools}/${id}/member`, member(7));
@@ -255,7 +255,7 @@ describe('members one by one', () => {
     expect((await getPool(id))['members']).toHaveLength(1000);
   });
 
-  it('are those of their pool only', async () => {
+  it('are found in their own pool only', async () => {
     const [mine, other] = [
       await aPool({ load_balancer_id: balancer, members: [member(1)] }),
       await aPool({ load_balancer_id: balancer }),
@@ -266,7 +266,7 @@ describe('members one by one', () => {
 });
 
 describe('the health monitor', () => {
-  it('is created, replaced under its id, and removed', async () => {
+  it('is created, replaced with the same id, and deleted', async () => {
     const id = await aPool({ load_balancer_id: balancer });
     const path = `${pools}/${id}/healthmonitor`;
     const made = await created(
@@ -286,7 +286,7 @@ describe('the health monitor', () => {
 });
 
 describe('deleting a pool', () => {
-  it('takes it from the listener, and it is 404 from then on', async () => {
+  it('detaches it from the listener, and it is 404 afterwards', async () => {
     const listener = await aListener(balancer);
     const id = await aPool({ listener_id: listener, members: [member(1)] });
     const task = await cloud.ended(await cloud.delete(`${pools}/${id}`));
@@ -299,7 +299,7 @@ describe('deleting a pool', () => {
 });
 
 describe('a pool of another client', () => {
-  it('is not there, by its own path or by that of the asking client', async () => {
+  it('is not found, at its own path or at that of the caller', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1)], healthmonitor: monitor() });
     const [{ id: memberId }] = (await getPool(id))['members'];
     const { projectId, token } = await cloud.newClient();

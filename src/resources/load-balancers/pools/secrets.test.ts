@@ -1,4 +1,4 @@
-/** Pools and listeners with real secrets: of the right kind, and kept for as long as they are used. */
+/** Pools and listeners with real secrets: they must have the right kind, and are kept while they are used. */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../../test/load-balancer-host.ts';
@@ -51,7 +51,7 @@ describe('a secret', () => {
     expect((await cloud.ended(await cloud.delete(`${secrets}/${certificate}`))).body.state).toBe('FINISHED');
   });
 
-  it('is refused where it is of another kind, by the name of the field', async () => {
+  it('of the wrong kind is rejected, naming the field', async () => {
     const balancer = await aBalancer();
     const [certificate, bundle] = [await aSecret(), await aBundle()];
     const pool = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS' });
@@ -64,7 +64,7 @@ describe('a secret', () => {
     expect([nested.status, paths(nested)]).toEqual([400, ['listeners.0.secret_id']]);
   });
 
-  it('of another client is not there', async () => {
+  it('of another client is not found', async () => {
     const certificate = await aSecret();
     const { projectId, token } = await cloud.newClient();
     const path = (kind: string) => `/cloud/v1/${kind}/${projectId}/1`;
@@ -75,7 +75,7 @@ describe('a secret', () => {
     expect([answer.status, paths(answer)]).toEqual([400, ['secret_id']]);
   });
 
-  it('that an update would take just as it is deleted is either used or gone', async () => {
+  it('that is deleted during an update is either used or deleted', async () => {
     const balancer = await aBalancer();
     for (let n = 0; n < 10; n++) {
       const bundle = await aBundle();

@@ -1,22 +1,21 @@
 /** Rules of pools. A pool is part of its load balancer: it shares its lock, generation and tasks (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { invalidInput, notFound } from '../../../errors/catalogue.ts';
-import type { Idempotency } from '../../../idempotency/idempotency.ts';
-import type { Clock } from '../../../platform/clock.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import { invalidInput } from '../../../errors/catalogue.ts';
+import type { Tx } from '../../../platform/db.ts';
 import { readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
+import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import { createPartChanges } from '../locked-changes.ts';
-import type { LoadBalancerChanges, TaskIds } from '../locked-changes.ts';
+import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { newMemberSettings } from '../members/normalize.ts';
 import type { MemberSettings } from '../members/normalize.ts';
 import { newMember, replaceMembers } from '../members/replacement.ts';
 import { createMembers } from '../members/service.ts';
 import * as memberStore from '../members/store.ts';
 import { memberListErrors, memberSubnets } from '../members/validation.ts';
-import { changedSettings } from '../patch.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { MemberRow, PoolRow } from '../table.ts';
@@ -29,10 +28,7 @@ import type { CreatePool, LbPool, LbPoolCollection, ListPools, UpdatePool } from
 import * as store from './store.ts';
 import { missingMonitorType, poolErrors, poolSecrets } from './validation.ts';
 
-export interface LbPoolsDeps {
-  db: Db;
-  clock: Clock;
-  idempotency: Idempotency;
+export interface LbPoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   memberRules: MemberRules;
@@ -64,11 +60,8 @@ export function createLbPools(deps: LbPoolsDeps) {
   const parts = createPartChanges(deps, 'pool', store.find);
   const change = parts.changeConcurrently(concurrentTasks);
 
-  const view = async (scope: Scope, id: string): Promise<LbPool> => {
-    const pool = await store.view(db, scope, id);
-    if (!pool) throw notFound('pool', id);
-    return toResponse(pool);
-  };
+  const view = async (scope: Scope, id: string): Promise<LbPool> =>
+    toResponse(requireFound(await store.view(db, scope, id), 'pool', id));
 
   const insert = async (
     tx: Tx,
@@ -129,7 +122,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     ];
     if (errors.length > 0) throw invalidInput(errors);
     return {
-      changed: changedSettings<PoolSettings>(pool, settings),
+      changed: changedColumns<PoolSettings, PoolSettings>(pool, settings),
       replacement: members && replaceMembers(pool.id, current, members),
     };
   };
@@ -138,7 +131,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     change(context, scope, id, async (tx, pool) => {
       const current = await memberStore.ofPool(tx, pool.id);
       const { changed, replacement } = await planUpdate(tx, scope, pool, current, body);
-      const isSame = Object.keys(changed).length === 0 && !replacement?.written.length && !replacement?.removed.length;
+      const isSame = isEmpty(changed) && !replacement?.written.length && !replacement?.removed.length;
       // After a failure the same update is another try.
       if (isSame && pool.provisioningStatus !== 'ERROR') return null;
       await store.update(tx, pool.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });

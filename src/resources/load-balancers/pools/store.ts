@@ -1,14 +1,19 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
-import { and, eq, inArray, sql } from 'drizzle-orm';
+import { eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { preparedQuery } from '../../../platform/db.ts';
+import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { activeTask, byAge, inScope } from '../store.ts';
-import type { Where } from '../store.ts';
+import * as kit from '../../store-kit.ts';
+import type { ProjectRegion } from '../../store-kit.ts';
+import type { Member } from '../members/schema.ts';
+import { byAge, ofLoadBalancer } from '../store.ts';
 import { lbListeners, lbPools } from '../table.ts';
 import type { ListenerRow, PoolRow } from '../table.ts';
-import type { ListPools, Member } from './schema.ts';
+import type { ListPools } from './schema.ts';
+
+export const { find, update } = kit.singleRows(lbPools);
+export const insert = kit.insertRow(lbPools);
 
 /** A member without the status that it shares with its pool. */
 export type MemberView = Omit<Member, 'provisioning_status'>;
@@ -34,29 +39,21 @@ const idsOnly = membersAs(sql`json_build_object('id', m.id)`) as SQL<{ id: strin
 const listenerIds = sql<string[]>`array(
   select l.id from lb_listeners l where l.default_pool_id = lb_pools.id order by l.created_at, l.id)`;
 
-const views = <Member>(on: Db | Tx, members: SQL<Member[]>) =>
-  on.select({ pool: lbPools, members, listenerIds, taskId: activeTask('lb_pools.load_balancer_id') }).from(lbPools);
+const viewColumns = <Member>(members: SQL<Member[]>) => ({
+  ...getTableColumns(lbPools),
+  members,
+  listenerIds,
+  taskId: kit.activeTask(lbPools.loadBalancerId),
+});
 
-const asView = <Member>(row: { pool: PoolRow } & Omit<PoolView<Member>, keyof PoolRow>): PoolView<Member> => {
-  const { pool, ...rest } = row;
-  return { ...pool, ...rest };
-};
-
-const viewById = preparedQuery((db) =>
-  views(db, detailed)
-    .where(
-      and(
-        eq(lbPools.id, sql.placeholder('id')),
-        eq(lbPools.projectId, sql.placeholder('projectId')),
-        eq(lbPools.regionId, sql.placeholder('regionId')),
-      ),
-    )
-    .prepare('lb_pool_view'),
+const viewById = prepared<PoolView>(
+  'lb_pool_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns(detailed))} from ${lbPools}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
 );
 
-export async function view(db: Db, { projectId, regionId }: Where, id: string): Promise<PoolView | null> {
-  const [row] = await viewById(db).execute({ id, projectId, regionId });
-  return row ? asView(row) : null;
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<PoolView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
 }
 
 const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_id = lb_pools.id)`;
@@ -64,29 +61,24 @@ const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_
 /** Oldest first. A thousand pools may have a million members, so the rows themselves are read in groups. */
 export async function list(
   db: Db,
-  where: Where,
+  scope: ProjectRegion,
   filter: ListPools,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const conditions = [inScope(lbPools, where)];
-  for (const id of [filter.load_balancer_id, filter.loadbalancer_id]) {
-    if (id) conditions.push(eq(lbPools.loadBalancerId, id));
-  }
-  if (filter.listener_id) {
-    conditions.push(sql`${filter.listener_id} in (
-      select l.id from lb_listeners l where l.default_pool_id = lb_pools.id)`);
-  }
-  if (filter.name) conditions.push(sql`strpos(${lbPools.name}, ${filter.name}) > 0`);
-  const [rows, count] = await Promise.all([
-    db
-      .select({ id: lbPools.id, bytes: sql<number>`${memberCount} * ${bytesOfMember}` })
-      .from(lbPools)
-      .where(and(...conditions))
-      .orderBy(...byAge(lbPools))
-      .limit(filter.limit ?? 1000)
-      .offset(filter.offset ?? 0),
-    db.$count(lbPools, and(...conditions)),
-  ]);
-  return { count, rows };
+  const sizes = db.select({ id: lbPools.id, bytes: sql<number>`${memberCount} * ${bytesOfMember}` }).from(lbPools);
+  const { listener_id: listenerId, name } = filter;
+  return kit.readPage<SizedRow<string>>(db, sizes, {
+    table: lbPools,
+    scope,
+    filters: [
+      ...ofLoadBalancer(lbPools, filter),
+      listenerId
+        ? sql`${listenerId} in (select l.id from lb_listeners l where l.default_pool_id = lb_pools.id)`
+        : undefined,
+      kit.contains(lbPools.name, name),
+    ],
+    order: byAge(lbPools),
+    page: filter,
+  });
 }
 
 /** Without `details` members have only their ids. */
@@ -96,23 +88,7 @@ export async function viewsById(
   details: boolean | undefined,
 ): Promise<PoolView<MemberView | { id: string }>[]> {
   const members: SQL<(MemberView | { id: string })[]> = details ? detailed : idsOnly;
-  return (await views(db, members).where(inArray(lbPools.id, ids))).map(asView);
-}
-
-export async function find(on: Db | Tx, where: Where, id: string): Promise<PoolRow | null> {
-  const [row] = await on
-    .select()
-    .from(lbPools)
-    .where(and(eq(lbPools.id, id), inScope(lbPools, where)));
-  return row ?? null;
-}
-
-export async function insert(tx: Tx, pool: PoolRow): Promise<void> {
-  await tx.insert(lbPools).values(pool);
-}
-
-export async function update(tx: Tx, id: string, changes: Partial<PoolRow>): Promise<void> {
-  await tx.update(lbPools).set(changes).where(eq(lbPools.id, id));
+  return db.select(viewColumns(members)).from(lbPools).where(inArray(lbPools.id, ids));
 }
 
 /** The protocols of the listeners that use the pool. */

@@ -1,4 +1,4 @@
-/** What an update of a pool changes and keeps, what it waits for, and what becomes of it when the host fails. */
+/** Updates of pools: changed and kept fields, concurrency, and failures of the host. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { terminal } from '../../../../test/drivers.ts';
 import { useCloudyard } from '../../../../test/harness.ts';
@@ -12,7 +12,7 @@ const { aBalancer, aListener, aPool, counts, getPool } = builders(cloud);
 const update = (id: string, body: unknown) => cloud.patch(v2(`${pools}/${id}`), body);
 const onHost = (balancer: string, id: string) => host.balancers.get(balancer)!.pools.find((pool) => pool.id === id)!;
 
-/** The pool once the proxy was looked at, from when on its statuses stand still. */
+/** The pool after a scan of the proxy, when its statuses no longer change. */
 async function settled(id: string): Promise<Record<string, any>> {
   await expect.poll(async () => (await getPool(id))['operating_status'], { timeout: 5000 }).toBe('ONLINE');
   return getPool(id);
@@ -40,8 +40,8 @@ const full = {
   timeout_member_data: 0,
 };
 
-describe('a field of an update', () => {
-  it('that is absent is kept; null removes; a nested object is replaced whole', async () => {
+describe('fields of an update', () => {
+  it('that are absent are kept; null removes; nested objects are replaced', async () => {
     const id = await aPool({ load_balancer_id: balancer, ...full });
     const before = await settled(id);
     const task = await cloud.ended(await update(id, { name: 'renamed' }));
@@ -78,7 +78,7 @@ describe('a field of an update', () => {
     expect(onHost(balancer, id)).toMatchObject({ members: [], monitor: null, persistence: null });
   });
 
-  it('changes everything else that a pool has', async () => {
+  it('change everything else of a pool', async () => {
     const id = await aPool({ load_balancer_id: balancer });
     const body = { admin_state_up: false, lb_algorithm: 'SOURCE_IP', protocol: 'TCP', name: 'other', ...full };
     const { healthmonitor, session_persistence, ...rest } = body;
@@ -90,7 +90,7 @@ describe('a field of an update', () => {
     expect([healthmonitor.type, session_persistence.type]).toEqual(['HTTP', 'APP_COOKIE']);
   });
 
-  it('is the same on v1, which says that it is deprecated', async () => {
+  it('are the same on v1, which is marked as deprecated', async () => {
     const id = await aPool({ load_balancer_id: balancer, ...full });
     const answer = await cloud.patch(`${pools}/${id}`, { members: [] });
     expect(answer.headers['deprecation']).toBe('true');
@@ -100,8 +100,8 @@ describe('a field of an update', () => {
   });
 });
 
-describe('an update that changes nothing', () => {
-  it('answers no task and touches nothing, also when it spells it otherwise', async () => {
+describe('an update without a change', () => {
+  it('returns no task and writes nothing, in any spelling', async () => {
     const id = await aPool({
       load_balancer_id: balancer,
       ...full,
@@ -126,8 +126,8 @@ describe('an update that changes nothing', () => {
   });
 });
 
-describe('members that an update keeps', () => {
-  it('keep their ids whatever else changes, and others come and go around them', async () => {
+describe('members in the old and the new list', () => {
+  it('keep their ids while others are added and removed', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1), member(2), member(3), member(4)] });
     const idOf = new Map<string, string>((await getPool(id))['members'].map((m: any) => [m.address, m.id]));
     const wanted = [
@@ -147,7 +147,7 @@ describe('members that an update keeps', () => {
     expect(onHost(balancer, id).members.map((m) => m.id)).toEqual(after.map((m: any) => m.id));
   });
 
-  it('keep the status that the proxy saw', async () => {
+  it('keep the status that the proxy reported', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1)], healthmonitor: monitor() });
     const status = async () => (await getPool(id))['members'][0].operating_status;
     await expect.poll(status).toBe('ONLINE');
@@ -155,15 +155,15 @@ describe('members that an update keeps', () => {
     expect((await getPool(id))['members'][1]).toMatchObject({ weight: 3, operating_status: 'ONLINE' });
   });
 
-  it('are replaced whole: what an item leaves out is back to its default', async () => {
+  it('are replaced: omitted fields get their defaults', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1, { weight: 7, backup: true })] });
     await cloud.ended(await update(id, { members: [member(1)] }));
     expect((await getPool(id))['members'][0]).toMatchObject({ weight: 1, backup: false });
   });
 });
 
-describe('updates of pools at the same time', () => {
-  it('all finish in the order in which they were accepted, twenty of one pool, and the last one stands', async () => {
+describe('concurrent updates of pools', () => {
+  it('all finish in the order of acceptance, twenty of one pool, and the last one wins', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(0)] });
     const kept = (await getPool(id))['members'][0].id;
     const bodies = Array.from({ length: 20 }, (_, n) => ({ members: [member(n + 1), member(0, { weight: n + 2 })] }));
@@ -192,7 +192,7 @@ describe('updates of pools at the same time', () => {
     expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 
-  it('are let in while the host is busy with one, of this pool or another', async () => {
+  it('are accepted while the host applies one, of this pool or another', async () => {
     const [first, second] = [await aPool({ load_balancer_id: balancer }), await aPool({ load_balancer_id: balancer })];
     hold();
     const answers: Answer[] = [];
@@ -209,7 +209,7 @@ describe('updates of pools at the same time', () => {
     expect(await getPool(first)).toMatchObject({ provisioning_status: 'ACTIVE', task_id: null });
   });
 
-  it('let in single members and monitors too, many at once and one after the other', async () => {
+  it('are accepted together with changes of single members and monitors', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1)], healthmonitor: monitor() });
     const [{ id: first }] = (await getPool(id))['members'];
     hold();
@@ -228,7 +228,7 @@ describe('updates of pools at the same time', () => {
     expect(onHost(balancer, id).monitor).toMatchObject({ maxRetries: 7 });
   });
 
-  it('let the removal of a monitor in, and are let in after it', async () => {
+  it('are accepted together with the deletion of a monitor', async () => {
     const id = await aPool({
       load_balancer_id: balancer,
       healthmonitor: monitor(),
@@ -247,7 +247,7 @@ describe('updates of pools at the same time', () => {
 });
 
 describe('the lock', () => {
-  it('keeps everything else out while a pool is updated, and names the task', async () => {
+  it('rejects all other changes during the update of a pool, naming the task', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1)] });
     const listener = await aListener(balancer);
     hold();
@@ -262,14 +262,14 @@ describe('the lock', () => {
     for (const answer of refused) {
       expect(answer).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
       expect(answer.body.message).toContain(task);
-      // Time cures it, so clients may try again by themselves.
+      // It ends by itself, so clients may retry.
       expect(answer.headers['x-should-retry']).toBeUndefined();
     }
     release();
     await cloud.ended({ status: 200, body: { tasks: [task] }, headers: {} });
   });
 
-  it('keeps updates of pools out while anything else is done, and is of one load balancer', async () => {
+  it('rejects updates of pools during other changes of the same load balancer', async () => {
     const id = await aPool({ load_balancer_id: balancer });
     const listener = await aListener(balancer);
     const elsewhere = await aPool({ load_balancer_id: await aBalancer() });
@@ -291,7 +291,7 @@ describe('the lock', () => {
     for (const answer of [making, other]) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
   });
 
-  it('is also that of a pool that is being made or deleted, which is shown meanwhile', async () => {
+  it('covers the create and the deletion of a pool, which is shown meanwhile', async () => {
     hold();
     const body = { name: 'pending', protocol: 'TCP', lb_algorithm: 'SOURCE_IP', members: [member(1)] };
     const creating = await cloud.post(pools, { ...body, load_balancer_id: balancer, healthmonitor: monitor() });
@@ -317,8 +317,8 @@ describe('the lock', () => {
   });
 });
 
-describe('when the host fails for good', () => {
-  it('the task says so, the pool is in ERROR as it was asked for, and the same update tries again', async () => {
+describe('after a permanent failure of the host', () => {
+  it('the task reports it, the pool is in ERROR with the requested settings, and the same update is another try', async () => {
     const own = await aBalancer();
     const id = await aPool({ load_balancer_id: own });
     host.trouble(() => ({ error: terminal('the proxy refuses it'), done: false }));
@@ -332,7 +332,7 @@ describe('when the host fails for good', () => {
     expect((await update(id, body)).body).toEqual({ tasks: [] });
   });
 
-  it('a pool that could not be deleted can only be deleted again', async () => {
+  it('a pool whose deletion failed can only be deleted again', async () => {
     const own = await aBalancer();
     const id = await aPool({ load_balancer_id: own });
     host.trouble(() => ({ error: terminal(), done: false }));

@@ -2,8 +2,9 @@
 import { asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { byAge, inScope } from '../store.ts';
-import type { Where } from '../store.ts';
+import { inScope } from '../../store-kit.ts';
+import type { ProjectRegion } from '../../store-kit.ts';
+import { byAge } from '../store.ts';
 import { lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
 import type { ListenerRow, MemberRow, PoolRow } from '../table.ts';
 
@@ -18,11 +19,11 @@ const bytesOfParts = sql<number>`(
   select count(*) * 64 from lb_pools p join lb_members m on m.pool_id = p.id where p.load_balancer_id = load_balancers.id)`;
 
 /** Oldest first, with the size of all parts. */
-export async function sizes(db: Db, where: Where): Promise<SizedRow<string>[]> {
+export async function sizes(db: Db, scope: ProjectRegion): Promise<SizedRow<string>[]> {
   return db
     .select({ id: loadBalancers.id, bytes: bytesOfParts })
     .from(loadBalancers)
-    .where(inScope(loadBalancers, where))
+    .where(inScope(loadBalancers, scope))
     .orderBy(...byAge(loadBalancers));
 }
 

@@ -1,60 +1,59 @@
 /**
- * Makes the servers of pools what they are to be, by what HAProxy itself says it has: read, compare, tell, read again.
- * Nothing is concluded from the answer to a command, and nothing is remembered, so it does not matter who changed what,
- * or how far another process got.
+ * Synchronizes the servers of pools with HAProxy: read, compare, send commands, read again. The state of HAProxy is the only
+ * input, so a crash between two commands and changes by other processes are repaired.
  *
- * How it fails: a retryable DriverError when HAProxy does not become as told in a few rounds.
+ * Failure modes: a retryable DriverError if HAProxy still differs after a few rounds.
  */
+import { unavailable } from './errors.ts';
 import { type Host, servedSpecs } from './host.ts';
 import { command } from './quote.ts';
-import { noAnswer } from './runtime.ts';
 import { difference, type ObservedServer, parseServersState, type RenderedPool } from './servers.ts';
 
 const ROUNDS = 4;
-/** With more pools than this, everything is asked for at once. */
-const ONE_BY_ONE = 50;
+/** With more pools than this, one command reads all of them. */
+const MAX_POOLS_BY_NAME = 50;
 
-/** Resolves with what it changed, in words. @throws DriverError */
+/** Returns its changes for the log. @throws DriverError */
 export async function syncServers(host: Host, pools: RenderedPool[]): Promise<string[]> {
   const changed: string[] = [];
-  let answer = '';
+  let response = '';
   for (let round = 0; round < ROUNDS; round += 1) {
     const observed = await observe(host, pools);
     const commands: string[] = [];
     for (const pool of pools) {
-      const has = observed.get(pool.backend) ?? [];
-      const found = difference(pool, has);
+      const current = observed.get(pool.backend) ?? [];
+      const found = difference(pool, current);
       for (const { name } of pool.servers) host.drains.cancel(pool.backend, name);
-      for (const { name, kept } of found.gone) host.drains.add(pool.backend, name, { kept });
-      commands.push(...found.commands, ...healthCommands(host, pool, has));
+      for (const { name, kept } of found.removed) host.drains.add(pool.backend, name, { kept });
+      commands.push(...found.commands, ...healthCommands(host, pool, current));
       changed.push(...found.changed);
     }
     if (commands.length === 0) return [...new Set(changed)];
     host.counts.runtimeChanges += commands.length;
-    answer = await host.process.ask(commands);
+    response = await host.process.ask(commands);
   }
-  throw noAnswer(`HAProxy does not take what it is told: ${answer.replaceAll(/\s+/g, ' ').slice(0, 500)}`);
+  throw unavailable(`HAProxy does not follow commands: ${response.replaceAll(/\s+/g, ' ').slice(0, 500)}`);
 }
 
 async function observe(host: Host, pools: RenderedPool[]): Promise<Map<string, ObservedServer[]>> {
   const wanted = new Map(pools.map(({ backend }): [string, ObservedServer[]] => [backend, []]));
   if (wanted.size === 0) return wanted;
   const ask =
-    pools.length > ONE_BY_ONE
+    pools.length > MAX_POOLS_BY_NAME
       ? ['show servers state']
       : pools.map(({ backend }) => command('show', 'servers', 'state', backend));
   for (const server of parseServersState(await host.process.ask(ask))) wanted.get(server.backend)?.push(server);
   return wanted;
 }
 
-/** Of members that the driver probes, and of those that nobody does any more. */
+/** For members that the driver probes, and members without a monitor. */
 export function healthCommands(host: Host, pool: RenderedPool, observed: ObservedServer[]): string[] {
   if (pool.checked) return [];
-  const there = new Map(observed.map((server) => [server.name, server]));
+  const current = new Map(observed.map((server) => [server.name, server]));
   return pool.servers.flatMap(({ name, member, maint }) => {
-    const has = there.get(name);
+    const server = current.get(name);
     const up = host.probes.verdict(member) ?? true;
-    if (!has || maint || has.maint || has.up === up) return [];
+    if (!server || maint || server.maint || server.up === up) return [];
     return [command('set', 'server', `${pool.backend}/${name}`, 'health', up ? 'up' : 'down')];
   });
 }

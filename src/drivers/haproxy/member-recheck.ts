@@ -1,17 +1,17 @@
 /**
- * Members whose place has come to be refused, or allowed again, since their load balancer was applied: an address was
- * added to the host, or removed. Only servers differ, so nothing is reloaded.
+ * Checks again where members may be, because addresses of the host are added and removed. Only servers differ, so no reload
+ * is needed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { renderBalancer } from './configuration.ts';
 import { admitterFor, type Host, setAdmission, writeBalancers } from './host.ts';
-import { syncServers, updateUdp } from './sync.ts';
+import { syncServers, updateUdp } from './server-sync.ts';
 
-/** Load balancers that HAProxy or nginx may not follow yet; never rejects, as the next call tries them again. */
-export async function recheckMembers(host: Host, behind: Set<string>): Promise<void> {
-  for (const id of readmit(host)) behind.add(id);
-  const rendered = [...host.rendered.values()].filter(({ id }) => behind.has(id));
-  if (rendered.length === 0) return behind.clear();
+/** Never rejects: `pending` has the load balancers that the next call tries again. */
+export async function recheckMembers(host: Host, pending: Set<string>): Promise<void> {
+  for (const id of readmit(host)) pending.add(id);
+  const rendered = [...host.rendered.values()].filter(({ id }) => pending.has(id));
+  if (rendered.length === 0) return pending.clear();
   try {
     await writeBalancers(host, rendered);
     host.probes.update();
@@ -20,13 +20,13 @@ export async function recheckMembers(host: Host, behind: Set<string>): Promise<v
       rendered.flatMap(({ pools }) => pools),
     );
     await updateUdp(host);
-    behind.clear();
+    pending.clear();
   } catch (err) {
-    host.log.warn({ err }, 'members of load balancers cannot be taken out or put back yet');
+    host.log.warn({ err }, 'cannot update members after a change of addresses');
   }
 }
 
-/** Asks again about every member; the ids of load balancers of which some are in now, or out. */
+/** The ids of load balancers with newly omitted or newly served members. */
 function readmit(host: Host): string[] {
   const admitOne = admitterFor(host, host.specs.values());
   return [...host.rendered.keys()].filter((id) => {

@@ -1,12 +1,12 @@
 /**
- * Workers of an nginx whose master was killed: they go on, with the ports that the next one needs, and nobody reloads
- * them any more. Their command line names no folder, so they are known by the log of ours that they hold open.
+ * Workers of an nginx whose master was killed: they keep the ports that the next nginx needs. Their command line names no
+ * folder, so they are identified by our log, which they hold open.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { liveProcess } from '../../platform/daemon.ts';
 
-const PATIENCE_MS = 2_000;
+const TERMINATION_MS = 2_000;
 
 /** The pids of workers without a master that write to this log. */
 export function orphansOf(log: string): number[] {
@@ -19,8 +19,8 @@ export function orphansOf(log: string): number[] {
 export async function endOrphans(log: string): Promise<number[]> {
   const orphans = orphansOf(log);
   for (const pid of orphans) process.kill(pid, 'SIGTERM');
-  const giveUp = Date.now() + PATIENCE_MS;
-  while (orphans.some((pid) => liveProcess(pid)) && Date.now() < giveUp) await sleep(10);
+  const deadline = Date.now() + TERMINATION_MS;
+  while (orphans.some((pid) => liveProcess(pid)) && Date.now() < deadline) await sleep(10);
   for (const pid of orphans) if (liveProcess(pid)) process.kill(pid, 'SIGKILL');
   return orphans;
 }
@@ -29,7 +29,7 @@ function isWorker(pid: number): boolean {
   return liveProcess(pid)?.commandLine.startsWith('nginx: worker process') ?? false;
 }
 
-/** A worker's parent is its master for as long as that lives, whatever adopts it then. */
+/** The parent of a worker is its master until the master dies. */
 function hasMaster(pid: number): boolean {
   try {
     const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

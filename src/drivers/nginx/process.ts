@@ -1,9 +1,9 @@
 /**
- * The one nginx of this data directory, for UDP listeners only; started with the first of them. It is told its whole
- * configuration, checked by `nginx -t` before, and reloads gracefully: sockets stay open, so no datagram is refused.
+ * The nginx of this data directory, for UDP listeners only; the first of them starts it. Every change is a new configuration,
+ * checked by `nginx -t`, and a graceful reload: sockets stay open, so no datagram is rejected.
  *
- * How it fails: a configuration or a port that nginx does not take rejects, and it goes on with what it had. While it
- * is down, what is on disk counts at its next start.
+ * Failure modes: if nginx rejects a configuration or a port, the call fails and nginx keeps the previous configuration.
+ * While nginx is down, its next start uses the configuration on disk.
  */
 import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
@@ -15,7 +15,7 @@ import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
-import { DriverError } from '../driver.ts';
+import { cannotListen, invalidConfiguration, unavailable } from '../haproxy/errors.ts';
 import type { Layout } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
@@ -28,18 +28,18 @@ import {
   renderNginx,
   udpListeners,
 } from './configuration.ts';
-import { udpCounting } from './counting.ts';
-import { endOrphans } from './orphans.ts';
+import { createSessionCounters } from './session-counters.ts';
+import { endOrphans } from './orphaned-workers.ts';
 
 export interface UdpBalancer {
-  /** Makes nginx serve what these specs want; true when it had to change. @throws DriverError */
+  /** Makes nginx serve these specs. Returns whether anything changed. @throws DriverError */
   update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean>;
   /**
-   * @throws DriverError when nginx does not take this spec, or could not listen as it wants. All specs are one file: one
-   * that is refused there would be in everybody's way.
+   * Checks a spec alone, because all specs share one file.
+   * @throws DriverError if nginx rejects the spec or cannot listen on its ports
    */
-  refuseUnusable(spec: Spec): Promise<void>;
-  /** By listener; of sessions that have ended. */
+  check(spec: Spec): Promise<void>;
+  /** The counters of ended sessions by listener id. */
   read(): Promise<Map<string, ListenerCounters>>;
   isDown(): boolean;
   stop(): Promise<void>;
@@ -50,22 +50,22 @@ export interface NginxOptions {
   layout: Layout;
   program: string;
   streamModule: string;
-  /** Sessions at once, of all tenants together; what the host affords unless given. */
+  /** The maximum of sessions of all tenants; default: by the limits of the host. */
   sessions?: number;
   log: Logger;
 }
 
 /** Ports below 1024. */
 const CAPABILITIES = ['net_bind_service'];
-const RELOAD_PATIENCE_MS = 10_000;
+const RELOAD_TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 
-export function nginxFor(options: NginxOptions): UdpBalancer {
+export function createNginx(options: NginxOptions): UdpBalancer {
   const { layout, program, log } = options;
   const { sessions = maxSessions() } = options;
   const settings: NginxSettings = { ...options, sessions, state: layout.nginxState };
   const file = join(layout.nginxConfiguration, 'nginx.conf');
-  const counting = udpCounting(accessLog(layout.nginxState));
+  const counters = createSessionCounters(accessLog(layout.nginxState));
   let daemon: Daemon | null = null;
   let running = '';
   let listening = new Set<string>();
@@ -73,30 +73,30 @@ export function nginxFor(options: NginxOptions): UdpBalancer {
 
   async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
     const text = renderNginx(settings, specs, verdict);
-    const wanted = specs.flatMap(endpointsOf);
-    if (!daemon && wanted.length === 0 && !existsSync(join(layout.nginx, 'nginx.pid'))) return false;
+    const endpoints = specs.flatMap(endpointsOf);
+    if (!daemon && endpoints.length === 0 && !existsSync(join(layout.nginx, 'nginx.pid'))) return false;
     if (daemon && text === running) return false;
     await checkAndWrite(program, file, text);
     if (daemon) await reload(daemon, errorLog(layout.nginx));
     else daemon = await startNginx(options, file, text === (await readFile(`${file}.running`, 'utf8').catch(() => '')));
     await writeFile(`${file}.running`, text, { mode: 0o600 });
     running = text;
-    listening = new Set(wanted.map(textOf));
+    listening = new Set(endpoints.map(textOf));
     listeners = specs.flatMap((spec) => udpListeners(spec).map(({ id }) => id));
-    log.debug({ listeners: listeners.length }, 'nginx has its configuration');
+    log.debug({ listeners: listeners.length }, 'nginx loaded its configuration');
     return true;
   }
 
   return {
     update,
-    async refuseUnusable(spec) {
+    async check(spec) {
       if (udpListeners(spec).length === 0) return;
       const candidate = `${file}.${spec.id}`;
       const text = renderNginx(settings, [spec], () => true);
-      await check(program, candidate, text).finally(() => rm(candidate, { force: true }));
+      await checkText(program, candidate, text).finally(() => rm(candidate, { force: true }));
       for (const each of endpointsOf(spec)) if (!listening.has(textOf(each))) await tryToBind(each);
     },
-    read: async () => counting.read(listeners),
+    read: async () => counters.read(listeners),
     isDown: () => daemon !== null && daemon.pid() === null,
     stop: async () => daemon?.stop(),
     release: async () => daemon?.release(),
@@ -118,11 +118,11 @@ function textOf({ address, port }: Endpoint): string {
 
 async function checkAndWrite(program: string, file: string, text: string): Promise<void> {
   const candidate = `${file}.candidate`;
-  await check(program, candidate, text);
+  await checkText(program, candidate, text);
   await rename(candidate, file);
 }
 
-async function check(program: string, candidate: string, text: string): Promise<void> {
+async function checkText(program: string, candidate: string, text: string): Promise<void> {
   const account = accountFor('nginx');
   await writeFile(candidate, text, { mode: account ? 0o640 : 0o600 });
   if (account) await chown(candidate, 0, account.gid);
@@ -131,11 +131,7 @@ async function check(program: string, candidate: string, text: string): Promise<
   try {
     await run(command.file, command.args);
   } catch (cause) {
-    throw new DriverError(`nginx does not take the configuration: ${(cause as Error).message}`, {
-      customerMessage: 'The load balancer cannot be configured like this.',
-      retryable: false,
-      cause,
-    });
+    throw invalidConfiguration('nginx', cause);
   }
 }
 
@@ -170,31 +166,24 @@ async function startNginx({ layout, program, log }: NginxOptions, file: string, 
     if (adopted && !same) await reload(daemon, errorLog(folder));
     return daemon;
   } catch (err) {
-    throw hostError(`nginx does not start: ${(err as Error).message}`, err);
+    throw hostError(`cannot start nginx: ${(err as Error).message}`, err);
   }
 }
 
-/** nginx tells in its log when a new worker listens, and when the old one has stopped to. */
+/** The log of nginx reports when the new worker listens and when the old worker has stopped listening. */
 async function reload(daemon: Daemon, log: string): Promise<void> {
   const from = (await stat(log)).size;
-  if (daemon.pid() === null) throw notTaken('is down');
+  if (daemon.pid() === null) throw unavailable('nginx is down');
   daemon.signal('SIGHUP');
-  const giveUp = Date.now() + RELOAD_PATIENCE_MS;
-  while (Date.now() < giveUp) {
-    const said = (await readFile(log)).subarray(from).toString('utf8');
-    if (/: start worker process \d+\n/.test(said) && said.includes('gracefully shutting down')) return;
-    const trouble = said.split('\n').filter((line) => line.includes('[emerg]'));
-    if (trouble.length > 0) throw notTaken(`refused its configuration: ${trouble.join(' | ')}`);
+  const deadline = Date.now() + RELOAD_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    const lines = (await readFile(log)).subarray(from).toString('utf8');
+    if (/: start worker process \d+\n/.test(lines) && lines.includes('gracefully shutting down')) return;
+    const errors = lines.split('\n').filter((line) => line.includes('[emerg]'));
+    if (errors.length > 0) throw unavailable(`nginx rejected its configuration: ${errors.join(' | ')}`);
     await sleep(POLL_MS);
   }
-  throw notTaken('did not take over its configuration');
-}
-
-function notTaken(what: string): DriverError {
-  return new DriverError(`nginx ${what}`, {
-    customerMessage: 'The load balancer does not answer just now.',
-    retryable: true,
-  });
+  throw unavailable('nginx did not load its configuration in time');
 }
 
 async function tryToBind({ address, port }: Endpoint): Promise<void> {
@@ -204,12 +193,7 @@ async function tryToBind({ address, port }: Endpoint): Promise<void> {
       socket.once('error', reject).bind({ address, port, exclusive: true }, resolve);
     });
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new DriverError(`nothing can listen on ${address} UDP port ${port}: ${code}`, {
-      customerMessage: `The load balancer cannot listen on UDP port ${port} of its address.`,
-      retryable: code === 'EADDRINUSE',
-      cause,
-    });
+    throw cannotListen(address, `UDP port ${port}`, cause);
   } finally {
     socket.close();
   }

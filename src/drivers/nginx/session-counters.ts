@@ -1,19 +1,20 @@
 /**
- * What UDP listeners have carried, from nginx's access log: without its commercial status module nginx tells nothing
- * else, and a line only when a session ends (no datagram for the timeout). What is open now is not known and counts as 0.
- * The log is cut after it was read past a size; nginx appends, so that loses at most the lines of that instant.
+ * Counters of UDP listeners from the access log: the free nginx has no other source. A line is written when a session ends
+ * (no datagram for the timeout), so open sessions are unknown and count as 0. A long log is truncated after it was read;
+ * nginx appends, so at most the lines of that moment are lost.
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { zeroCounters } from '../load-balancer.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
 
-export interface UdpCounting {
+export interface SessionCounters {
   read(listeners: string[]): Promise<Map<string, ListenerCounters>>;
 }
 
-const CUT_AT = 4 * 1024 * 1024;
+const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
-export function udpCounting(file: string): UdpCounting {
+export function createSessionCounters(file: string): SessionCounters {
   const counters = new Map<string, ListenerCounters>();
   let from = 0;
 
@@ -23,24 +24,24 @@ export function udpCounting(file: string): UdpCounting {
       const whole = text.slice(0, text.lastIndexOf('\n') + 1);
       for (const line of whole.split('\n')) count(counters, line);
       from = end - Buffer.byteLength(text) + Buffer.byteLength(whole);
-      if (from > CUT_AT) {
-        await cut(file);
+      if (from > MAX_LOG_BYTES) {
+        await truncate(file);
         from = 0;
       }
-      return new Map(listeners.map((id) => [id, { ...(counters.get(id) ?? nothing()) }]));
+      return new Map(listeners.map((id) => [id, { ...(counters.get(id) ?? zeroCounters) }]));
     },
   };
 }
 
-/** nginx's account owns the folder: a link that it puts there must not lead us to another file. */
+/** The account of nginx owns the folder: a symbolic link there must not redirect to another file. */
 const { O_RDONLY, O_WRONLY, O_NOFOLLOW } = constants;
 
-async function cut(file: string): Promise<void> {
+async function truncate(file: string): Promise<void> {
   const handle = await open(file, O_WRONLY | O_NOFOLLOW);
   await handle.truncate().finally(() => handle.close());
 }
 
-/** From the beginning when the file has become shorter. */
+/** Reads from the start if the file has become shorter. */
 async function readFrom(file: string, from: number): Promise<{ text: string; end: number }> {
   const handle = await open(file, O_RDONLY | O_NOFOLLOW).catch(() => null);
   if (!handle) return { text: '', end: 0 };
@@ -58,14 +59,10 @@ async function readFrom(file: string, from: number): Promise<{ text: string; end
 function count(counters: Map<string, ListenerCounters>, line: string): void {
   const [id, received, sent, status] = line.split(' ');
   if (!id || status === undefined) return;
-  const has = counters.get(id) ?? nothing();
-  has.totalConnections += 1;
-  has.bytesIn += Number(received);
-  has.bytesOut += Number(sent);
-  if (status !== '200') has.requestErrors += 1;
-  counters.set(id, has);
-}
-
-function nothing(): ListenerCounters {
-  return { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
+  const total = counters.get(id) ?? { ...zeroCounters };
+  total.totalConnections += 1;
+  total.bytesIn += Number(received);
+  total.bytesOut += Number(sent);
+  if (status !== '200') total.requestErrors += 1;
+  counters.set(id, total);
 }

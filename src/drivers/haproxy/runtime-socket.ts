@@ -1,20 +1,21 @@
 /**
- * HAProxy's sockets. A connection takes one line of commands joined by `;`, answers them all and closes, so many
- * commands cost one round trip; a line must fit into one of HAProxy's buffers.
+ * The runtime sockets of HAProxy. A connection sends one line of commands joined by `;` and gets all responses, so many
+ * commands cost one round trip. A line must fit into a buffer of HAProxy.
  *
- * Answers are only told apart by blank lines, of which HAProxy is not sparing, so nothing is concluded from the answer
- * to a change: who changes something reads the state afterwards.
+ * Responses are separated by blank lines, which they may contain as well. Callers therefore ignore the response to a change
+ * and read the state afterwards.
  *
- * How it fails: a retryable DriverError when the socket is not there, says nothing for some seconds, or closes early.
+ * Failure modes: a retryable DriverError if the socket is missing, does not respond in time, or closes early.
  */
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DriverError } from '../driver.ts';
+import type { DriverError } from '../driver.ts';
+import { unavailable } from './errors.ts';
 
-const LONGEST_LINE = 12_000;
-const PATIENCE_MS = 10_000;
-const AWAY_MS = 2_000;
-const AWAY_POLL_MS = 5;
+const MAX_LINE_LENGTH = 12_000;
+const TIMEOUT_MS = 10_000;
+const RELOAD_MS = 2_000;
+const RETRY_MS = 5;
 
 export type Ask = (commands: string[]) => Promise<string>;
 
@@ -26,24 +27,22 @@ export function runtimeSocket(path: string, prefix = ''): Ask {
   };
 }
 
-/**
- * The master's socket is away while it begins anew with a reload, some ten milliseconds. Only for what may be said twice.
- */
-export function patiently(ask: Ask): Ask {
+/** Retries while the master restarts for a reload, about ten milliseconds. Only for idempotent commands. */
+export function retrying(ask: Ask): Ask {
   return async (commands) => {
-    const giveUp = Date.now() + AWAY_MS;
+    const giveUp = Date.now() + RELOAD_MS;
     for (;;) {
       try {
         return await ask(commands);
       } catch (err) {
-        if (Date.now() > giveUp || !isAway(err)) throw err;
-        await sleep(AWAY_POLL_MS);
+        if (Date.now() > giveUp || !isRestarting(err)) throw err;
+        await sleep(RETRY_MS);
       }
     }
   };
 }
 
-function isAway(err: unknown): boolean {
+function isRestarting(err: unknown): boolean {
   const { code } = ((err as DriverError).cause ?? {}) as NodeJS.ErrnoException;
   return ['ECONNREFUSED', 'ENOENT', 'ECONNRESET', 'EPIPE'].includes(code ?? '');
 }
@@ -52,7 +51,7 @@ export function linesOf(commands: string[]): string[] {
   const lines: string[] = [];
   let line = '';
   for (const command of commands) {
-    if (line !== '' && line.length + command.length > LONGEST_LINE) {
+    if (line !== '' && line.length + command.length > MAX_LINE_LENGTH) {
       lines.push(line);
       line = '';
     }
@@ -67,9 +66,9 @@ function askOnce(path: string, line: string): Promise<string> {
     const socket = createConnection({ path, allowHalfOpen: true });
     const fail = (cause: Error) => {
       socket.destroy();
-      reject(noAnswer(`HAProxy's socket ${path}: ${cause.message}`, cause));
+      reject(unavailable(`HAProxy socket ${path}: ${cause.message}`, cause));
     };
-    socket.setTimeout(PATIENCE_MS, () => fail(new Error('no answer')));
+    socket.setTimeout(TIMEOUT_MS, () => fail(new Error('timeout')));
     socket.on('error', fail);
     socket.on('data', (part) => parts.push(part));
     socket.on('end', () => {
@@ -77,13 +76,5 @@ function askOnce(path: string, line: string): Promise<string> {
       resolve(Buffer.concat(parts).toString('utf8'));
     });
     socket.end(line);
-  });
-}
-
-export function noAnswer(message: string, cause?: unknown): DriverError {
-  return new DriverError(message, {
-    customerMessage: 'The load balancer does not answer just now.',
-    retryable: true,
-    cause,
   });
 }

@@ -1,8 +1,8 @@
 /**
- * What can be known of changes before anything is touched: that the driver can do them, that HAProxy can read them, that
- * nobody else has their ports. Whoever fails here fails alone.
+ * Checks changes before anything is changed: the rules, the ports, and HAProxy's own check of the configuration. A change
+ * that fails here does not affect the others.
  *
- * HAProxy is asked about all of them at once, and about each only when it objects: it takes 30 ms to look at one file.
+ * HAProxy checks all changes at once, and each one only if that fails: a check of one file takes 30 ms.
  */
 import { rm } from 'node:fs/promises';
 import { refuseAborted } from '../command.ts';
@@ -12,18 +12,19 @@ import type { Admission } from './admission.ts';
 import { changesOf, memberChanges } from './changes.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
-import { capabilitiesOf, admitterFor, type Host, replaceFile } from './host.ts';
+import { admitterFor, capabilitiesOf, type Host } from './host.ts';
+import { replaceFile } from './layout.ts';
 import { checkConfiguration } from './process.ts';
 import { id as checkedId } from './quote.ts';
-import { type Files, type Spec, takeApart, writeFiles } from './specs.ts';
+import { type Files, type Spec, extractFiles, writeFiles } from './specs.ts';
 import { requireValid } from './validation.ts';
 
 export interface Change {
   id: string;
-  /** Null takes it away. */
+  /** Null removes it. */
   desired: DesiredLoadBalancer | null;
-  /** Keeps the spec in quarantine. */
-  aside: boolean;
+  /** Moves the spec to the quarantine instead of deleting it. */
+  quarantine: boolean;
   signal: AbortSignal;
 }
 
@@ -31,17 +32,17 @@ export interface Plan {
   change: Change;
   before: { spec: Spec; admission: Admission | undefined; rendered: Rendered | undefined } | undefined;
   after: { spec: Spec; admission: Admission; rendered: Rendered; files: Files } | null;
-  /** Why it could not be done; nothing more is done about it then. */
+  /** The error after which the change is abandoned. */
   failed: unknown;
   changed: string[];
   reloaded: boolean;
-  /** HAProxy would not take it over, alone or with others. */
+  /** HAProxy rejected the reload with this change, and perhaps others. */
   reloadRefused: boolean;
 }
 
-const CHECKED_AT_A_TIME = 2;
+const MAX_CONCURRENT_CHECKS = 2;
 
-/** Never rejects: each plan tells how it went. All changes are of different load balancers. */
+/** Never rejects: failures are in the plans. Every change is of another load balancer. */
 export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[]> {
   const plans = changes.map((change) => planOf(host, change));
   const admitOne = admitterFor(host, [...host.specs.values(), ...changes.flatMap(({ desired }) => desired ?? [])]);
@@ -51,7 +52,7 @@ export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[
   for (const plan of plans) await attempt(plan, () => writeCandidate(host, plan, held));
   await checkCandidates(
     host,
-    plans.filter((plan) => isGoing(plan) && takesReload(host, plan) && plan.after),
+    plans.filter((plan) => isActive(plan) && takesReload(host, plan) && plan.after),
   );
   return plans;
 }
@@ -64,13 +65,13 @@ function planOf(host: Host, change: Change): Plan {
 
 export async function attempt(plan: Plan, work: () => Promise<void>): Promise<void> {
   try {
-    if (isGoing(plan)) await work();
+    if (isActive(plan)) await work();
   } catch (err) {
     plan.failed = err;
   }
 }
 
-export function isGoing({ failed }: Plan): boolean {
+export function isActive({ failed }: Plan): boolean {
   return failed === undefined;
 }
 
@@ -84,7 +85,7 @@ function render(host: Host, plan: Plan, admitOne: (spec: Spec) => Admission): vo
   checkedId(change.id);
   if (change.desired) {
     requireValid(change.desired, capabilitiesOf(host));
-    const { spec, files } = takeApart(change.desired);
+    const { spec, files } = extractFiles(change.desired);
     const admission = admitOne(spec);
     const rendered = renderBalancer(admission.served, host.layout, host.settings.maxConnections);
     plan.after = { spec, admission, rendered, files: new Map([...files, ...rendered.files]) };
@@ -97,7 +98,7 @@ function isUdp({ protocol }: { protocol: string }): boolean {
   return protocol === 'UDP';
 }
 
-/** Whoever comes first gets a port; who fails keeps what it has. */
+/** The first change of a batch gets the port. A failed change keeps the ports that it has. */
 function claimAll(host: Host, plans: Plan[]): void {
   const changing = new Set(plans.map(({ change }) => change.id));
   const taken = new Map<string, string>();
@@ -105,11 +106,11 @@ function claimAll(host: Host, plans: Plan[]): void {
   for (const each of others) for (const endpoint of endpointsOf(each)) taken.set(endpoint, each.id);
   for (const plan of plans) {
     try {
-      if (isGoing(plan) && plan.after) claimEndpoints(taken, plan.after.rendered);
+      if (isActive(plan) && plan.after) claimEndpoints(taken, plan.after.rendered);
     } catch (err) {
       plan.failed = err;
     }
-    if (!isGoing(plan) && plan.before?.rendered) {
+    if (!isActive(plan) && plan.before?.rendered) {
       for (const endpoint of endpointsOf(plan.before.rendered)) taken.set(endpoint, plan.change.id);
     }
   }
@@ -118,7 +119,7 @@ function claimAll(host: Host, plans: Plan[]): void {
 async function writeCandidate(host: Host, plan: Plan, held: Set<string>): Promise<void> {
   if (!plan.after) return;
   const { rendered, admission, files } = plan.after;
-  await host.udp?.refuseUnusable(admission.served);
+  await host.udp?.check(admission.served);
   if (!takesReload(host, plan)) return;
   await refuseUnbindable(rendered, held);
   await writeFiles(host.layout, files);
@@ -130,7 +131,7 @@ async function checkCandidates(host: Host, plans: Plan[]): Promise<void> {
   const haproxy = host.finding.haproxy ?? 'haproxy';
   const candidate = ({ change }: Plan) => host.layout.candidate(change.id);
   const check = (files: string[]) => checkConfiguration(haproxy, [host.layout.globalFile, ...files]);
-  const turn = limited(CHECKED_AT_A_TIME);
+  const turn = limited(MAX_CONCURRENT_CHECKS);
   try {
     const objection = await check(plans.map(candidate)).catch((err: unknown) => err);
     if (objection && plans.length === 1) for (const plan of plans) plan.failed = objection;

@@ -1,12 +1,12 @@
 /**
- * What HAProxy sees, for all load balancers at once. Two commands: `show servers state` and the frontends of
- * `show stat`. The whole of `show stat` tells no more of it and costs HAProxy six times as long (240 against 40 ms with
- * 10,000 members), and this is asked every second.
+ * Reads the state of all load balancers from HAProxy with `show servers state` and the frontends of `show stat`. This runs
+ * once a second; a complete `show stat` would cost HAProxy six times as much (240 instead of 40 ms with 10,000 members).
  *
- * A reload begins new counters in a new worker while the old one still counts for the connections that it has, so
- * counters are kept by worker and summed; those of a worker that has ended stay as they were last seen.
+ * A reload starts a new worker with new counters while the old worker still counts its connections. The counters of all
+ * workers are added; a worker that has ended keeps its last reading.
  */
 import type { ListenerCounters, LoadBalancerReading, MemberHealth } from '../load-balancer.ts';
+import { zeroCounters } from '../load-balancer.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
 import { serverName } from './configuration.ts';
 import type { Host } from './host.ts';
@@ -19,15 +19,15 @@ const LISTENER = 'listener_';
 
 type Counters = Map<string, ListenerCounters>;
 
-export interface Counting {
-  /** By listener, over all workers. */
+export interface TrafficCounters {
+  /** By listener id, the sum over all workers. */
   read(frontends: string): Promise<Counters>;
-  /** Takes along what the worker has counted that is about to be replaced. */
+  /** Reads the counters of the worker that the reload will replace. */
   beforeReload(): Promise<void>;
 }
 
-export function countingFor(process: HaproxyProcess): Counting {
-  /** By pid; the last reading of each worker. */
+export function createTrafficCounters(process: HaproxyProcess): TrafficCounters {
+  /** The last reading of each worker by pid. */
   const workers = new Map<number, Counters>();
   const ended: Counters = new Map();
 
@@ -38,7 +38,7 @@ export function countingFor(process: HaproxyProcess): Counting {
     const alive = new Set(others.length > 0 ? await process.oldWorkers() : []);
     for (const pid of others) {
       if (alive.has(pid)) {
-        const found = parseFrontends(await process.askOld(pid, [FRONTENDS]));
+        const found = parseFrontends(await process.askOldWorker(pid, [FRONTENDS]));
         if (found.size > 0) workers.set(pid, found);
         continue;
       }
@@ -78,34 +78,30 @@ export function parseFrontends(text: string): Counters {
 }
 
 function add(sum: Counters, id: string, more: ListenerCounters): void {
-  const has = sum.get(id);
-  if (!has) {
+  const total = sum.get(id);
+  if (!total) {
     sum.set(id, { ...more });
     return;
   }
-  for (const key of Object.keys(more) as (keyof ListenerCounters)[]) has[key] += more[key];
+  for (const key of Object.keys(more) as (keyof ListenerCounters)[]) total[key] += more[key];
 }
 
-export async function readAll(host: Host, counting: Counting, udp: Counters): Promise<LoadBalancerReading[]> {
+export async function readAll(host: Host, traffic: TrafficCounters, udp: Counters): Promise<LoadBalancerReading[]> {
   const servers = new Map<string, ObservedServer>();
   const state = await host.process.ask(['show servers state']);
   for (const server of parseServersState(state)) servers.set(`${server.backend}/${server.name}`, server);
   const frontends = await host.process.ask([FRONTENDS]);
   const current = parseFrontends(frontends);
-  const counters = await counting.read(frontends);
+  const counters = await traffic.read(frontends);
   return [...host.specs.values()].map((spec) => {
     const listens = (id: string) => current.has(id) || udp.has(id);
     const own = spec.listeners.filter(({ id }) => listens(id));
     return {
       id: spec.id,
       members: membersOf(host, spec, servers),
-      listeners: new Map(own.map(({ id }) => [id, udp.get(id) ?? counters.get(id) ?? nothing()])),
+      listeners: new Map(own.map(({ id }) => [id, udp.get(id) ?? counters.get(id) ?? { ...zeroCounters }])),
     };
   });
-}
-
-function nothing(): ListenerCounters {
-  return { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
 }
 
 function membersOf(host: Host, spec: Spec, servers: Map<string, ObservedServer>): Map<string, MemberHealth> {

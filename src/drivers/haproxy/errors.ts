@@ -1,0 +1,40 @@
+/** Errors that HAProxy and nginx have in common. */
+import { DriverError } from '../driver.ts';
+
+/** The proxy does not respond, or does not follow a command. */
+export function unavailable(message: string, cause?: unknown): DriverError {
+  return new DriverError(message, {
+    customerMessage: 'The load balancer is temporarily unavailable.',
+    retryable: true,
+    cause,
+  });
+}
+
+/** `program` checked a configuration file and rejected it. */
+export function invalidConfiguration(program: string, cause: unknown): DriverError {
+  return new DriverError(`${program} rejects the configuration: ${(cause as Error).message}`, {
+    customerMessage: 'The load balancer cannot be configured like this.',
+    retryable: false,
+    cause,
+  });
+}
+
+/** Another program may release a port, so a port in use is retried. */
+export function cannotListen(address: string, port: string, cause: unknown): DriverError {
+  const { code } = cause as NodeJS.ErrnoException;
+  const inUse = code === 'EADDRINUSE';
+  return new DriverError(`cannot listen on ${address} ${port}: ${code}`, {
+    customerMessage: inUse
+      ? `Another program of the host uses ${port}.`
+      : `The load balancer cannot listen on ${port} of its address.`,
+    retryable: inUse,
+    cause,
+  });
+}
+
+export function portConflict(holder: string, endpoint: string): DriverError {
+  return new DriverError(`load balancer ${holder} already listens on ${endpoint}`, {
+    customerMessage: `Another load balancer listens on port ${endpoint.split(' ')[1]} of this address.`,
+    retryable: false,
+  });
+}
