@@ -105,7 +105,7 @@ describe('start', () => {
     await starting.ended;
     expect(yard.pids()).toEqual(nothingRuns);
     const again = yard.spawn(['start']);
-    await expect.poll(() => again.stdout(), { timeout: 30_000, interval: 5 }).toContain('daemon started');
+    await expect.poll(() => again.stdout(), { timeout: 60_000, interval: 5 }).toContain('daemon started');
     expect((await again.stop()).code).toBe(0);
     expect(yard.pids()).toEqual(nothingRuns);
     await yard.start(['start']);
