@@ -58,8 +58,8 @@ function tell(name: string, state: { status: number; asked: string[] }) {
     const cookie = { 'set-cookie': `app=of-${name}; path=/` };
     const socket = message.socket as TLSSocket;
     const shown = socket.getPeerCertificate?.().subject?.CN ?? null;
-    const told = JSON.stringify({ name, headers: message.headers, url: message.url, shown });
-    response.writeHead(state.status, message.url === '/login' ? cookie : {}).end(told);
+    const reported = JSON.stringify({ name, headers: message.headers, url: message.url, shown });
+    response.writeHead(state.status, message.url === '/login' ? cookie : {}).end(reported);
   };
 }
 
@@ -138,8 +138,8 @@ export function ask(address: string, headers: Record<string, string> = {}, path 
 
 function toldBy(message: IncomingMessage, text: string): Told {
   const { statusCode: status = 0, headers } = message;
-  const told = text.startsWith('{"name"') ? JSON.parse(text) : {};
-  return { status, headers, name: told.name ?? null, seen: told.headers ?? {}, shown: told.shown ?? null };
+  const reported = text.startsWith('{"name"') ? JSON.parse(text) : {};
+  return { status, headers, name: reported.name ?? null, seen: reported.headers ?? {}, shown: reported.shown ?? null };
 }
 
 export interface Stream {
