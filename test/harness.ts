@@ -50,6 +50,8 @@ export interface CloudyardOptions {
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
+  /** How often the worker polls for lifecycle policies that are due; default: 0.25, as in production. */
+  pollSeconds?: number;
   /** What the host delivers to itself; default: nothing beside loopback, whatever this machine has. */
   localNetworks?: () => string[];
   controlPlane?: ServicesDeps['controlPlane'];
@@ -199,7 +201,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         driverStatus: () => Object.values(driverStatuses(drivers)),
         onDriverError: services.metrics.countDriverError,
         ...createWork(
-          { ...services, regionIds, sweepSeconds: 1, pollSeconds: 0.05, driverSettings },
+          { ...services, regionIds, sweepSeconds: 1, pollSeconds: options.pollSeconds ?? 0.25, driverSettings },
           drivers,
           services.development,
         ),

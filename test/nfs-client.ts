@@ -15,6 +15,6 @@ export function nfsUrl(yard: Yard, connectionPoint: string, path = '', version: 
 
 /** @throws with what the client wrote to stderr */
 export async function nfs(tool: 'nfs-ls' | 'nfs-cat' | 'nfs-cp', ...args: string[]): Promise<string> {
-  const { stdout } = await execute(tool, args, { timeout: 30_000, maxBuffer: 1 << 28 });
+  const { stdout } = await execute(tool, args, { timeout: 60_000, maxBuffer: 1 << 28 });
   return stdout;
 }

@@ -31,6 +31,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await admin.connect();
   await admin.query(`drop database if exists ${templateDatabase}`);
   await admin.query(`create database ${templateDatabase}`);
+  if (embedded) await stopSyncing(admin);
   await admin.end();
   await migrate(inDatabase(connection, templateDatabase));
   project.provide('postgres', connection);
@@ -38,6 +39,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await embedded?.stop();
     await rm(dataDir, { recursive: true, force: true });
   };
+}
+
+/** No test kills this server, so that it need not survive a crash. Tests of crashes start servers of their own. */
+async function stopSyncing(admin: pg.Client): Promise<void> {
+  await admin.query('alter system set fsync = off');
+  await admin.query('alter system set full_page_writes = off');
+  await admin.query('select pg_reload_conf()');
 }
 
 /** The same server, another database. */

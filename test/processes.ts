@@ -150,12 +150,13 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
   };
 }
 
-/** Polls. @throws after so many seconds, naming what it waited for */
+/** Polls, less often the longer it takes. @throws after so many seconds, naming what it waited for */
 export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
+  const began = performance.now();
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}`);
-    await sleep(20);
+    const waited = performance.now() - began;
+    if (waited > seconds * 1000) throw new Error(`not within ${seconds} s: ${what}`);
+    await sleep(Math.min(200, 20 + waited / 20));
   }
 }
 

@@ -1,5 +1,6 @@
 /** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 
@@ -20,9 +21,8 @@ export function printStart(facts: {
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
     lines.push(`  API        ${url}`, ...portNote(facts.settings, url), `  Reference  ${url}/docs`);
-    lines.push(
-      `  Token      ${facts.token ?? 'printed at the first start; to create another: npm run cloudyard -- token create --role admin'}`,
-    );
+    const another = `printed at the first start; to create another: ${program} token create --role admin`;
+    lines.push(`  Token      ${facts.token ?? another}`);
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);
   lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');
   if (facts.settings.development) lines.push(`  ${developmentMode}`, '');

@@ -10,7 +10,7 @@ import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 import { defaultNetwork, expectConsistent, expectHostEqualsRows, newShare, shares } from './storm.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 const runs = requires(...parts);

@@ -11,7 +11,7 @@ import { bootstrapToken, openYard, until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-const timeout = { timeout: 120_000 };
+const timeout = { timeout: 300_000 };
 const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
 const keys = '/cloud/v1/caas/keys/1/1';
 const web = { name: 'web', namespace: 'default' };

@@ -16,7 +16,7 @@ import type { Storm } from './storm.ts';
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 const runsGanesha = requires(...parts);
-const timeout = { timeout: 180_000 };
+const timeout = { timeout: 300_000 };
 
 let yard: Yard;
 afterEach(() => yard?.cleanUp());

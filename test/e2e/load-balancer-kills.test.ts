@@ -21,7 +21,7 @@ import type { Members, Traffic } from './balanced.ts';
 import { storm } from './storm.ts';
 import type { Storm } from './storm.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const parts = ['haproxy', 'root'] as const;
 const changing = 6;
@@ -84,10 +84,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
   async function expectTrafficAgain(load: Traffic): Promise<void> {
     const asGood = async () => {
       const [answered, failed] = [load.answered(), load.failures().length];
-      await until(() => load.answered() + load.failures().length - failed >= answered + 50, 10, 'requests that ended');
+      await until(() => load.answered() + load.failures().length - failed >= answered + 50, 60, 'requests that ended');
       return load.failures().length === failed;
     };
-    await until(asGood, 10, 'traffic again');
+    await until(asGood, 60, 'traffic again');
   }
 
   /** Within ten seconds of the moment when all that was killed is back and the last change was accepted. */
@@ -112,7 +112,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     await changes.reached(15);
     const pid = await victim();
     process.kill(pid, 'SIGKILL');
-    await until(() => load.failures().length > 0, 10, 'traffic that is cut');
+    await until(() => load.failures().length > 0, 60, 'traffic that is cut');
     await expectTrafficAgain(load);
     await expectAllDone(changes);
   });
@@ -145,7 +145,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     await changes.reached(15);
     const { postgres } = yard.pids();
     process.kill(postgres!, 'SIGKILL');
-    await until(() => ![null, postgres].includes(yard.pids().postgres), 30, 'another PostgreSQL');
+    await until(() => ![null, postgres].includes(yard.pids().postgres), 60, 'another PostgreSQL');
     await changes.reached(50);
     process.kill(yard.pids().postgres!, 'SIGKILL');
     await expectAllDone(changes);

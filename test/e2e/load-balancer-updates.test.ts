@@ -22,7 +22,7 @@ import {
 } from './balanced.ts';
 import type { Members, Traffic } from './balanced.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const parts = ['haproxy', 'openssl', 'root'] as const;
 const secrets = '/cloud/v1/secrets/1/1';

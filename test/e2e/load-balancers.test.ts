@@ -8,7 +8,7 @@ import { openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const parts = ['haproxy', 'root'] as const;
 const balancers = '/cloud/v1/loadbalancers/1/1';

@@ -8,7 +8,7 @@ import { startWebhookReceiver } from '../webhook-receiver.ts';
 import type { WebhookReceiver } from '../webhook-receiver.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
-const timeout = { timeout: 180_000 };
+const timeout = { timeout: 300_000 };
 const settings = {
   CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
   CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1',

@@ -8,7 +8,7 @@ import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-const timeout = { timeout: 120_000 };
+const timeout = { timeout: 300_000 };
 const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VERIFY_NETWORKS: '127.0.0.0/8' };
 const secrets = '/cloud/v1/caas/secrets/1/1';
 const ours = '/cloudyard/v1/caas/secrets/1/1';
@@ -103,7 +103,7 @@ describe('a new key', () => {
       expect((await yard.run(['secrets', ...args])).code).toBe(2);
     }
     const unknown = await yard.run(['secrets', 'rotate-key', '--use', 'nothing']);
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining(`there is no key nothing in ${file}`) });
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining(`key nothing not found in ${file}`) });
 
     const { results } = (await yard.get('/cloudyard/v1/audit?operation=rotateKey')).body;
     expect(results).toHaveLength(2);

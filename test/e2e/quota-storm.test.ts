@@ -124,7 +124,7 @@ async function killing(start: Record<'server' | 'worker', () => Promise<Running>
 }
 
 it(`${operations} operations of ${clients} clients neither pass a limit nor leave a counter that differs from its rows`, {
-  timeout: 120_000 + operations * 400,
+  timeout: 300_000 + operations * 400,
 }, async () => {
   const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_NOTIFICATION_WINDOW_SECONDS: '1' };
   yard = await openYard(settings);

@@ -12,7 +12,7 @@ import { bootstrapToken, openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const parts = ['docker-registry', 'skopeo'] as const;
 const registries = '/cloud/v1/registries/1/1';

@@ -4,7 +4,7 @@ import { openYard, until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const projects = '/cloud/v1/projects';
 

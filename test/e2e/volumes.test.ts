@@ -8,7 +8,7 @@ import type { Running, Yard } from '../processes.ts';
 
 const volumes = '/cloud/v1/volumes/1/1';
 const snapshots = '/cloud/v1/snapshots/1/1';
-const timeout = { timeout: 180_000 };
+const timeout = { timeout: 300_000 };
 
 let yard: Yard;
 let server: Running;

@@ -11,7 +11,7 @@ import { openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const parts = ['root', 'nfs-ganesha', 'xfsprogs', 'haproxy', 'nginx', 'docker-registry', 'qemu-utils'] as const;
 

@@ -26,7 +26,7 @@ import { silentLogger } from '../../src/platform/log.ts';
 import { query, until } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const nobody = 65534;
 const account = 'cloudyard-postgres';

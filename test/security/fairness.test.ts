@@ -122,7 +122,7 @@ async function holdLists(cloud: Cloudyard): Promise<() => Promise<void>> {
 }
 
 const idle = { running: 0, waiting: 0, open_wait: 0 };
-const soon = { timeout: 20_000, interval: 20 };
+const soon = { timeout: 30_000, interval: 20 };
 
 function actorOf({ clientId }: Tenant, weight = 1): Actor {
   return { tokenId: 1, clientId, weight, role: 'member', projectIds: null, operator: false };
@@ -319,7 +319,7 @@ describe('the limits of a client', () => {
     await cloud.db.$client.query(`delete from tasks where id = $1`, [id]);
     await cloud.startWorker();
     const again = async () => (await cloud.post(attacker.shares, attacker.body, { token: second })).status;
-    await expect.poll(again, { timeout: 20_000, interval: 200 }).toBe(200);
+    await expect.poll(again, { timeout: 30_000, interval: 200 }).toBe(200);
   });
 });
 

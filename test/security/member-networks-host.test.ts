@@ -17,7 +17,7 @@ import { openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'haproxy', 'root'] as const;
 const balancers = '/cloud/v1/loadbalancers/1/1';

@@ -7,7 +7,7 @@ import { until } from '../processes.ts';
 import { openRegistryYard, type RegistryYard } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const attacker = '127.0.0.2';
 

@@ -7,7 +7,7 @@ import { until } from '../processes.ts';
 import { digestOf, manifestOf, openRegistryYard, type RegistryYard } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const config = '{"architecture":"amd64","os":"linux"}';
 const secretLayer = 'the layer that only its owner may read';

@@ -10,7 +10,7 @@ import { useCloudyard } from '../harness.ts';
 import { digestOf } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const cloud = useCloudyard();
 const all = '/cloud/v1/registries/1/1';

@@ -8,7 +8,7 @@ import { until } from '../processes.ts';
 import { digestOf, manifestOf, openRegistryYard, type RegistryYard, type Reply } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const mib = 1024 * 1024;
 const limit = 5 * 1024 * mib;

@@ -30,7 +30,7 @@ beforeAll(async () => {
     (await yard.post(keys, { name: `${name}-key`, containers: [{ name, namespace: 'default' }] })).body
       .secret as string;
   [key, otherKey] = [await create('web'), await create('db')];
-}, 120_000);
+}, 300_000);
 afterAll(() => yard?.cleanUp());
 
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Smuggled: 1\r\n\r\n';

@@ -53,7 +53,7 @@ export async function testHost(): Promise<TestHost> {
   const url = (id: string, path = '', version: 3 | 4 = 3) =>
     `nfs://127.0.0.1/shares/${id}${path}?version=${version}&nfsport=${port}&mountport=${mountPort}`;
   const tool = async (name: string, ...args: string[]) => {
-    const { stdout } = await execute(name, args, { timeout: 20_000, maxBuffer: 1 << 28 });
+    const { stdout } = await execute(name, args, { timeout: 60_000, maxBuffer: 1 << 28 });
     return stdout;
   };
   return {

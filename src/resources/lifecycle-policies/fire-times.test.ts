@@ -35,14 +35,19 @@ describe('the examples of fire times', () => {
   });
 });
 
-/** What a clock on the wall of a zone shows at an instant, and whether it shows it for the first time. */
-interface Shown {
-  at: number;
+/** A date in a zone. */
+interface Day {
   month: number;
   day: number;
   lastDay: number;
   weekday: number;
   week: number;
+}
+
+/** What a clock on the wall of a zone shows at an instant, and whether it shows it for the first time. */
+interface Shown {
+  at: number;
+  date: Day;
   hour: number;
   minute: number;
   first: boolean;
@@ -51,7 +56,7 @@ interface Shown {
 const quarter = 15 * 60_000;
 const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 
-/** Ten years of a zone's wall, a quarter of an hour apart. */
+/** Ten years of a zone's wall, a quarter of an hour apart. Instants of one date share its `Day`. */
 function wall(timeZone: string, firstYear: number): Shown[] {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -60,29 +65,36 @@ function wall(timeZone: string, firstYear: number): Shown[] {
     timeStyle: 'medium',
   });
   const seen = new Set<string>();
-  const weeks = new Map<string, number>();
+  const days = new Map<string, Day>();
   const shown: Shown[] = [];
   for (let at = Date.UTC(firstYear, 0, 1); at < Date.UTC(firstYear + 10, 0, 1); at += quarter) {
     const text = format.format(at);
-    const [, name, monthName, day, year, hour, minute] =
-      /^(\w+), (\w+) (\d+), (\d+) at (\d+):(\d+):\d+$/.exec(text) ?? [];
-    const date = `${monthName} ${day} ${year}`;
-    const utcDate = new Date(`${date} UTC`);
-    if (!weeks.has(date)) weeks.set(date, weekOf(utcDate));
-    shown.push({
-      at,
-      month: utcDate.getUTCMonth() + 1,
-      day: Number(day),
-      lastDay: new Date(Date.UTC(Number(year), utcDate.getUTCMonth() + 1, 0)).getUTCDate(),
-      weekday: weekdayNames.indexOf(name!.slice(0, 3).toLowerCase()),
-      week: weeks.get(date)!,
-      hour: Number(hour),
-      minute: Number(minute),
-      first: !seen.has(text),
-    });
+    const split = text.lastIndexOf(' at ');
+    const [date, [hour, minute]] = [
+      text.slice(0, split),
+      text
+        .slice(split + 4)
+        .split(':')
+        .map(Number),
+    ];
+    if (!days.has(date)) days.set(date, dayOf(date));
+    shown.push({ at, date: days.get(date)!, hour: hour!, minute: minute!, first: !seen.has(text) });
     seen.add(text);
   }
   return shown;
+}
+
+/** Of a text like "Sunday, March 29, 2026". */
+function dayOf(text: string): Day {
+  const [, name, date, year] = /^(\w+), (\w+ \d+), (\d+)$/.exec(text) ?? [];
+  const utcDate = new Date(`${date} ${year} UTC`);
+  return {
+    month: utcDate.getUTCMonth() + 1,
+    day: utcDate.getUTCDate(),
+    lastDay: new Date(Date.UTC(Number(year), utcDate.getUTCMonth() + 1, 0)).getUTCDate(),
+    weekday: weekdayNames.indexOf(name!.slice(0, 3).toLowerCase()),
+    week: weekOf(utcDate),
+  };
 }
 
 /** Week 1 begins with the Monday on or before January 4: counts from the last such Monday, seven days at a time. */
@@ -100,7 +112,7 @@ function weekOf(date: Date): number {
 
 interface Field {
   text: string;
-  holds(value: number, shown: Shown): boolean;
+  holds(value: number, date: Day): boolean;
 }
 
 /** What a number field may say, and the values that it means, counted one by one. */
@@ -138,11 +150,11 @@ const months = fc.oneof(
 );
 const days = fc.oneof(
   numbers(1, 31),
-  fc.constant({ text: 'last', holds: (v: number, { lastDay }: Shown) => v === lastDay }),
+  fc.constant({ text: 'last', holds: (v: number, { lastDay }: Day) => v === lastDay }),
   fc.tuple(fc.nat(5), fc.nat(6)).map(([option, weekday]) => ({
     text: `${['1st', '2nd', '3rd', '4th', '5th', 'last'][option]} ${weekdayNames[weekday]}`,
-    holds: (v: number, shown: Shown) =>
-      shown.weekday === weekday && (option === 5 ? v + 7 > shown.lastDay : v > option * 7 && v <= (option + 1) * 7),
+    holds: (v: number, date: Day) =>
+      date.weekday === weekday && (option === 5 ? v + 7 > date.lastDay : v > option * 7 && v <= (option + 1) * 7),
   })),
 );
 const quarters = fc.constantFrom(
@@ -153,7 +165,7 @@ const quarters = fc.constantFrom(
 const listOf = (one: fc.Arbitrary<Field>): fc.Arbitrary<Field> =>
   fc.array(one, { minLength: 1, maxLength: 3 }).map((all) => ({
     text: all.map((field) => field.text).join(', '),
-    holds: (v, shown) => all.some((field) => field.holds(v, shown)),
+    holds: (v, date) => all.some((field) => field.holds(v, date)),
   }));
 
 const schedule = fc.record({
@@ -166,18 +178,32 @@ const schedule = fc.record({
 });
 type Schedule = Record<'month' | 'day' | 'week' | 'day_of_week' | 'hour' | 'minute', Field | null>;
 
-function meant(given: Schedule, shown: Shown): boolean {
-  const finerGiven = { month: given.day ?? given.week ?? given.day_of_week ?? given.hour ?? given.minute };
+function isDateMeant(given: Schedule, date: Day): boolean {
+  const finerGiven = given.day ?? given.week ?? given.day_of_week ?? given.hour ?? given.minute;
   const hourOrMinute = given.hour ?? given.minute;
-  const inMonth = given.month ? given.month.holds(shown.month, shown) : finerGiven.month !== null || shown.month === 1;
+  const inMonth = given.month ? given.month.holds(date.month, date) : finerGiven !== null || date.month === 1;
   const onDay = given.day
-    ? given.day.holds(shown.day, shown)
-    : (given.week ?? given.day_of_week ?? hourOrMinute) !== null || shown.day === 1;
-  const inWeek = !given.week || given.week.holds(shown.week, shown);
-  const onWeekday = !given.day_of_week || given.day_of_week.holds(shown.weekday, shown);
-  const inHour = given.hour ? given.hour.holds(shown.hour, shown) : given.minute !== null || shown.hour === 0;
-  const inMinute = given.minute ? given.minute.holds(shown.minute, shown) : shown.minute === 0;
-  return shown.first && inMonth && onDay && inWeek && onWeekday && inHour && inMinute;
+    ? given.day.holds(date.day, date)
+    : (given.week ?? given.day_of_week ?? hourOrMinute) !== null || date.day === 1;
+  const inWeek = !given.week || given.week.holds(date.week, date);
+  const onWeekday = !given.day_of_week || given.day_of_week.holds(date.weekday, date);
+  return inMonth && onDay && inWeek && onWeekday;
+}
+
+function isTimeMeant(given: Schedule, { date, hour, minute, first }: Shown): boolean {
+  const inHour = given.hour ? given.hour.holds(hour, date) : given.minute !== null || hour === 0;
+  const inMinute = given.minute ? given.minute.holds(minute, date) : minute === 0;
+  return first && inHour && inMinute;
+}
+
+/** Where two lists part, in words; null when they are equal. `toEqual` takes seconds on 350,000 numbers. */
+function firstDifference(found: number[], expected: number[]): string | null {
+  const length = Math.max(found.length, expected.length);
+  const text = (at: number | undefined) => (at === undefined ? 'nothing' : utc(new Date(at)));
+  for (let i = 0; i < length; i++) {
+    if (found[i] !== expected[i]) return `${text(found[i])} where ${text(expected[i])} is expected`;
+  }
+  return null;
 }
 
 const zones: [string, number][] = [
@@ -197,6 +223,7 @@ describe('ten years of fire times are those that the wall shows, none twice and 
     '%s, from %i',
     (timezone, firstYear) => {
       const shown = wall(timezone, firstYear);
+      const allDates = [...new Set(shown.map(({ date }) => date))];
       const text = (given: Schedule): Timing => ({
         type: 'cron',
         timezone,
@@ -205,7 +232,8 @@ describe('ten years of fire times are those that the wall shows, none twice and 
       fc.assert(
         fc.property(schedule, (given) => {
           fc.pre(Object.values(given).some((field) => field !== null));
-          const expected = shown.filter((one) => meant(given, one)).map((one) => one.at);
+          const dates = new Set(allDates.filter((date) => isDateMeant(given, date)));
+          const expected = shown.filter((one) => dates.has(one.date) && isTimeMeant(given, one)).map((one) => one.at);
           const parsed = parseTiming(text(given), new Date(shown[0]!.at - 1000));
           if ('errors' in parsed) {
             expect(parsed.errors).toEqual([{ path: '', message: expect.stringContaining('never fires') }]);
@@ -215,7 +243,7 @@ describe('ten years of fire times are those that the wall shows, none twice and 
           const found: number[] = [];
           let at = parsed.next(new Date(shown[0]!.at - 1000));
           for (; at && at.getTime() <= shown.at(-1)!.at; at = parsed.next(at)) found.push(at.getTime());
-          expect(found).toEqual(expected);
+          expect(firstDifference(found, expected)).toBeNull();
         }),
         { numRuns: 15 },
       );

@@ -6,7 +6,7 @@ import { useCloudyard } from '../../../test/harness.ts';
 const host = createTestHost();
 const cloud = useCloudyard({ driver: host });
 const unknownId = '11111111-1111-4111-8111-111111111111';
-const soon = { timeout: 10_000, interval: 20 };
+const soon = { timeout: 30_000, interval: 20 };
 
 interface Tenant {
   clientId: number;

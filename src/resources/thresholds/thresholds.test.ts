@@ -33,7 +33,7 @@ async function settled(client: Client): Promise<void> {
   const waiting = `select from graphile_worker.jobs where key = $1`;
   await expect
     .poll(async () => (await cloud.db.$client.query(waiting, [`quota_alert:${client.clientId}`])).rowCount, {
-      timeout: 15_000,
+      timeout: 30_000,
     })
     .toBe(0);
 }
@@ -314,12 +314,12 @@ describe('a crossing', () => {
     const tried = async () =>
       (await cloud.db.$client.query(`select from graphile_worker.jobs where key like 'deliver:%' and attempts > 0`))
         .rowCount;
-    await expect.poll(tried, { timeout: 10_000 }).toBe(1);
+    await expect.poll(tried, { timeout: 30_000 }).toBe(1);
     expect((await feed(client))[0].deliveries).toMatchObject([{ state: 'pending', attempt_count: 0 }]);
     await cloud.db.$client.query(`delete from workers where id = 'another'`);
     await cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
     const state = async () => (await feed(client))[0].deliveries[0].state;
-    await expect.poll(state, { timeout: 10_000 }).toBe('simulated');
+    await expect.poll(state, { timeout: 30_000 }).toBe('simulated');
   });
 
   it('of a real resource is told, too', async () => {

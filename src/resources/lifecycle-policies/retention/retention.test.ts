@@ -13,7 +13,7 @@ driver.snapshots.remove = async (id, signal) => {
   return remove(id, signal);
 };
 
-const cloud = useCloudyard({ driver: null, volumeDriver: driver });
+const cloud = useCloudyard({ driver: null, volumeDriver: driver, pollSeconds: 0.05 });
 let worker: Awaited<ReturnType<typeof cloud.startWorker>>;
 let client: { clientId: number; projectId: number; token: string };
 const at = (what: string) => `/cloud/v1/${what}/${client.projectId}/1`;
@@ -68,7 +68,7 @@ const statusesOf = async (volume: string) => (await snapshotsOf(volume)).map(({ 
 const deletions = async () =>
   (await cloud.get('/cloud/v1/tasks?task_type=delete_snapshot&limit=1000', client)).body.results;
 
-const soon = { timeout: 10_000, interval: 20 };
+const soon = { timeout: 30_000, interval: 20 };
 
 /** Lets an hour pass, and what is due be done; what goes may not have gone. */
 async function hour(): Promise<void> {

@@ -27,7 +27,7 @@ const depsOn = (db: Db) => ({
   // In the transaction, as a notification is.
   notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into told values ($1)', [data['run_id']]),
   regionIds: [1],
-  lookSeconds: 1,
+  pollSeconds: 1,
 });
 
 const order = ['start', 'request', 'settle', 'expire', 'end'] as const;
@@ -179,7 +179,7 @@ describe('wherever the scheduler fails or dies, and however often', () => {
             await perform('request');
             return world(id, 'schedule');
           };
-          await expect.poll(look, { timeout: 5000 }).toEqual([running]);
+          await expect.poll(look, { timeout: 30_000 }).toEqual([running]);
         },
       ),
     120_000,
@@ -193,7 +193,7 @@ describe('wherever the scheduler fails or dies, and however often', () => {
         (db) => duty(db, 'request'),
         async (id) => {
           const look = async () => (await perform('request'), world(id, 'volume'));
-          await expect.poll(look, { timeout: 5000 }).toEqual([running]);
+          await expect.poll(look, { timeout: 30_000 }).toEqual([running]);
         },
       ),
     120_000,

@@ -19,7 +19,7 @@ driver.snapshots.apply = async (desired, signal) => {
   return apply(desired, signal);
 };
 
-const cloud = useCloudyard({ driver: null, volumeDriver: driver });
+const cloud = useCloudyard({ driver: null, volumeDriver: driver, pollSeconds: 0.05 });
 const day = 86_400;
 let client: { clientId: number; projectId: number; token: string };
 let volumesPath: string;
@@ -84,7 +84,7 @@ async function snapshotsOf(volumeId: string) {
 }
 
 async function eventually(what: () => Promise<unknown>): Promise<void> {
-  await expect.poll(what, { timeout: 10_000, interval: 50 }).toBe(true);
+  await expect.poll(what, { timeout: 30_000, interval: 50 }).toBe(true);
 }
 
 /** Waits until all that is due is done. */

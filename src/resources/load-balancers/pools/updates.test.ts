@@ -14,7 +14,7 @@ const onHost = (balancer: string, id: string) => host.balancers.get(balancer)!.p
 
 /** The pool after a scan of the proxy, when its statuses no longer change. */
 async function settled(id: string): Promise<Record<string, any>> {
-  await expect.poll(async () => (await getPool(id))['operating_status'], { timeout: 5000 }).toBe('ONLINE');
+  await expect.poll(async () => (await getPool(id))['operating_status'], { timeout: 30_000 }).toBe('ONLINE');
   return getPool(id);
 }
 

@@ -1,0 +1,44 @@
+/**
+ * Groups the test files by what they need, which their imports show.
+ * - `system`: whole servers and their attackers, in test/e2e and test/security.
+ * - `isolated`: other files that start programs (they, or test helpers that they import, import what starts some) or that
+ *   replace modules.
+ * - `fast`: the rest, which needs PostgreSQL only. fast-setup.ts makes a test fail that starts a program anyway.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const startsPrograms =
+  /^(node:child_process|.*\/(requires|processes|child-process|daemon|embedded-postgres)(\.test)?\.ts)$/;
+const isHelper = /^(test\/.*|.*\/test-[\w-]+\.ts|.*\.contract\.ts)$/;
+/** Starts PostgreSQL, once for all files. */
+const globalSetup = 'test/postgres.ts';
+
+export function groupTestFiles(): Record<'system' | 'isolated' | 'fast', string[]> {
+  const files = globSync(['src/**/*.test.ts', 'bench/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root }).sort();
+  const system = files.filter((file) => /^test\/(e2e|security)\//.test(file));
+  const others = files.filter((file) => !system.includes(file));
+  const isolated = others.filter((file) => replacesModules(file) || reachesPrograms(file, new Set()));
+  return { system, isolated, fast: others.filter((file) => !isolated.includes(file)) };
+}
+
+function reachesPrograms(file: string, visited: Set<string>): boolean {
+  if (visited.has(file) || file === globalSetup) return false;
+  visited.add(file);
+  return importsOf(file).some((name) => {
+    if (startsPrograms.test(name)) return true;
+    if (!name.startsWith('.')) return false;
+    const target = relative(root, join(root, dirname(file), name));
+    return isHelper.test(target) && reachesPrograms(target, visited);
+  });
+}
+
+function replacesModules(file: string): boolean {
+  return /^vi\.(mock|doMock)\(/m.test(readFileSync(join(root, file), 'utf8'));
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(/^(?:import|export) (?!type)[^;]*? from '([^']+)'/gm)].map((match) => match[1]!);
+}
