@@ -319,7 +319,7 @@ const webhook = deliveryDriver({
 });
 
 /** In the order in which a worker starts them. */
-export const hostDriverKinds = { volume, fileShare, loadBalancer, registry };
+export const hostDriverKinds = { fileShare, loadBalancer, volume, registry };
 
 export const deliveryDriverKinds = { email, webhook };
 
