@@ -318,7 +318,7 @@ const webhook = deliveryDriver({
         ),
 });
 
-/** In the order in which a worker starts them. */
+/** In the order of the start table. */
 export const hostDriverKinds = { fileShare, loadBalancer, volume, registry };
 
 export const deliveryDriverKinds = { email, webhook };
