@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-/** The `cloudyard` command, on any Node from 20 and with nothing installed yet. */
+/** The `cloudyard` command. Runs on Node 20 or newer, before any dependency is installed. */
 import { join } from 'node:path';
 import { ensureInstalled, main, root, runPinned } from './installed.mjs';
 
 /**
- * Loading the modules makes some 160 MB of short-lived garbage, and a heap that grew for it would not shrink by itself:
- * so a small young generation, and a collection once the server is up (src/main/run.ts, docs/decisions/0010).
+ * Loading the modules produces about 160 MB of short-lived garbage, and the heap does not shrink by itself afterwards. So
+ * the young generation is small, and a collection runs once the server is up (src/main/run.ts, docs/decisions/0010).
  */
 const nodeFlags = ['--max-semi-space-size=16', '--expose-gc'];
 

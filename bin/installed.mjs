@@ -1,11 +1,11 @@
 /**
- * Runs a script under the pinned Node (npm package `node`), installing the dependencies first where they are missing or
- * older than package-lock.json: a fresh clone needs one command. Plain JavaScript for Node 20, imports nothing installed.
+ * Runs a script under the pinned Node (npm package `node`), and first installs dependencies that are missing or older than
+ * package-lock.json, so that a fresh clone needs one command. Plain JavaScript for Node 20; imports no dependency.
  *
- * Invariant: one `npm ci` at a time. It deletes node_modules, so a second one would break the first; the lock is the
- * directory .installing, whose time the holder renews each second, and which is stale when it has not for ten.
+ * Invariant: one `npm ci` at a time. It deletes node_modules, so a second one would break the first. The lock is the
+ * directory .installing; its holder renews the modification time every second, and after ten seconds it is stale.
  *
- * How it fails: with npm's own output and exit code. A killed install is noticed and repeated.
+ * Failure modes: npm's own output and exit code. An install that was killed is detected and repeated.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
@@ -17,36 +17,36 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
-/** Written by npm when all is installed. */
+/** npm writes this file at the end of an install. */
 const hiddenLock = join(root, 'node_modules', '.package-lock.json');
 const lock = join(root, '.installing');
 const LOCK_STALE_MS = 10_000;
 
 export async function ensureInstalled() {
-  if (!whyInstall()) return;
+  if (!installReason()) return;
   await locked(async () => {
     // Another process may have installed while this one waited.
-    const why = whyInstall();
-    if (!why) return;
-    console.error(`cloudyard: ${why}, installing`);
+    const reason = installReason();
+    if (!reason) return;
+    console.error(`cloudyard: ${reason}, installing`);
     if (!dependenciesAreCurrent()) {
-      // The pinned Node is a development dependency, which NODE_ENV=production leaves out. The warnings are that packages
-      // want a newer Node than the machine's, which does not run them.
+      // The pinned Node is a development dependency, which NODE_ENV=production omits. The warnings are about the machine's
+      // Node, which is older than packages require but does not run them.
       await npm('ci', '--include=dev', '--loglevel=error');
     }
-    // Its binary comes from an install script, which ignore-scripts leaves out.
+    // An install script downloads its binary; ignore-scripts skips it.
     if (!nodeToUse()) await npm('rebuild', 'node', '--ignore-scripts=false', '--loglevel=error');
     if (!nodeToUse()) throw new Error(`npm did not install ${pinnedNode}`);
   });
 }
 
-/** Does not return: ends this process as the script ends. The script's working directory is the caller's. */
+/** Does not return: this process exits with the exit code of the script. The working directory is unchanged. */
 export async function runPinned(script, args, nodeFlags = []) {
   process.exit(await run(nodeToUse(), [...nodeFlags, resolve(script), ...args]));
 }
 
-function whyInstall() {
-  // Somebody else's: to install into it would take it from them.
+function installReason() {
+  // A symlink belongs to another checkout; an install would replace its contents.
   if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return null;
   if (!existsSync(hiddenLock)) return 'dependencies are not installed';
   if (!nodeToUse()) return 'the pinned Node is not installed';
@@ -54,12 +54,12 @@ function whyInstall() {
 }
 
 function dependenciesAreCurrent() {
-  // An install without development dependencies, on a machine whose Node will not do.
+  // Development dependencies are missing, and the machine's Node is too old.
   if (!nodeToUse() && !existsSync(join(root, 'node_modules', 'node', 'package.json'))) return false;
   return (modified(hiddenLock) ?? -1) >= (modified(join(root, 'package-lock.json')) ?? 0);
 }
 
-/** Our own will do where only production dependencies are installed. */
+/** Without development dependencies, the Node of this process is used if it is new enough. */
 function nodeToUse() {
   if (existsSync(pinnedNode)) return pinnedNode;
   return Number.parseInt(process.versions.node, 10) >= 24 ? process.execPath : null;
@@ -69,22 +69,22 @@ async function npm(...args) {
   const [file, ...before] = process.env.npm_execpath?.endsWith('npm-cli.js')
     ? [process.execPath, process.env.npm_execpath]
     : ['npm'];
-  // Standard output is the script's.
+  // Standard output belongs to the script, so npm writes to standard error.
   const code = await run(file, [...before, ...args], { cwd: root, env: withoutSettings(), stdio: ['ignore', 2, 2] });
   if (code !== 0) throw Object.assign(new Error(`npm ${args.join(' ')} failed`), { exitCode: code });
 }
 
-/** npm runs scripts of packages, and under root as the owner of the checkout: neither needs the settings of Cloudyard. */
+/** npm runs package scripts (under root, as the owner of the checkout); they must not see the settings of Cloudyard. */
 function withoutSettings() {
   const isSetting = (name) => /^(CLOUDYARD_|DATABASE_URL$|PG[A-Z]+$)/.test(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isSetting(name)));
 }
 
 async function locked(work) {
-  let said = false;
+  let reported = false;
   while (!takeLock()) {
-    if (!said) console.error('cloudyard: waiting for another process that installs the dependencies');
-    said = true;
+    if (!reported) console.error('cloudyard: waiting for another process to install the dependencies');
+    reported = true;
     await sleep(200);
   }
   const renewal = setInterval(() => {
@@ -109,12 +109,12 @@ function takeLock() {
   const renewed = modified(lock);
   if (renewed === null || Date.now() - renewed < LOCK_STALE_MS) return false;
   try {
-    // Of several that find it stale, one can rename it.
+    // Of several processes that find the lock stale, only one can rename it.
     const stale = `${lock}.${process.pid}`;
     renameSync(lock, stale);
     rmSync(stale, { recursive: true, force: true });
   } catch {
-    // Another did.
+    // Another process renamed it.
   }
   return false;
 }
@@ -124,8 +124,8 @@ function modified(path) {
 }
 
 /**
- * Resolves with the exit code, as a shell counts it. SIGTERM and SIGHUP go to this process alone and are passed on.
- * Ctrl-C reaches the child by itself, and twice may mean something else than once; without a terminal SIGINT is passed on, too.
+ * Resolves with the exit code, in the form of a shell. Forwards SIGTERM and SIGHUP. On a terminal Ctrl-C reaches the child
+ * directly, and forwarding would deliver it twice; without a terminal SIGINT is forwarded as well.
  */
 function run(file, args, options = { stdio: 'inherit' }) {
   return new Promise((done, fail) => {
@@ -142,7 +142,7 @@ function run(file, args, options = { stdio: 'inherit' }) {
   });
 }
 
-/** For the two scripts: says what failed in a line, without a stack. */
+/** Runs the main function of a script; prints an error in one line, without the stack. */
 export async function main(work) {
   try {
     await work();

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** `run.mjs <tool or script> args…`: runs a development tool, or a TypeScript file as it is, under the pinned Node. */
+/** `run.mjs <tool or script> args…`: runs a development tool or a TypeScript file under the pinned Node. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureInstalled, main, root, runPinned } from './installed.mjs';
 
-/** Tool to package. */
+/** The package of each tool. */
 const TOOLS = {
   vitest: 'vitest',
   oxlint: 'oxlint',

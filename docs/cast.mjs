@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const columns = 132;
+const columns = 140;
 const rows = 30;
 const typedPerSecond = 110;
 const longestWait = 4;

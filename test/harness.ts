@@ -17,8 +17,10 @@ import { driverStatuses, simulatedDrivers } from '../src/main/drivers.ts';
 import { createJobs } from '../src/main/notifier.ts';
 import { readSettings } from '../src/main/settings.ts';
 import { createWork } from '../src/main/work.ts';
-import { createServices, readConfiguration } from '../src/main/services.ts';
-import type { Configuration, Services, ServicesDeps } from '../src/main/services.ts';
+import { readConfiguration } from '../src/main/configuration.ts';
+import type { Configuration } from '../src/main/configuration.ts';
+import { createServices } from '../src/main/services.ts';
+import type { Services, ServicesDeps } from '../src/main/services.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { openDevelopmentClock } from '../src/platform/development-clock.ts';
@@ -175,6 +177,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     async startWorker(fileShare = options.driver, loadBalancer = options.loadBalancerDriver) {
       const simulated = simulatedDrivers({ drivers: driverSettings }, { memberRules: services.memberRules });
       const drivers = {
+        ...simulated,
         fileShare: fileShare ?? simulated.fileShare,
         loadBalancer: loadBalancer ?? simulated.loadBalancer,
         registry: options.registryDriver ?? simulated.registry,

@@ -20,18 +20,8 @@ export interface Rule {
 
 const rule = (reach: Reach) => (role: Role) => ({ reach, role });
 const project = rule('project');
-const everyone: Rule = { reach: 'public', role: 'reader' };
 
 export const policy = {
-  // In the protocols of registries: they check credentials of their own.
-  getRegistryToken: everyone,
-  createRegistryToken: everyone,
-  receiveRegistryEvents: everyone,
-
-
-
-
-
   createLoadBalancer: project('member'),
   listLoadBalancers: project('reader'),
   getLoadBalancer: project('reader'),
@@ -79,56 +69,6 @@ export const policy = {
   getLbPoolMember: project('reader'),
   updateLbPoolMember: project('member'),
   removeLbPoolMember: project('member'),
-
-  createLifecyclePolicy: project('member'),
-  listLifecyclePolicies: project('reader'),
-  getLifecyclePolicy: project('reader'),
-  updateLifecyclePolicy: project('member'),
-  deleteLifecyclePolicy: project('member'),
-  addLifecyclePolicySchedules: project('member'),
-  removeLifecyclePolicySchedules: project('member'),
-  addLifecyclePolicyVolumes: project('member'),
-  removeLifecyclePolicyVolumes: project('member'),
-  listLifecyclePolicyRuns: project('reader'),
-  previewLifecyclePolicySchedule: project('reader'),
-  estimateLifecyclePolicyUsage: project('reader'),
-  previewLifecyclePolicyPrice: project('reader'),
-  previewLifecyclePolicyPriceV1: project('reader'),
-
-  createRegistry: project('member'),
-  listRegistries: project('reader'),
-  getRegistry: project('reader'),
-  deleteRegistry: project('member'),
-  resizeRegistry: project('member'),
-  checkRegistryLimits: project('reader'),
-  createRegistryUser: project('member'),
-  createRegistryUsers: project('member'),
-  listRegistryUsers: project('reader'),
-  updateRegistryUser: project('member'),
-  deleteRegistryUser: project('member'),
-  refreshRegistryUserSecret: project('member'),
-  listRegistryRepositories: project('reader'),
-  deleteRegistryRepository: project('member'),
-  listRegistryArtifacts: project('reader'),
-  deleteRegistryArtifact: project('member'),
-  deleteRegistryTag: project('member'),
-
-  createApiKey: project('member'),
-  listApiKeys: project('reader'),
-  getApiKey: project('reader'),
-  updateApiKey: project('member'),
-  deleteApiKey: project('member'),
-  // The API key is the credential.
-  authorizeContainer: everyone,
-  authorizeContainerByPath: everyone,
-
-  createPullSecret: project('member'),
-  listPullSecrets: project('reader'),
-  getPullSecret: project('reader'),
-  updatePullSecret: project('member'),
-  deletePullSecret: project('member'),
-  verifyPullSecret: project('member'),
-  getPullSecretDockerConfigJson: project('member'),
 } as const satisfies Record<string, Rule>;
 
 export type Operation = keyof typeof policy;

@@ -1,8 +1,8 @@
 /**
- * Runs one external command to its end. No shell: arguments reach the program as they are.
+ * Runs one external command to completion, without a shell.
  *
- * How it fails: always with a DriverError that carries the command and what it wrote to stderr. A full host is terminal
- * (another try does not help before an operator frees space); everything else may be tried again.
+ * Failure modes: every failure is a DriverError with the command and its stderr. A full disk is permanent, because a retry
+ * fails until the operator frees space; every other failure is retryable.
  */
 import { basename } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
@@ -10,17 +10,17 @@ import { DriverError } from './driver.ts';
 
 export interface CommandOptions {
   signal?: AbortSignal;
-  /** Seconds; 60 unless given. */
+  /** Seconds; default 60. */
   timeout?: number;
 }
 
-/** Resolves with what the command wrote to stdout. @throws DriverError */
+/** Returns the stdout of the command. @throws DriverError */
 export async function run(
   file: string,
   args: string[],
   { signal, timeout = 60 }: CommandOptions = {},
 ): Promise<string> {
-  // LC_ALL: messages are matched below, so they must not be translated.
+  // LC_ALL: `hostError` matches messages, so they must not be translated.
   const options = { timeout: timeout * 1000, maxBuffer: 16 * 1024 * 1024, env: { LC_ALL: 'C' } };
   try {
     return (await runChild(file, args, { ...options, ...(signal && { signal }) })).stdout;
@@ -30,24 +30,24 @@ export async function run(
   }
 }
 
-/** Wraps a failure of the host (a command, a system call) so that the engine knows whether to try again. */
+/** Wraps a failed command or system call, and decides whether it is retryable. */
 export function hostError(message: string, cause: unknown): DriverError {
   if (cause instanceof DriverError) return cause;
   const full = isNoSpace(cause) || /no space left on device/i.test(message);
   return new DriverError(message, {
     customerMessage: full
-      ? 'The storage host has no space left. Ask the operator to add some, then try again.'
-      : 'The storage host could not do this just now.',
+      ? 'the storage host is full; ask the operator to add space, then retry'
+      : 'the storage host failed to do this',
     retryable: !full,
     cause,
   });
 }
 
-/** Between the steps of a longer work. @throws DriverError */
+/** Call it between the steps of long work. @throws DriverError */
 export function refuseAborted(signal: AbortSignal): void {
   if (!signal.aborted) return;
   throw new DriverError('aborted', {
-    customerMessage: 'The work on the host was interrupted.',
+    customerMessage: 'the work on the host was interrupted',
     retryable: true,
     cause: signal.reason,
   });

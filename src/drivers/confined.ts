@@ -1,9 +1,8 @@
 /**
- * Starts programs of the data plane with the least privileges that they work with, where we are root: an account of its
- * own for each, no group but its own, only the capabilities that are named, and no way to gain others
- * (`no_new_privs`). Where we are not root they run as we do.
+ * Starts programs of the data plane with least privilege: each has its own account and group, only the listed capabilities,
+ * and cannot gain others (`no_new_privs`). If Cloudyard does not run as root, they run as the same user.
  *
- * Accounts are of the host: the data planes of several data directories run as the same ones.
+ * Accounts belong to the host: the data planes of several data directories share them.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs';
@@ -30,7 +29,7 @@ export function runsAsRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The account for a program of the data plane, created at first need; null where we are not root. */
+/** The account of a program, created on first use; null if Cloudyard does not run as root. */
 export function accountFor(program: keyof typeof ACCOUNTS): ServiceAccount | null {
   if (!runsAsRoot()) return null;
   const account = known.get(program) ?? ensureServiceAccount(ACCOUNTS[program]);
@@ -40,7 +39,7 @@ export function accountFor(program: keyof typeof ACCOUNTS): ServiceAccount | nul
 
 const known = new Map<keyof typeof ACCOUNTS, ServiceAccount>();
 
-/** The same command as `account`, or as root without one, with these capabilities and no others. */
+/** Returns the command that runs `command` as `account` (null: as root) with only these capabilities. */
 export function confined(command: Command, account: ServiceAccount | null, capabilities: Capability[]): Command {
   if (!runsAsRoot()) return command;
   const setpriv = findProgram('setpriv');
@@ -54,37 +53,37 @@ export function confined(command: Command, account: ServiceAccount | null, capab
 }
 
 /**
- * A folder of `root`'s data directory that lies on a path which every account can enter, for sockets and for what is read
- * under another account. It is gone after a reboot.
+ * A folder that belongs to the data directory `root` but is on a path that every account can enter, for sockets and for
+ * files that other accounts read. A reboot deletes it.
  */
 export function runtimeFolder(root: string): string {
   const name = createHash('sha256').update(root).digest('hex').slice(0, 16);
   return runsAsRoot() ? `/run/cloudyard/${name}` : join(tmpdir(), `cloudyard-${process.getuid?.()}-${name}`);
 }
 
-/** @throws when somebody else has made it */
+/** @throws if another user owns it */
 export function makeRuntimeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const found = lstatSync(folder);
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${folder} belongs to somebody else`);
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${folder} belongs to another user`);
   chmodSync(folder, 0o711);
 }
 
-/** A folder that its account alone can enter, also if an earlier version made it. Not for what root writes to later. */
+/** Creates a folder that only its account can enter, and corrects the mode of an existing one. Root must not write to it later. */
 export function makePrivateFolder(folder: string, account: ServiceAccount | null): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
   if (account) chownSync(folder, account.uid, account.gid);
 }
 
-/** A folder of root's in which the account may reach what is its own, and list nothing. */
+/** Creates a folder of root in which the account can open its own files but not list any. */
 export function makeEnterableFolder(folder: string, account: ServiceAccount | null): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, account ? 0o710 : 0o700);
   if (account) chownSync(folder, 0, account.gid);
 }
 
-/** A folder of root's that the account may read. What lies in it must be readable for the account's group. */
+/** Creates a folder of root that the account can read. Files in it must be readable by the account's group. */
 export function makeReadableFolder(folder: string, account: ServiceAccount | null): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, account ? 0o750 : 0o700);

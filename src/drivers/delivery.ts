@@ -1,31 +1,31 @@
 /**
- * What carries a message out of this machine. It has no state to converge to, so there is no `apply` and no `remove`: a
- * message is handed over, at least once. Every attempt carries the same id, by which the other side knows a repetition.
+ * Sends messages. Deliveries are one-shot: there is no state to reconcile, so there is no `apply` and no `remove`. A message
+ * is sent at least once, and every attempt carries the same id, so that the receiver can discard duplicates.
  */
 import type { DriverStatus } from '../platform/driver-status.ts';
 
 export interface DeliveryDriver<Message> {
   readonly name: string;
-  /** False when it only pretends: nothing leaves this machine. */
+  /** False: simulated, so that nothing leaves this machine. */
   readonly real: boolean;
   status(): DriverStatus;
   /**
-   * Hands a message over, and resolves with what the other side answered when it took it. Ends within some 30 s.
-   * @throws DriverError; its `customerMessage` says what the other side answered, or why it was not reached
+   * Sends a message and returns the reply of the receiver, within about 30 s.
+   * @throws DriverError; its `customerMessage` contains the reply, or why the receiver was not reached
    */
   send(message: Message, signal: AbortSignal): Promise<Receipt>;
 }
 
 export interface Receipt {
-  /** In words, at most `answerLength` characters. */
+  /** At most `answerLength` characters. */
   answer: string;
 }
 
-/** Answers are kept and shown; nobody needs more of them. */
+/** Replies are stored and shown to clients. */
 export const answerLength = 500;
 
 export interface Email {
-  /** The notification's; the `Message-ID` is made of it. */
+  /** The id of the notification; the `Message-ID` contains it. */
   id: string;
   to: string;
   subject: string;
@@ -34,10 +34,10 @@ export interface Email {
 }
 
 export interface WebhookCall {
-  /** The notification's: the receiver knows a repetition by it. */
+  /** The id of the notification; receivers discard duplicates by it. */
   id: string;
   url: string;
-  /** What the body is signed with. */
+  /** Signs the body. */
   secret: string;
   /** JSON. */
   body: string;
@@ -46,7 +46,7 @@ export interface WebhookCall {
 export type EmailDriver = DeliveryDriver<Email>;
 export type WebhookDriver = DeliveryDriver<WebhookCall>;
 
-/** What somebody else said, so that it can be kept and shown: one line, no control characters, not too long. */
+/** Makes the text of a third party safe to store and show: one line, no control characters, limited length. */
 export function presentable(text: string): string {
   const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
   return plain.slice(0, answerLength).toWellFormed();

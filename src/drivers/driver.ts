@@ -4,31 +4,31 @@ export { DriverError } from '../errors/driver-error.ts';
 export type { DriverStatus };
 
 /**
- * What makes a resource real. A driver knows one host and one kind of thing; it never sees the database, a task or a
- * resource folder. Invariants that every driver keeps, and that contract.test.ts holds against each:
+ * Makes resources real on one host. A driver handles one kind of resource, and never uses the database, a task or a resource
+ * folder. Invariants, which contract.test.ts checks for every driver:
  *
- * - `apply` and `remove` are idempotent: a crash at any instant is cured by calling them again with the same argument.
- * - When `apply` resolves, what it was asked is so in the real world and will survive a crash of the host.
- * - A call about one id never disturbs another id.
+ * - `apply` and `remove` are idempotent: after a crash at any instant, a second call with the same argument completes them.
+ * - When `apply` resolves, the desired state exists and survives a crash of the host.
+ * - A call for one id never affects another id.
  */
 export interface Driver<Desired extends { id: string }, Observed> {
   readonly name: string;
-  /** True when a user can touch the result (mount it, connect to it); false when it only pretends. */
+  /** True: users can use the result (mount it, connect to it). False: simulated. */
   readonly real: boolean;
-  /** What the start-up table, `GET /healthz/drivers` and `doctor` say. */
+  /** For the start table, `GET /healthz/drivers` and `doctor`. Reads memory only. */
   status(): DriverStatus;
-  /** Brings back all that this host had, before the first `apply`. Called once. */
+  /** Restores everything that this host had. Called once, before the first `apply`. */
   start(): Promise<void>;
-  /** Stops every process that the driver started. What was applied comes back at the next `start`. */
+  /** Stops every process of the driver. The next `start` restores what was applied. */
   stop(): Promise<void>;
-  /** Lets go instead: what serves users goes on, and the next `start` adopts it. Left out where nothing serves. */
+  /** Instead of `stop`: processes that serve users keep running, and the next `start` adopts them. Absent if there are none. */
   release?(): Promise<void>;
-  /** Makes the world as desired. @throws DriverError */
+  /** Brings the host to the desired state. @throws DriverError */
   apply(desired: Desired, signal: AbortSignal): Promise<Observed>;
-  /** Removes the thing and its data; resolves as well when there is no such thing. @throws DriverError */
+  /** Removes the resource and its data; resolves also if it does not exist. @throws DriverError */
   remove(id: string, signal: AbortSignal): Promise<void>;
-  /** Ids of everything that exists on this host, so that what has no row can be found. */
+  /** Ids of everything on this host, to find resources without a row. */
   list(): Promise<string[]>;
-  /** Takes a thing without a row out of service but keeps its data aside, for an operator to look at. */
+  /** Stops serving a resource that has no row, and keeps its data for the operator to inspect. */
   quarantine(id: string): Promise<void>;
 }

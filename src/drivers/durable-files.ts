@@ -1,4 +1,4 @@
-/** Files that survive a crash of the host: written under another name, synced, renamed; and the folder synced, too. */
+/** Writes files that survive a crash of the host: write to a temporary name, sync, rename, sync the folder. */
 import { chown, mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -7,10 +7,10 @@ export interface Owner {
   gid: number;
 }
 
-/** What a name ends in until its content is whole. Only a crash leaves one. */
+/** Suffix of a file that is not complete yet. Only a crash leaves one behind. */
 export const UNFINISHED = '.unfinished';
 
-/** `owner`: the account that may change it. */
+/** `owner`: the account that can change the file. */
 export async function writeDurably(path: string, text: string, owner: Owner | null = null): Promise<void> {
   const unfinished = `${path}${UNFINISHED}`;
   const file = await open(unfinished, 'w', 0o600);
@@ -24,11 +24,13 @@ export async function writeDurably(path: string, text: string, owner: Owner | nu
   await renameDurably(unfinished, path);
 }
 
-/** Makes a folder, and those above it that are missing, for an account. */
+/** Creates a folder and its missing parents for an account. */
 export async function makeFolder(path: string, owner: Owner | null): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (!first || !owner) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) await chown(made, owner.uid, owner.gid);
+  for (let folder = path; folder.length >= first.length; folder = dirname(folder)) {
+    await chown(folder, owner.uid, owner.gid);
+  }
 }
 
 export async function renameDurably(from: string, to: string): Promise<void> {

@@ -1,15 +1,16 @@
 /**
- * Keeps the programs that carry tenants' traffic away from Cloudyard's own daemons on this host: the kernel (nftables)
- * refuses connections that their accounts open to those ports over loopback. So an NFS rule for 127.0.0.1 does not admit a
- * client that comes through a load balancer. Link-local addresses (metadata services of clouds) are refused as well.
+ * Prevents the programs that carry tenants' traffic from connecting to Cloudyard's own daemons on this host: the kernel
+ * (nftables) rejects connections from their accounts to those ports over loopback. Without it, an NFS rule for 127.0.0.1
+ * would admit clients that connect through a load balancer. Link-local addresses (metadata services of clouds) are rejected,
+ * too.
  *
- * Invariant: one table a data directory, replaced in one transaction, so there is no moment without it. A packet is
- * judged by the account that opened its socket and only when it opens a connection, so clients of these programs, and
- * replies to them, are not affected; nothing is tracked.
+ * Invariant: each data directory has one table, replaced in one transaction, so the filter is never absent. A rule matches
+ * the account that opened the socket, and only packets that open a connection. Clients of these programs, and replies to
+ * them, are not affected, and nothing is tracked.
  *
- * Failure modes: where `nft` is missing, or the kernel or a lack of privileges does not let it work, `apply` reports why
- * (`gap`) and load balancers go on: the API and the driver refuse such members by themselves. A table that something else
- * flushes is there again after the next `apply`.
+ * Failure modes: if `nft` is missing, or the kernel or missing privileges prevent it, `apply` records why (`gap`) and load
+ * balancers keep working: the API and the driver reject such members themselves. If another program flushes the table, the
+ * next `apply` restores it.
  */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -17,16 +18,16 @@ import { runChild } from '../platform/child-process.ts';
 import type { OwnPort } from '../platform/own-ports.ts';
 import { findProgram } from './programs.ts';
 
-/** What an account may not connect to. */
+/** Ports that an account must not connect to. */
 export interface EgressRule {
   account: { name: string; uid: number };
   ports: readonly OwnPort[];
 }
 
 export interface EgressFilter {
-  /** Replaces what is in force. Never rejects. */
+  /** Replaces the rules. Never rejects. */
   apply(rules: EgressRule[]): Promise<void>;
-  /** Why the kernel does not enforce it, and what to do; null when it does. */
+  /** Why the kernel does not enforce the rules, and the command that fixes it; null if it does. */
   gap(): Gap | null;
   remove(): Promise<void>;
 }
@@ -36,7 +37,7 @@ interface Gap {
   remedy: string;
 }
 
-/** Whether this host could enforce the filter. Changes nothing. */
+/** Checks whether this host can enforce the filter, without changing anything. */
 export function egressGap(nft = findProgram('nft')): Promise<Gap | null> {
   return failureOf(nft, ['--check', renderEgressFilter('cloudyard_check', [])]);
 }
@@ -59,11 +60,11 @@ export function createEgressFilter(dataDir: string, nft = findProgram('nft')): E
   };
 }
 
-const notEnforced = "the kernel does not keep load balancers from Cloudyard's own ports";
+const notEnforced = "the kernel does not block load balancers from Cloudyard's own ports";
 
 async function failureOf(nft: string | null, args: string[]): Promise<Gap | null> {
   if (process.getuid?.() !== 0) {
-    return { detail: `${notEnforced}, because Cloudyard does not run as root`, remedy: 'run the worker as root' };
+    return { detail: `${notEnforced}, because Cloudyard does not run as root`, remedy: 'sudo npm start' };
   }
   if (!nft) return { detail: `${notEnforced}, because nft is not installed`, remedy: 'apt-get install nftables' };
   try {
@@ -72,7 +73,7 @@ async function failureOf(nft: string | null, args: string[]): Promise<Gap | null
   } catch (err) {
     const { stderr = '', message } = err as Error & { stderr?: string };
     const [why = ''] = (stderr.trim() || message).split('\n');
-    return { detail: `${notEnforced} (${why})`, remedy: 'give the worker CAP_NET_ADMIN and a kernel with nftables' };
+    return { detail: `${notEnforced} (${why}); the worker needs CAP_NET_ADMIN`, remedy: 'sudo modprobe nf_tables' };
   }
 }
 
@@ -105,7 +106,7 @@ ${jumps.join('')}  }
 `;
 }
 
-/** By any address of this host: all of them lead over the loopback interface. */
+/** Connections to any address of this host use the loopback interface. */
 function refusedPorts(ports: readonly OwnPort[]): string {
   const numbers = [...new Set(ports.map(({ port }) => port))].filter((port) => port > 0).sort((a, b) => a - b);
   if (numbers.length === 0) return '';

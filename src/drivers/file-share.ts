@@ -1,27 +1,27 @@
 import type { Driver } from './driver.ts';
 
-/** Everything that a host must know of one file share. */
+/** The desired state of one file share. */
 export interface DesiredFileShare {
   id: string;
   /** GiB. A driver grows a share to this size; it never shrinks one. */
   sizeGib: number;
   /**
-   * GiB that the share is known to have been given before; null: it was never made. What was made is never made anew:
-   * when its data is not on this host, `apply` fails rather than put an empty share in its place.
+   * The size in GiB that an earlier `apply` is known to have completed; null: the share was never created. A share that was
+   * created is never created again: if its data is missing, `apply` fails instead of serving an empty share.
    */
   settledGib: number | null;
-  /** Whether root on a client becomes nobody. */
+  /** Whether root on a client is mapped to nobody. */
   rootSquash: boolean;
-  /** Who may mount, and how; nobody when empty. The most specific network that contains a client decides. */
+  /** Networks that can mount the share; empty: none. The most specific network that contains a client applies. */
   access: { network: string; mode: 'ro' | 'rw' }[];
 }
 
 export interface ObservedFileShare {
-  /** `host:/path`, what a client mounts. */
+  /** `host:/path`, as clients mount it. */
   connectionPoint: string;
-  /** GiB, what the share now holds. */
+  /** The size in GiB. */
   sizeGib: number;
-  /** What this call changed, in words for the log; empty when everything was as desired. */
+  /** What this call changed, for the log; empty: nothing. */
   changed: string[];
 }
 

@@ -1,14 +1,14 @@
-/** What a customer may make this machine connect to: addresses of the public internet, unless the operator allows more. */
+/** Decides whether this machine may connect to an address that a customer names: public addresses only, by default. */
 import ipaddr from 'ipaddr.js';
 
-/** Why this address may not be connected to, in words; null when it may. */
+/** Returns why connections to this address are refused, or null. */
 export function refusalOfAddress(address: string): string | null {
   const [bare = ''] = address.split('%');
-  if (!ipaddr.isValid(bare)) return `${address} is no address`;
+  if (!ipaddr.isValid(bare)) return `${address} is not an address`;
   const parsed = ipaddr.parse(bare);
   const range = parsed.range();
   if (range !== 'unicast') return `${bare} is not on the public internet (${inWords(range)})`;
-  // Of IPv6 only 2000::/3 is. What carries an IPv4 address (mapped, NAT64, 6to4, Teredo) has a range of its own.
+  // Only 2000::/3 is global IPv6. Addresses that embed IPv4 (mapped, NAT64, 6to4, Teredo) have other ranges.
   const isGlobal = parsed.kind() === 'ipv4' || (parsed.toByteArray()[0]! & 0xe0) === 0x20;
   return isGlobal ? null : `${bare} is not on the public internet`;
 }
@@ -18,8 +18,8 @@ function inWords(range: string): string {
   return range.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Why a name that was looked up may not be connected to: one of its addresses may not. Null when all may. */
+/** Returns why connections to a resolved name are refused: the reason of the first refused address, or null. */
 export function refusalOfAll(host: string, addresses: readonly string[]): string | null {
   const refusal = addresses.map(refusalOfAddress).find((reason) => reason !== null);
-  return refusal ? `${host} leads to ${refusal.replace(' is', ', which is')}` : null;
+  return refusal ? `${host} resolves to ${refusal.replace(' is', ', which is')}` : null;
 }

@@ -1,8 +1,8 @@
-/** Whether a registry takes a login. Asked by API servers, because a person waits for the answer. */
+/** Verifies that a registry accepts a login. API servers call it, because a person waits for the result. */
 
-/** A registry as `docker login` understands one (resources/pull-secrets/registry.ts). */
+/** A registry, as `docker login` accepts it (resources/pull-secrets/registry.ts). */
 export interface RegistryAddress {
-  /** Host or host:port that speaks the registry's protocol. */
+  /** `host` or `host:port` of the registry API. */
   authority: string;
 }
 
@@ -14,11 +14,11 @@ export interface Credentials {
 export const outcomes = ['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** `message` is a sentence for the customer that says what happened, in our words alone. */
+/** `message` is for the customer and never contains text of the registry. */
 export interface Verdict {
   outcome: Outcome;
   message: string;
 }
 
-/** Never throws: whatever happens is the verdict. */
+/** Never rejects: failures are verdicts, too. */
 export type VerifyLogin = (registry: RegistryAddress, credentials: Credentials) => Promise<Verdict>;

@@ -1,15 +1,15 @@
 import type { Driver } from './driver.ts';
 
-/** What the program that serves images must know of Cloudyard: where clients log in, and whom it tells what happened. */
+/** What the registry program needs from Cloudyard: the token server, and where to send events. */
 export interface RegistryHosting {
-  /** The token server, as clients reach it. */
+  /** URL of the token server, as clients reach it. */
   realm: string;
-  /** The audience of tokens that are for this host. */
+  /** The audience of tokens for this host. */
   service: string;
   issuer: string;
-  /** PEM; holds the public key that tokens are signed with. */
+  /** PEM; contains the public key that verifies tokens. */
   certificate: string;
-  /** Signs the state of uploads that stands in their URLs; must not change while one goes on. */
+  /** Signs the state of uploads in their URLs; must not change while an upload is in progress. */
   httpSecret: string;
   events: { url: string; secret: string };
 }
@@ -22,44 +22,44 @@ export interface RegistryRemoval {
   tag: string | null;
 }
 
-/** What a registry holds on the host. */
+/** The content of a registry on the host. */
 export interface RegistryContents {
   prefix: string;
   repositories: {
     name: string;
-    /** `size`: the manifest and everything that it names, in bytes. */
+    /** `size`: bytes of the manifest and everything it refers to. */
     manifests: { digest: string; size: number; pushedAt: Date }[];
     tags: { name: string; digest: string; pushedAt: Date }[];
   }[];
-  /** Every blob that it has a link to, in bytes, once. */
+  /** The size in bytes of every blob that the registry refers to, by digest. */
   blobs: Map<string, number>;
 }
 
-/** A repository to which nobody pushes until `release`, or until `until` at the latest. */
+/** Blocks pushes to a repository until `release`, or until `until` at the latest. */
 export interface Hold {
   until: Date;
   release(): Promise<void>;
 }
 
-/** Asks that nobody pushes for a moment; null: somebody may be in the middle of a push. */
+/** Blocks pushes for a moment; null: a push may be in progress. */
 export type AskForHold = (prefix: string, repository: string) => Promise<Hold | null>;
 
 /**
- * The program that serves images on one host. A registry is a prefix of names there (`<prefix>/<repository>`), and needs
- * no making: it is there for who has a token for it. So there is no `apply`; the rest is as in driver.ts, by prefix.
+ * Serves images on one host. A registry is a prefix of repository names (`<prefix>/<repository>`). It needs no creation: a
+ * token for the prefix is enough. So there is no `apply`; the other members are as in driver.ts, with prefixes as ids.
  */
 export interface RegistryDriver extends Omit<Driver<{ id: string }, never>, 'apply'> {
-  /** `host:port`, what stands before a prefix in the name of an image. */
+  /** `host:port`, which precedes the prefix in the name of an image. */
   readonly address: string;
-  /** Serves with these settings from now on. Does nothing when it does so already. @throws DriverError */
+  /** Applies these settings, if they differ from the current ones. @throws DriverError */
   configure(hosting: RegistryHosting): Promise<void>;
-  /** Removes a part of a registry; resolves as well when it is not there. @throws DriverError */
+  /** Removes a part of a registry; resolves also if it does not exist. @throws DriverError */
   removeContents(removal: RegistryRemoval, signal: AbortSignal): Promise<void>;
-  /** Bytes in uploads that were begun and that nobody goes on with, by prefix. @throws DriverError */
+  /** Bytes of abandoned uploads, by prefix. @throws DriverError */
   idleUploads(): Promise<Map<string, number>>;
   /**
-   * Looks at all that is stored, frees what no manifest needs any more, and tells what is left. Null when it only
-   * pretends, and there is nothing to look at. @throws DriverError
+   * Scans the storage, deletes blobs that no manifest needs, and returns what is left. Null: simulated, nothing to scan.
+   * @throws DriverError
    */
   collect(ask: AskForHold, signal: AbortSignal): Promise<RegistryContents[] | null>;
 }

@@ -1,11 +1,11 @@
 /**
  * Three ways to take turns: at most so many at a time, one at a time for each key, and many callers sharing one run.
- * A failure of one turn never reaches the next; only callers that shared a run share its failure.
+ * A failure never affects the next turn; callers that shared a run share its failure.
  */
 
 export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** At most `slots` pieces of work at a time, in the order of arrival. */
+/** Runs at most `slots` pieces of work at a time, in order of arrival. */
 export function limited(slots: number): Turn {
   const waiting: (() => void)[] = [];
   let free = slots;
@@ -22,7 +22,7 @@ export function limited(slots: number): Turn {
   };
 }
 
-/** Work of one key never overlaps; work of different keys does not wait. */
+/** Runs the work of one key one after the other. Work of different keys does not wait. */
 export function oneAtATime(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return (key, work) => {
@@ -38,8 +38,8 @@ export function oneAtATime(): <T>(key: string, work: () => Promise<T>) => Promis
 }
 
 /**
- * Every caller gets a run that began after its call. A run takes along everybody who called while the one before it was
- * going, so a thousand callers cost two runs.
+ * Every caller gets a run that began after its call. All callers that arrive during a run share the next one, so a thousand
+ * concurrent callers cost two runs.
  */
 export function shared<T>(run: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | null = null;

@@ -8,7 +8,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import type { RequestContext, Scope } from '../authz/actor.ts';
+import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
 
 export interface TypeBoxProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown;
@@ -35,6 +35,6 @@ declare module 'fastify' {
     /** The authenticated caller. Absent on public routes. */
     by: RequestContext;
     /** The client of the token, and the project and region that the path names. */
-    scope: Scope;
+    scope: ClientScope & Partial<Scope>;
   }
 }

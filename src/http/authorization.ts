@@ -5,7 +5,6 @@
  * Invariant: a route without a declared access does not exist: the app does not start with one.
  */
 import type { FastifyRequest, RouteOptions } from 'fastify';
-import { policy as legacyPolicy } from '../authz/policy.ts';
 import { atLeast } from '../authz/actor.ts';
 import type { Actor, RequestFacts } from '../authz/actor.ts';
 import type { Access } from '../authz/access.ts';
@@ -60,7 +59,7 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
 /** @throws Error for a route without access */
 function declare(declared: DeclaredOperation[], route: RouteOptions): void {
   const operationId = route.schema?.operationId;
-  const access = route.config?.access ?? legacyPolicy[operationId as keyof typeof legacyPolicy];
+  const access = route.config?.access;
   const method = String(route.method);
   if (!access) throw new Error(`${method} ${route.url} declares no access`);
   if (method === 'HEAD' || route.schema?.hide || operationId === undefined) return;
@@ -122,18 +121,20 @@ async function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, ac
       regionName: requireRegion(deps, path.region_id),
     }),
   };
-  request.scope = scope as typeof request.scope;
+  request.scope = scope;
   request.by.request!.scope = scope;
 }
 
+const developmentPath = '/cloudyard/v1/dev/';
+
 /** Before the body is read: a path without a route needs none. */
 function noRoute({ method, url }: FastifyRequest): ClientError {
-  return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}`);
+  const hint = url.startsWith(developmentPath) ? '; development mode needs the setting CLOUDYARD_DEV=1' : '';
+  return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}${hint}`);
 }
 
 function accessOf(request: FastifyRequest): Access {
-  const { config, schema } = request.routeOptions;
-  return config.access ?? legacyPolicy[schema!.operationId as keyof typeof legacyPolicy];
+  return request.routeOptions.config.access!;
 }
 
 const maxHeaderLength = 200;

@@ -7,7 +7,6 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestSlot } from '../authz/actor.ts';
-import { policy as legacyPolicy } from '../authz/policy.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
@@ -105,8 +104,7 @@ export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimi
 
   app.addHook('onRoute', (route) => {
     const operation = route.schema?.operationId;
-    const access = route.config?.access ?? legacyPolicy[operation as keyof typeof legacyPolicy];
-    if (operation === undefined || access.reach === 'public') return;
+    if (operation === undefined || route.config?.access?.reach === 'public') return;
     route.onRequest = [...[route.onRequest ?? []].flat(), enter(costOf(route.method, operation))];
     route.onSend = [...[route.onSend ?? []].flat(), leave];
   });

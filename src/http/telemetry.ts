@@ -22,7 +22,8 @@ export function requestTelemetry(app: App, metrics: HttpMetrics): void {
     if (request.routeOptions.config.quiet) return done();
     const seconds = reply.elapsedTime / 1000;
     metrics.observeRequest(request.routeOptions.schema?.operationId ?? 'none', reply.statusCode, seconds);
-    request.log.info(
+    const level = isProbe(request.routeOptions.url, reply.statusCode) ? 'debug' : 'info';
+    request.log[level](
       {
         method: request.method,
         url: request.url,
@@ -34,4 +35,9 @@ export function requestTelemetry(app: App, metrics: HttpMetrics): void {
     );
     done();
   });
+}
+
+/** Orchestrators call these every second; a failure is still logged at info. */
+function isProbe(path: string | undefined, status: number): boolean {
+  return status < 400 && (path === '/healthz' || path === '/readyz' || path === '/metrics');
 }

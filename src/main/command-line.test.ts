@@ -1,9 +1,14 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { settingNames } from './settings.ts';
 import { closest } from './closest.ts';
 import { command, helpOf, parseCommandLine } from './command-line.ts';
 import type { Command } from './command-line.ts';
 import { commands } from './commands/list.ts';
+import { programOf } from './program.ts';
+import { root } from './root.ts';
 import { UsageError } from './usage-error.ts';
 
 const faultOf = (args: string[], of: Command[] = commands) => {
@@ -101,6 +106,17 @@ describe('help', () => {
 
   it('of an unknown command is a usage error', () => {
     expect(() => helpOf(commands, ['nothing'])).toThrow(UsageError);
+  });
+});
+
+describe('the program in a remedy', () => {
+  it('is the npm script, the command on the PATH, or the script of this checkout', () => {
+    expect(programOf({ npm_lifecycle_event: 'start', PATH: '' })).toBe('npm run -s cloudyard --');
+    expect(programOf({ npm_lifecycle_event: 'test', PATH: '' })).toBe(join(root, 'bin/cloudyard.mjs'));
+    const folder = mkdtempSync(join(tmpdir(), 'cloudyard-path-'));
+    writeFileSync(join(folder, 'cloudyard'), '');
+    expect(programOf({ PATH: `/nowhere:${folder}` })).toBe('cloudyard');
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -1,4 +1,5 @@
-/** Opens the database that the settings name, or the embedded one, and brings it to this version's schema. */
+/** Opens the external or the embedded database, and migrates it to the schema of this version. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
@@ -13,22 +14,23 @@ import type { Settings } from '../platform/settings.ts';
 import { root } from './root.ts';
 
 const oldestVersion = 15;
-/** Advisory lock of whoever migrates: servers that start together do it one after the other. */
+const migrationsFolder = join(root, 'migrations');
+/** Advisory lock that serializes migrations of servers that start together. */
 const migrationLock = 0x636c6f75_6d;
 
 export interface Database {
   connection: ConnectionOptions;
-  /** In words, for the start-up table, without a password. */
+  /** For the start table; without the password. */
   description: string;
   connect(name: string, poolSize: number): Db;
-  /** Closes all pools; stops the embedded server when no other process uses it. */
+  /** Closes all pools; stops the embedded server if no other process uses it. */
   close(): Promise<void>;
 }
 
-/** @throws when the database cannot be reached, in words for whoever starts Cloudyard */
+/** @throws when the database cannot be reached */
 export async function openDatabase(settings: Settings, log: Logger): Promise<Database> {
   const embedded = settings.databaseUrl ? null : await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
-  if (!embedded) await reach(settings.databaseUrl!);
+  if (!embedded) await checkConnection(settings.databaseUrl!);
   const connection: ConnectionOptions = embedded?.connection ?? { connectionString: settings.databaseUrl! };
   const open: Db[] = [];
   return {
@@ -46,10 +48,10 @@ export async function openDatabase(settings: Settings, log: Logger): Promise<Dat
   };
 }
 
-/** Runs what is new of both migrations, ours and the queue's. Safe to run from many servers at once. */
+/** Runs pending migrations of Cloudyard and of the job queue. Many servers may call it at once. */
 export async function migrate(connection: ConnectionOptions): Promise<void> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
-  // What goes wrong shows as a rejected query; without a listener it would end the process.
+  // Errors also reject the queries; without a listener the event would end the process.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -57,10 +59,11 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
       `select current_setting('server_version_num')::int / 10000 as version`,
     );
     if (rows[0]!.version < oldestVersion) {
-      throw new Error(`PostgreSQL ${rows[0]!.version} is too old: Cloudyard needs ${oldestVersion} or newer`);
+      throw new Error(`PostgreSQL ${rows[0]!.version} is too old; Cloudyard requires ${oldestVersion} or newer`);
     }
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
-    await runDrizzleMigrations(drizzle({ client }), { migrationsFolder: join(root, 'migrations') });
+    await refuseUnreleased(client);
+    await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installAuditTriggers(client);
     const pool = new pg.Pool({ ...connection, max: 2 });
     pool.on('error', () => {});
@@ -75,16 +78,36 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
   }
 }
 
-async function reach(url: string): Promise<void> {
+/** @throws Error for a database of a state before 0.2.0, whose migrations were not released and are gone */
+async function refuseUnreleased(client: pg.Client): Promise<void> {
+  const { rows: tables } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
+  if (tables[0]!.name === null) return;
+  const journal = JSON.parse(readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')) as Journal;
+  const { rows } = await client.query<{ oldest: string | null }>(
+    'select min(created_at)::text as oldest from drizzle.__drizzle_migrations',
+  );
+  const oldest = rows[0]!.oldest;
+  if (oldest === null || Number(oldest) >= journal.entries[0]!.when) return;
+  throw new Error(
+    'the database was created by a version before 0.2.0, which cannot be upgraded; ' +
+      'use an empty database, or another CLOUDYARD_DATA_DIR',
+  );
+}
+
+interface Journal {
+  entries: { when: number }[];
+}
+
+async function checkConnection(url: string): Promise<void> {
   let client: pg.Client | undefined;
   try {
     client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
     client.on('error', () => {});
     await client.connect();
   } catch (cause) {
-    // A name of two addresses fails with two errors, and no message.
-    const why = (cause as Error).message || (cause as AggregateError).errors?.[0]?.message;
-    throw new Error(`the database ${withoutPassword(url)} cannot be reached: ${why}`, { cause });
+    // A host name with two addresses fails with an AggregateError, which has no message.
+    const reason = (cause as Error).message || (cause as AggregateError).errors?.[0]?.message;
+    throw new Error(`the database ${withoutPassword(url)} cannot be reached: ${reason}`, { cause });
   } finally {
     await client?.end().catch(() => {});
   }

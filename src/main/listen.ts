@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../http/app.ts';
 import type { Settings } from '../platform/settings.ts';
 
-/** A predecessor that was just killed may hold the port a little longer. */
-const patienceMs = 5000;
+/** A previous process that was just killed may still hold the port. */
+const busyPortTimeoutMs = 5000;
 const otherPorts = 20;
 
 /**
- * Listens, and returns the URL. A port that was given is waited for; without one, the next free one is taken.
+ * Listens, and returns the URL. Waits for a port that CLOUDYARD_PORT sets; otherwise takes the next free port.
  * @throws when the port stays busy
  */
 export async function listen(app: App, settings: Settings, serves: boolean): Promise<string> {
   const { host } = settings;
   if (!serves) return app.listen({ host, port: settings.workerPort });
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + busyPortTimeoutMs;
   for (let port = settings.port; ; ) {
     try {
       return await app.listen({ host, port });

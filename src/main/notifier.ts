@@ -1,6 +1,6 @@
 /**
- * The part of every process that tells clients of things: servers, workers and stand-bys alike, whichever is there. It
- * has job slots of its own, so that a webhook which hangs keeps no share waiting.
+ * Sends notifications. It runs in every process (server, worker or standby) and has its own job slots, so that a webhook
+ * which hangs does not delay reconciles.
  */
 import { systemClock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -17,10 +17,10 @@ import type { ShutdownSteps } from './shutdown.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 
-/** Messages that a process sends at once. */
+/** Messages that a process sends concurrently. */
 const concurrency = 8;
 
-/** Starts to send, and returns what the drivers say. */
+/** Starts the notifier, and returns the status of its drivers by channel. */
 export async function startNotifier(deps: {
   settings: Settings;
   database: Database;
@@ -56,7 +56,7 @@ export async function startNotifier(deps: {
   return deliveryStatuses(drivers);
 }
 
-/** Every job that is not about a region: one line each. */
+/** The jobs that any process may run. */
 export function createJobs({ thresholds }: Pick<Services, 'thresholds'>, deliveries: Deliveries): Record<string, Job> {
   return {
     [alertJob]: ({ client_id }) => thresholds.notify(Number(client_id)),

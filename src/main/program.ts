@@ -5,10 +5,12 @@ import { root } from './root.ts';
 
 export const program = programOf(process.env);
 
-function programOf(env: Record<string, string | undefined>): string {
+export function programOf(env: Record<string, string | undefined>): string {
   if (env['npm_lifecycle_event'] === 'start' || env['npm_lifecycle_event'] === 'cloudyard') {
     return 'npm run -s cloudyard --';
   }
-  const isOnPath = (env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'cloudyard')));
+  const isOnPath = (env['PATH'] ?? '')
+    .split(delimiter)
+    .some((folder) => folder !== '' && existsSync(join(folder, 'cloudyard')));
   return isOnPath ? 'cloudyard' : join(root, 'bin', 'cloudyard.mjs');
 }

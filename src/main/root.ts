@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The checkout: where config/, migrations/ and the default data directory lie. */
+/** The root of the checkout, with config/, migrations/ and the default data directory. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));

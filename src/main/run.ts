@@ -1,7 +1,7 @@
 /**
- * The long-running commands: `start` (server and workers in one process), `serve` and `worker`. Each opens what it
- * needs in order, and on SIGINT or SIGTERM closes it in reverse. A `worker` that gets SIGTERM hands over: what serves users
- * goes on, for the next one to adopt, so that a restart of the worker stops nobody's traffic.
+ * The long-running commands: `start` (server and workers in one process), `serve` and `worker`. Each opens its parts in
+ * order, and closes them in reverse on SIGINT or SIGTERM. A `worker` that receives SIGTERM hands over: the programs that
+ * serve users keep running and the next worker adopts them, so that a restart does not interrupt traffic.
  */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
@@ -15,8 +15,11 @@ import { createApi } from './api.ts';
 import { findControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { migrate, openDatabase } from './database.ts';
+import type { Database } from './database.ts';
 import { listen } from './listen.ts';
-import { configurationFiles, createServices, readConfiguration } from './services.ts';
+import { configurationFiles, readConfiguration } from './configuration.ts';
+import type { Configuration } from './configuration.ts';
+import { createServices } from './services.ts';
 import type { Services } from './services.ts';
 import { startNotifier } from './notifier.ts';
 import type { Settings } from './settings.ts';
@@ -28,11 +31,26 @@ import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
 export interface Roles {
   serve: boolean;
-  /** The regions to work for; empty: none, `all`: every region of the file. */
+  /** The regions to work for; empty: none, `all`: every region in the regions file. */
   work: number[] | 'all';
 }
 
-/** Runs until a signal asks it to stop. @throws what keeps it from starting */
+/** What `openServices` opens, and what every other part is started with. */
+interface Opened {
+  settings: Settings;
+  log: Logger;
+  closing: ShutdownSteps;
+  configuration: Configuration;
+  regionIds: number[];
+  serves: boolean;
+  /** Whether this is `start`, which owns its data directory. */
+  isStart: boolean;
+  database: Database;
+  controlPlane: ControlPlane;
+  services: Services;
+}
+
+/** Runs until a signal stops it. @throws if it cannot start */
 export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
@@ -44,7 +62,7 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   };
   const stopped = untilSignal(log);
   try {
-    await open(settings, roles, log, closing);
+    await startParts(await openServices(settings, roles, log, closing));
   } catch (error) {
     await close('stop');
     throw error;
@@ -53,16 +71,14 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   await close(signal === 'SIGTERM' && !roles.serve ? 'handOver' : 'stop');
 }
 
-async function open(settings: Settings, roles: Roles, log: Logger, closing: ShutdownSteps): Promise<void> {
+/** Opens the database, migrates it, and creates the services. */
+async function openServices(settings: Settings, roles: Roles, log: Logger, closing: ShutdownSteps): Promise<Opened> {
   const configuration = readConfiguration(configurationFiles(settings), log);
-  const known = configuration.regions.map((region) => region.id);
-  const regionIds = roles.work === 'all' ? known : roles.work;
-  const unknown = regionIds.filter((id) => !known.includes(id));
-  if (unknown.length > 0) throw new Error(`there is no region ${unknown.join(', ')}; there are ${known.join(', ')}`);
+  const regionIds = regionsToWorkFor(roles, configuration);
   mkdirSync(settings.dataDir, { recursive: true });
   const database = await openDatabase(settings, log);
   closing.push(database.close);
-  // Two servers on one data directory are a mistake; a second worker is a stand-by, and waits (see work.ts).
+  // A second `start` on a data directory is a mistake and fails here. A second worker is a standby (work.ts).
   const isStart = roles.serve && regionIds.length > 0;
   if (isStart) {
     const lock = await takeLocks(database.connection, [dataDirectoryLock(settings.dataDir)], log);
@@ -74,69 +90,65 @@ async function open(settings: Settings, roles: Roles, log: Logger, closing: Shut
   const keyring = openKeyFile(settings.keyFile);
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
-  const clock = movableClock ?? systemClock;
   const controlPlane = await findControlPlane(settings, log);
   const services = await createServices({
     ...settings,
-    ...{ db, clock, movableClock, log, configuration, keyring, controlPlane },
+    ...{ db, clock: movableClock ?? systemClock, movableClock, log, configuration, keyring, controlPlane },
     webhookAllowPrivate: settings.drivers.webhook.allowPrivate,
   });
   services.metrics.watchDatabase('api', db);
   closing.push(async () => services.caches.stop());
-  // Also where the server never comes to listen: its connection would keep the database.
+  // Needed even if the server never listens: its connection would keep the database open.
   closing.push(services.apiKeys.stop);
   await services.clients.bootstrap();
+  const opened = { settings, log, closing, configuration, regionIds, serves: roles.serve, isStart };
+  return { ...opened, database, controlPlane, services };
+}
 
-  // Drivers are told where the server listens, since it may have taken another port than the one that was asked for; but
-  // nobody is answered before they are up, and the token is there.
-  const { promise: holdUntil, resolve: letIn } = Promise.withResolvers<void>();
-  const serves = roles.serve;
-  const opening = openApi({ services, settings, controlPlane, serves, isStart, log, closing, holdUntil });
-  const working =
-    regionIds.length > 0
-      ? startWork({
-          ...{ settings, database, services, controlPlane, regionIds, log, closing },
-          ownsDataDir: isStart,
-          announced: opening,
-        })
-      : null;
-  // Building the API keeps this thread busy, for seconds on a slow machine: connections begun before would time out.
+function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {
+  const known = regions.map(({ id }) => id);
+  if (work === 'all') return known;
+  const unknown = work.filter((id) => !known.includes(id));
+  if (unknown.length === 0) return work;
+  throw new Error(`region ${unknown.join(', ')} is not in the regions file, which has ${known.join(', ')}`);
+}
+
+/** Starts the API server, the worker and the notifier, and prints the start table. */
+async function startParts(opened: Opened): Promise<void> {
+  const { settings, log, closing, configuration, regionIds, serves, isStart, database, services } = opened;
+  // Drivers need the port of the API server, which may differ from the setting, so it listens before they start. Requests
+  // are held until the drivers run and the token exists.
+  const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
+  const opening = openApi(opened, holdUntil);
+  const working = regionIds.length > 0 ? startWork({ ...opened, ownsDataDir: isStart, announced: opening }) : null;
+  // Building the API blocks the event loop, for seconds on a slow machine: earlier connections would time out.
   const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
-  // All of them, also where one fails: whoever closes then finds what each of them opened.
+  // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.
   await Promise.allSettled([opening, working, notifying]);
   const [{ api, url }, work, deliveries] = await Promise.all([opening, working, notifying]);
   if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
   const token = await adminToken(services, settings);
-  letIn();
+  admitRequests();
   const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
   printStart({
     ...{ settings, serves, url, token, database: database.description, work, deliveries },
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
-  setTimeout(forgetTheStart, settledMs).unref();
+  setTimeout(compactHeapAfterStartup, startupSettledMs).unref();
 }
 
-const settledMs = 5000;
+const startupSettledMs = 5000;
 
-/** Gives back what loading the modules took: an idle heap does not shrink by itself (docs/decisions/0010). */
-function forgetTheStart(): void {
+/** Returns the memory that loading the modules took: an idle heap does not shrink by itself (docs/decisions/0010). */
+function compactHeapAfterStartup(): void {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 const announceSeconds = 3;
 
-/** Listens, where this process is to, and tells the workers where. */
-async function openApi(given: {
-  services: Services;
-  settings: Settings;
-  controlPlane: ControlPlane;
-  serves: boolean;
-  isStart: boolean;
-  log: Logger;
-  closing: ShutdownSteps;
-  holdUntil: Promise<void>;
-}): Promise<{ api: App | null; url: string | null }> {
-  const { services, settings, controlPlane, serves, isStart, log, closing, holdUntil } = given;
+/** Listens, and announces the URL to the workers. A process that is only a worker serves health and metrics. */
+async function openApi(opened: Opened, holdUntil: Promise<void>): Promise<{ api: App | null; url: string | null }> {
+  const { services, settings, controlPlane, serves, isStart, log, closing } = opened;
   if (!serves && settings.workerPort === 0) return { api: null, url: null };
   const { clientLimits, trustedProxies } = settings;
   const api = await createApi(services, { log, clientLimits, trustedProxies, resources: serves, holdUntil });
@@ -144,17 +156,17 @@ async function openApi(given: {
   await controlPlane.add(serves ? 'API' : 'worker', url);
   if (serves) {
     services.metrics.watchApiKeys(services.apiKeys.cacheState);
-    // A key file that is not there keeps nothing else from its work.
+    // A missing key file affects registries only.
     const failed = (error: unknown) => log.error({ err: error }, 'the token server of registries has no keys');
     await services.registries.announce(url, isStart).catch(failed);
-    const again = () => void services.registries.announce(url, false).catch(() => {});
-    const timer = setInterval(again, announceSeconds * 1000);
+    const announce = () => void services.registries.announce(url, false).catch(() => {});
+    const timer = setInterval(announce, announceSeconds * 1000);
     closing.push(async () => clearInterval(timer));
   }
   return { api, url };
 }
 
-/** The token to show: the operator's fixed one, or at the first start a new one; null when there is one already. */
+/** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists already. */
 async function adminToken(services: Services, settings: Settings): Promise<string | null> {
   const { operatorId } = await services.clients.bootstrap();
   if (!settings.bootstrapToken) return services.tokens.createFirst(operatorId);
@@ -165,18 +177,18 @@ async function adminToken(services: Services, settings: Settings): Promise<strin
 const repeatedSignalMs = 1000;
 
 /**
- * The first signal asks for an orderly stop, a later one ends the process at once. One that comes within a second is
- * the same one: whoever signals a whole process group reaches this process twice, through the launcher too.
+ * The first signal starts an orderly stop; a later one ends the process at once. A signal within a second counts as the
+ * same one: a signal to the process group reaches this process twice, directly and through the launcher.
  */
 function untilSignal(log: Logger): Promise<'SIGINT' | 'SIGTERM'> {
   return new Promise((resolve) => {
-    let askedAt: number | undefined;
+    let firstAt: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
         const now = performance.now();
-        if (askedAt !== undefined && now - askedAt > repeatedSignalMs) process.exit(130);
-        if (askedAt !== undefined) return;
-        askedAt = now;
+        if (firstAt !== undefined && now - firstAt > repeatedSignalMs) process.exit(130);
+        if (firstAt !== undefined) return;
+        firstAt = now;
         log.info({ signal }, 'stopping');
         resolve(signal);
       });

@@ -1,8 +1,10 @@
-/** Wires everything that does not listen or run by itself: the same for servers, workers, commands and tests. */
-import { dirname, join, resolve } from 'node:path';
+/**
+ * Constructs the engines and the service of each resource, for servers, workers, commands and tests alike. Nothing here
+ * listens or runs by itself.
+ */
 import { createAudit } from '../audit/audit.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
-import { faultOfUrl, refusalOfTarget } from '../drivers/webhook/target.ts';
+import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -17,11 +19,8 @@ import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
-import { readYamlFile } from '../platform/yaml-file.ts';
-import type { DefaultLimits } from '../quota/quota.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
-import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { createKeyCache } from '../resources/api-keys/key-cache.ts';
 import { createApiKeys } from '../resources/api-keys/service.ts';
 import { createAuditLog } from '../resources/audit/service.ts';
@@ -40,16 +39,11 @@ import { usesOfSecret } from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
-import { PriceBook } from '../resources/pricing/schema.ts';
-import { checkPriceBook, createPricing } from '../resources/pricing/service.ts';
-import type { BookOfRegion } from '../resources/pricing/service.ts';
+import { createPricing } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
-import { QuotasFile } from '../resources/quotas/schema.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { createPullSecrets } from '../resources/pull-secrets/service.ts';
-import { RegionsFile } from '../resources/regions/schema.ts';
-import type { RegionConfiguration } from '../resources/regions/schema.ts';
-import { checkRegions, loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
+import { loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
 import { createRegistries } from '../resources/registries/service.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
 import { createSnapshots } from '../resources/snapshots/service.ts';
@@ -62,181 +56,121 @@ import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
 import { countJobs } from '../tasks/queue.ts';
 import { createTasks } from '../tasks/tasks.ts';
-import { root } from './root.ts';
-
-export function configurationFiles(settings: Settings): { regions: string; quotas: string } {
-  return {
-    regions: settings.regionsFile ?? join(root, 'config', 'regions.yaml'),
-    quotas: settings.quotasFile ?? join(root, 'config', 'quotas.yaml'),
-  };
-}
-
-/** What the files in config/ (or the operator's own) say. */
-export interface Configuration {
-  regions: RegionConfiguration[];
-  defaultLimits: DefaultLimits;
-  bookOfRegion: BookOfRegion;
-}
-
-/**
- * Reads the regions, quotas and price files. A broken price book does not keep the server from starting: it is logged,
- * line by line, and previews of its region answer `price_status: "error"`.
- * @throws ConfigurationFileError for the other two
- */
-export function readConfiguration(files: { regions: string; quotas: string }, log: Logger): Configuration {
-  const { regions } = readYamlFile(files.regions, RegionsFile, ({ regions }) => checkRegions(regions));
-  const limits = readYamlFile(files.quotas, QuotasFile).default_limits as Partial<DefaultLimits>;
-  const books = new Map<number, PriceBook | Error>();
-  for (const { id, price_book } of regions) {
-    if (price_book === undefined) continue;
-    try {
-      books.set(id, readYamlFile(resolve(dirname(files.regions), price_book), PriceBook, checkPriceBook));
-    } catch (error) {
-      log.error({ regionId: id, faults: (error as Error).message.split('\n') }, 'the price book is broken');
-      books.set(id, error as Error);
-    }
-  }
-  return {
-    regions,
-    defaultLimits: Object.fromEntries(
-      [...regionalKinds, ...globalKinds].map((kind) => [kind, limits[kind] ?? 0]),
-    ) as DefaultLimits,
-    bookOfRegion(regionId) {
-      const book = books.get(regionId) ?? null;
-      if (book instanceof Error) throw book;
-      return book;
-    },
-  };
-}
+import type { Configuration } from './configuration.ts';
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 export interface ServicesDeps {
   db: Db;
   clock: Clock;
-  /** The same clock, where clients may move it. */
+  /** The same clock, in development mode, where clients can move it. */
   movableClock?: MovableClock | null;
   log: Logger;
   configuration: Configuration;
-  /** What secrets are encrypted with. */
+  /** Encrypts secrets. */
   keyring: Keyring;
-  /** Where clients reach the API; absent: where its servers say that they listen. */
+  /** Where clients reach the API; absent: the URL that API servers announce. */
   publicUrl?: string | undefined;
-  /** How long a notification waits for others that belong to it; 5 where not given. */
+  /** How long a notification waits for related ones; default 5. */
   notificationWindowSeconds?: number;
-  /** Whether webhooks may go to addresses that are not on the public internet; false where not given. */
+  /** Whether webhooks may go to addresses outside the public internet; default false. */
   webhookAllowPrivate?: boolean;
-  /** How long the audit log keeps an entry; 0: for ever; 365 where not given. */
+  /** How long the audit log keeps an entry; 0: permanently; default 365. */
   auditDays?: number;
-  /** What one client may take; the defaults of the settings where not given. */
+  /** Limits of one client; default: those of the settings. */
   clientLimits?: Settings['clientLimits'];
-  /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
+  /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
   verifyNetworks?: readonly string[];
-  /** What load balancers must not carry clients to; absent: nothing beside what the regions file says. */
+  /** What members of load balancers must not reach; absent: only what the regions file denies. */
   controlPlane?: Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'>;
-  /** What this host delivers to itself; read from the kernel where not given. */
+  /** Networks that this host delivers to itself; default: read from the kernel. */
   localNetworks?: () => readonly string[];
 }
 
+const defaultAuditDays = 365;
+const defaultNotificationWindowSeconds = 5;
+
 export async function createServices(deps: ServicesDeps) {
-  const { db, clock, configuration, keyring } = deps;
-  const metrics = createMetrics();
-  const hostClock = deps.movableClock ? systemClock : clock;
-  const caches = createReferenceCaches(db);
-  const audit = createAudit({ clock, keepDays: deps.auditDays ?? 365 });
-  const idempotency = createIdempotency(clock, keyring, audit);
-  const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds ?? 5);
-  const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
-  const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
-  const tasks = createTasks(clock, backlog, metrics.observeTask);
-  const regions = await loadRegions(db, clock, configuration.regions);
-  const shared = { db, clock, tasks, quota, audit, idempotency, regions, caches };
+  const { db, clock, keyring, configuration, log } = deps;
+  const { engines, shared } = await createEngines(deps);
+  const { metrics, idempotency, quota, regions } = engines;
+
   const networks = createNetworks(shared);
   const subnets = createSubnets(shared);
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const tokens = createTokens(shared);
+  const hostClock = deps.movableClock ? systemClock : clock;
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log: deps.log }) });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log }) });
   const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
   const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
   const notifications = createNotifications({ ...shared, clients });
   const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
-  const loadBalancerChanges = createLoadBalancerChanges(shared);
-  const memberRules = memberRulesOf(deps);
-  const parts = { ...shared, changes: loadBalancerChanges, secrets, memberRules };
   const taskViews = createTaskViews(shared);
-  const lbPools = createLbPools({ ...parts, untilEnd: taskViews.untilEnd });
-  const listeners = createListeners({ ...parts, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const fileShares = createFileShares({ ...shared, networks });
+
+  const changes = createLoadBalancerChanges(shared);
+  const memberRules = createRulesOfMembers(deps);
+  const balanced = { ...shared, changes, secrets, memberRules };
+  const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
+  const listeners = createListeners({ ...balanced, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
+
   const snapshots = createSnapshots(shared);
   const volumes = createVolumes({
     ...shared,
     snapshots,
-    joinPolicies: (...volume) => lifecyclePolicies.joinNewVolume(...volume),
+    joinPolicies: (...args) => lifecyclePolicies.joinNewVolume(...args),
   });
-  const pricing = createPricing(configuration.bookOfRegion, deps.log, { volumes, snapshots });
+  const pricing = createPricing(configuration.bookOfRegion, log, { volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   metrics.watchQueue(() => countJobs(db));
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
+  const scheduled = { policies: lifecyclePolicies, snapshots, runs: lifecyclePolicyRuns };
+
   const services = {
-    db,
-    clock,
-    log: deps.log,
-    metrics,
-    caches,
-    audit,
-    idempotency,
-    quota,
+    ...{ db, clock, log, ...engines, memberRules },
+    ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
+    ...{ loadBalancers, listeners, lbPools },
+    ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
+    ...{ notifications, webhooks, apiKeys, pullSecrets },
+    clientQuotas: createClientQuotas({ ...shared, clients }),
+    thresholds: createThresholds({ ...shared, clients, notifications }),
+    auditLog: createAuditLog(shared),
     quotaAudit: createQuotaAudit(
       db,
       quota,
       resources.flatMap(({ usageOfRows }) => usageOfRows ?? []),
     ),
-    tasks,
-    regions,
-    networks,
-    subnets,
-    secrets,
-    projects,
-    clients,
-    tokens,
-    fileShares: createFileShares({ ...shared, networks }),
-    memberRules,
-    loadBalancers: createLoadBalancers({ ...shared, networks, changes: loadBalancerChanges, listeners }),
-    listeners,
-    lbPools,
-    registries,
-    snapshots,
-    volumes,
-    lifecyclePolicies,
-    lifecyclePolicyRuns,
     development: deps.movableClock
-      ? createDevelopment({
-          db,
-          idempotency,
-          clock: deps.movableClock,
-          policies: lifecyclePolicies,
-          snapshots,
-          runs: lifecyclePolicyRuns,
-        })
+      ? createDevelopment({ db, idempotency, clock: deps.movableClock, ...scheduled })
       : null,
-    pricing,
-    clientQuotas: createClientQuotas({ ...shared, clients }),
-    thresholds: createThresholds({ ...shared, clients, notifications }),
-    notifications,
-    webhooks,
-    apiKeys,
-    pullSecrets,
-    auditLog: createAuditLog(shared),
-    taskViews,
   };
   return { ...services, reencrypt: () => reencryptAll(services, () => idempotency.reencrypt(db)) };
 }
 
-function memberRulesOf({ configuration, controlPlane, localNetworks = recentLocalNetworks }: ServicesDeps) {
+/** Everything below the resources. `shared` is what the service of a resource needs. */
+async function createEngines(deps: ServicesDeps) {
+  const { db, clock, configuration, keyring } = deps;
+  const metrics = createMetrics();
+  const caches = createReferenceCaches(db);
+  const audit = createAudit({ clock, keepDays: deps.auditDays ?? defaultAuditDays });
+  const idempotency = createIdempotency(clock, keyring, audit);
+  const windowSeconds = deps.notificationWindowSeconds ?? defaultNotificationWindowSeconds;
+  const quota = createQuota(configuration.defaultLimits, windowSeconds);
+  const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
+  const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
+  const tasks = createTasks(clock, backlog, metrics.observeTask);
+  const regions = await loadRegions(db, clock, configuration.regions);
+  const engines = { metrics, caches, audit, idempotency, quota, tasks, regions };
+  return { engines, shared: { db, clock, tasks, quota, audit, idempotency, regions, caches } };
+}
+
+function createRulesOfMembers({ configuration, controlPlane, localNetworks = recentLocalNetworks }: ServicesDeps) {
   return createMemberRules({
     regions: memberNetworksOf(configuration.regions),
     vipRanges: configuration.regions.flatMap(({ vip_range }) => vip_range ?? []),
@@ -246,9 +180,9 @@ function memberRulesOf({ configuration, controlPlane, localNetworks = recentLoca
   });
 }
 
-/** What keeps a webhook from having a URL, in words; null when nothing does. */
+/** Returns why a webhook must not have a URL, or null. */
 function refuseUrl(allowPrivate = false) {
-  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfTarget(url));
+  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfUrl(url));
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 
@@ -19,10 +20,9 @@ export function printStart(facts: {
   const { serves, url, work, deliveries, loopbackRegions } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
-    lines.push(`  API        ${url}`, `  Reference  ${url}/docs`);
-    lines.push(
-      `  Token      ${facts.token ?? 'printed at the first start; to create another: npm run cloudyard -- token create --role admin'}`,
-    );
+    lines.push(`  API        ${url}`, ...portNote(facts.settings, url), `  Reference  ${url}/docs`);
+    const another = `printed at the first start; to create another: ${program} token create --role admin`;
+    lines.push(`  Token      ${facts.token ?? another}`);
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);
   lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');
   if (facts.settings.development) lines.push(`  ${developmentMode}`, '');
@@ -32,6 +32,13 @@ export function printStart(facts: {
   lines.push(...driverTable(deliveries), '');
   if (loopbackRegions.length > 0) lines.push(...loopbackWarning(loopbackRegions), '');
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** Without CLOUDYARD_PORT, a busy port is replaced by the next free one. */
+function portNote({ port, portIsFixed }: Settings, url: string | null): string[] {
+  const actual = url === null ? undefined : new URL(url).port;
+  if (portIsFixed || actual === undefined || actual === String(port)) return [];
+  return [`             (port ${port} is in use by another program, so the API listens on port ${actual})`];
 }
 
 function loopbackWarning(regionIds: number[]): string[] {

@@ -1,7 +1,7 @@
 /**
- * What only one process at a time may work with: the state of a host in a data directory (images, exports, daemons),
- * and a region, whose data lies on one host. The locks are advisory locks in the database, so they end with the process,
- * however that ends; who holds them is in `application_name`.
+ * Locks for resources that only one process at a time may use: a data directory, with the images, exports and daemons of a
+ * host, and a region, whose data is on one host. They are advisory locks in the database, so they end with the process,
+ * however it ends. `application_name` of the connection identifies the holder.
  */
 import { realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -16,7 +16,7 @@ const waitMs = 500;
 
 export interface WorkLock {
   key: string;
-  /** For people: `the data directory /srv/cloudyard`. */
+  /** For messages: `the data directory /srv/cloudyard`. */
   what: string;
 }
 
@@ -27,7 +27,7 @@ export const dataDirectoryLock = (dataDir: string): WorkLock => ({
 
 export const regionLock = (regionId: number): WorkLock => ({ key: `region:${regionId}`, what: `region ${regionId}` });
 
-/** Somebody else holds a lock. */
+/** Another process holds a lock. */
 export class LockTaken extends Error {}
 
 export interface HeldLocks {
@@ -36,7 +36,7 @@ export interface HeldLocks {
 
 /**
  * Takes all of the locks or none, and keeps them through restarts of PostgreSQL.
- * @throws LockTaken that names what is taken, and by whom
+ * @throws LockTaken that names the lock and its holder
  */
 export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
   let client: pg.Client;
@@ -44,7 +44,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
 
   const take = async (): Promise<void> => {
     client = new pg.Client({ ...connection, application_name: `cloudyard worker, process ${process.pid}` });
-    // What breaks shows as a rejection, or as the end below.
+    // Errors also show as rejections, or as the `end` event below.
     client.on('error', () => {});
     await client.connect();
     try {
@@ -59,15 +59,15 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
     });
   };
 
-  /** After PostgreSQL was restarted. Somebody else may have been quicker: then this process must go. */
+  /** After a restart of PostgreSQL. Another process may have taken the locks first; this one must then exit. */
   const retake = async (): Promise<void> => {
     while (!released) {
       try {
         return await take();
       } catch (error) {
         if (error instanceof LockTaken) {
-          log.fatal({ err: error }, 'another process took over');
-          // With all it started: what serves the region is the other one's to have.
+          log.fatal({ err: error }, 'another process took the lock; stopping');
+          // SIGINT stops the daemons as well, because the other process serves the region now.
           process.kill(process.pid, 'SIGINT');
           return;
         }
@@ -85,7 +85,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
   };
 }
 
-/** Tries until the locks are free; null when `signal` aborted before that. */
+/** Waits until the locks are free; returns null when `signal` aborts first. */
 export async function waitForLocks(
   connection: ConnectionOptions,
   locks: WorkLock[],
@@ -96,7 +96,7 @@ export async function waitForLocks(
     try {
       return await takeLocks(connection, locks, log);
     } catch {
-      // Taken, or the database is away: either may change.
+      // The lock is taken or the database is away; try again.
       await sleep(waitMs, undefined, { signal }).catch(() => {});
     }
   }

@@ -1,15 +1,15 @@
 /**
- * Reads of single rows by id that are under way at the same time become one statement: the hottest of all requests then
- * cost PostgreSQL and Node one parse, one plan and one answer for many of them.
+ * Combines concurrent reads of single rows by id into one statement, so that many of the most frequent requests cost
+ * PostgreSQL and Node one parse, one plan and one result.
  *
- * Invariant: an id is asked for after the call, so whoever wrote before calling reads what it wrote. At most `atOnce`
- * statements of a kind run; what comes meanwhile waits for the next one. A failure is everybody's whose id was in it.
+ * Invariant: a row is read after the call, so a caller reads its own earlier writes. At most `concurrency` statements of a
+ * kind run; later calls wait for the next one. If a statement fails, all calls that share it fail.
  */
 import { prepared } from './db.ts';
 import type { Db } from './db.ts';
 
-const atOnce = 2;
-/** Lists of ids are filled up to one of these lengths, so that there are few statements. */
+const concurrency = 2;
+/** Lists of ids are padded to one of these lengths, so that there are few prepared statements. */
 const lengths = [1, 4, 16, 64];
 const largest = 64;
 
@@ -50,14 +50,14 @@ export function batchedRead<Row extends { id: string }>(
     return new Promise((resolve, reject) => {
       // PostgreSQL writes ids in lower case.
       waiting.push({ id: id.toLowerCase(), resolve, reject });
-      if (running < atOnce) void run(db, state);
+      if (running < concurrency) void run(db, state);
     });
   };
 }
 
 /**
- * A prepared read by a list of ids. Over an array, whose length PostgreSQL guesses at ten, it would plan anew at every
- * call, which takes longer than reading; with as many parameters as ids it plans once a length.
+ * A prepared read by a list of ids, with one parameter for each id. With an array parameter, whose length PostgreSQL
+ * estimates at ten, it would plan each call again, which takes longer than the read.
  */
 export function preparedByIds<Row extends { id: string }>(
   name: string,

@@ -26,7 +26,7 @@ test('no other module of the server starts processes', () => {
   expect(found).toEqual(['platform/child-process.ts']);
 });
 
-test('a child inherits the listed variables, and gets those that its caller names', () => {
+test('a child inherits the listed variables and gets those of its caller', () => {
   stub({ ...secrets, LC_MESSAGES: 'C', TZ: 'UTC', HOME: '/root' });
   const environment = childEnvironment({ TZ: 'Asia/Baku', OWN: '1' });
   expect(environment).toMatchObject({ PATH: process.env['PATH'], LC_MESSAGES: 'C', TZ: 'Asia/Baku', OWN: '1' });

@@ -1,11 +1,11 @@
 /**
- * Starts processes. No other module of the server does (child-process.test.ts enforces it).
+ * Starts child processes. No other module of the server does (child-process.test.ts enforces it).
  *
- * Invariant: a child gets the variables in INHERITED and those that its caller names. Our own environment holds the
- * bootstrap token, DATABASE_URL and passwords, and the account that a child runs as can read /proc/<pid>/environ.
+ * Invariant: a child gets the variables in INHERITED and those that its caller names. The environment of this process
+ * contains the bootstrap token, DATABASE_URL and passwords, and the account of a child can read /proc/<pid>/environ.
  *
- * Arguments are public: every account of the host can read /proc/<pid>/cmdline, so no secret goes there. With `uid` and
- * `gid`, libuv also drops our supplementary groups.
+ * Arguments are public: every account of the host can read /proc/<pid>/cmdline, so they must not contain secrets. With
+ * `uid` and `gid`, libuv also drops the supplementary groups of this process.
  */
 import {
   type ChildProcess,
@@ -18,12 +18,12 @@ import {
 } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Where programs and their libraries are, how they print, and where they put temporary files. */
+/** Paths of programs and libraries, locale, time zone and the directory for temporary files. */
 const INHERITED = /^(PATH|LD_LIBRARY_PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR)$/;
 
 type WithVariables<Options> = Omit<Options, 'env' | 'shell'> & { env?: Record<string, string> };
 
-/** The environment of a child: what it may inherit, and `own`. */
+/** The environment of a child: the inherited variables and `own`. */
 export function childEnvironment(own: Record<string, string> = {}): Record<string, string> {
   const inherited = Object.entries(process.env).filter(([name]) => INHERITED.test(name));
   return { ...(Object.fromEntries(inherited) as Record<string, string>), ...own };
@@ -33,7 +33,7 @@ export function spawnChild(file: string, args: string[], options: WithVariables<
   return spawn(file, args, { ...options, env: childEnvironment(options.env) });
 }
 
-/** Resolves with what the child wrote; rejects with Node's error, which has `stdout` and `stderr`, too. */
+/** Resolves with the output of the child; rejects with Node's error, which also has `stdout` and `stderr`. */
 export function runChild(
   file: string,
   args: string[],
@@ -42,7 +42,7 @@ export function runChild(
   return promisify(execFile)(file, args, { ...options, env: childEnvironment(options.env), encoding: 'utf8' });
 }
 
-/** Returns what the child wrote to stdout; throws Node's error, which has `stderr`, too. */
+/** Returns the standard output of the child; throws Node's error, which also has `stderr`. */
 export function runChildSync(file: string, args: string[], options: WithVariables<ExecFileSyncOptions> = {}): string {
   return execFileSync(file, args, {
     stdio: 'pipe',
@@ -54,13 +54,13 @@ export function runChildSync(file: string, args: string[], options: WithVariable
 }
 
 /**
- * Keeps this process and every child that it starts from now on from writing core dumps: memory holds keys and
- * passwords. A host that has no `prlimit`, or forbids it, keeps its limit: that stops no start.
+ * Disables core dumps of this process and its future children, because memory contains keys and passwords. If the host has
+ * no `prlimit` or forbids it, its limit stays and the start goes on.
  */
 export function forbidCoreDumps(): void {
   try {
     runChildSync('prlimit', ['--pid', String(process.pid), '--core=0:0']);
   } catch {
-    // As above.
+    // See above.
   }
 }

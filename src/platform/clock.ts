@@ -1,18 +1,18 @@
-/** The only source of the current time for rules and rows, so that tests (and development mode) can hold and move it. */
+/** The only source of the current time for rules and rows, so that tests and development mode can set it. */
 export interface Clock {
   now(): Date;
 }
 
 export const systemClock: Clock = { now: () => new Date() };
 
-/** A date as tasks and file shares write it: UTC without a zone suffix, microseconds: `2026-11-20T09:52:52.112000`. */
+/** The format of tasks and file shares: UTC without a zone suffix, with microseconds: `2026-11-20T09:52:52.112000`. */
 export function withoutZone(date: Date): string;
 export function withoutZone(date: Date | null): string | null;
 export function withoutZone(date: Date | null): string | null {
   return date && `${date.toISOString().slice(0, -1)}000`;
 }
 
-/** A date as every other resource writes it: `2026-11-20T09:52:52Z`. */
+/** The format of all other resources: `2026-11-20T09:52:52Z`. */
 export function withZone(date: Date): string;
 export function withZone(date: Date | null): string | null;
 export function withZone(date: Date | null): string | null {
@@ -20,8 +20,8 @@ export function withZone(date: Date | null): string | null {
 }
 
 /**
- * A date, or a date and time as the formats `date-time` and `iso-date-time` accept it; without a zone it is UTC. Null for
- * an instant that no column holds: a leap second, or a year that is not 1 to 9999.
+ * Parses a date, or a date and time in the formats `date-time` and `iso-date-time`; without a zone it is UTC. Null for
+ * values that no column can store: a leap second, or a year outside 1 to 9999.
  */
 export function instantOf(text: string): Date | null {
   const [day = '', time] = text.toUpperCase().split(/[T\s]/);

@@ -1,6 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** By way of text, because a buffer of its own would cost three times as much as the hash. */
+/** Converts via text, because a digest in a new buffer costs three times as much as the hash. */
 export function sha256(text: string): Buffer {
   return Buffer.from(hash('sha256', text, 'binary'), 'binary');
 }
@@ -10,7 +10,7 @@ export function randomSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Compares in a time that does not depend on where the two differ. */
+/** Compares in a time that does not depend on the position of the first difference. */
 export function equalInConstantTime(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -79,7 +79,7 @@ async function until(condition: () => boolean, seconds = 20): Promise<void> {
 const pidInFile = () => Number(readFileSync(join(dir, 'program.pid'), 'utf8'));
 const events = () => readFileSync(join(dir, 'events'), 'utf8').trim().split('\n');
 
-test('a daemon starts in a process group of its own, writes its pid file and its log, and stop ends it', async () => {
+test('a daemon starts in its own process group with a pid file and a log, and stop terminates it', async () => {
   const daemon = await supervise(options());
   const pid = daemon.pid() as number;
   expect(pidInFile()).toBe(pid);
@@ -92,7 +92,7 @@ test('a daemon starts in a process group of its own, writes its pid file and its
   expect(events()).toEqual(['start', 'term']);
 });
 
-test('a daemon killed with SIGKILL is started again after its clean-up', async () => {
+test('a daemon killed with SIGKILL is restarted after its clean-up', async () => {
   const calls: string[] = [];
   const beforeStart = async () => void calls.push('before');
   const daemon = await supervise(options('plain', { beforeStart, onRestart: () => calls.push('restarted') }));
@@ -104,7 +104,7 @@ test('a daemon killed with SIGKILL is started again after its clean-up', async (
   expect(pidInFile()).toBe(daemon.pid());
 });
 
-test('restarts that fail are tried again', async () => {
+test('a failed restart is retried', async () => {
   let refusals = 2;
   let restarted = false;
   const beforeStart = async () => {
@@ -116,7 +116,7 @@ test('restarts that fail are tried again', async () => {
   expect(refusals).toBe(-1);
 });
 
-test('a released daemon runs on, is adopted by the next supervisor, and is restarted by it when it dies', async () => {
+test('a released daemon keeps running, and the next supervisor adopts it and restarts it when it dies', async () => {
   const first = await supervise(options());
   const pid = first.pid();
   await first.release();
@@ -131,7 +131,7 @@ test('a released daemon runs on, is adopted by the next supervisor, and is resta
   expect(events()).toEqual(['start', 'start', 'term']);
 });
 
-test('stop ends an adopted daemon', async () => {
+test('stop terminates an adopted daemon', async () => {
   await (await supervise(options())).release();
   const second = await supervise(options());
   const pid = second.pid() as number;
@@ -140,7 +140,7 @@ test('stop ends an adopted daemon', async () => {
   expect(events()).toEqual(['start', 'term']);
 });
 
-test('a running daemon that does not answer is ended and replaced', async () => {
+test('a running daemon that does not respond is terminated and replaced', async () => {
   const silent = spawn(process.execPath, [join(dir, 'program.mjs'), dir, 'silent'], { stdio: 'ignore' });
   writeFileSync(join(dir, 'program.pid'), String(silent.pid));
   await until(() => existsSync(join(dir, 'events')));
@@ -160,7 +160,7 @@ test.for<[string, () => string]>([
   expect(daemon.pid()).not.toBe(process.pid);
 });
 
-test('the pid file of a program that writes its own is read, not written', async () => {
+test('the pid file of a program that writes it itself is only read', async () => {
   const readPid = async () =>
     existsSync(join(dir, 'ready')) ? Number(readFileSync(join(dir, 'ready'), 'utf8')) : null;
   const given = options('plain', { pidFile: join(dir, 'ready'), readPid });
@@ -173,34 +173,34 @@ test('the pid file of a program that writes its own is read, not written', async
   expect(existsSync(join(dir, 'program.pid'))).toBe(false);
 });
 
-test('a first start that exits is refused with the end of its log', async () => {
+test('a first start that exits rejects with the end of its log', async () => {
   await expect(superviseDaemon(options('fails'))).rejects.toThrow(/exited \(code 3\)[^]*no such thing: frobnicator/);
   expect(existsSync(join(dir, 'program.pid'))).toBe(false);
 });
 
-test('a first start that never answers is refused and leaves no process', async () => {
+test('a first start that never responds rejects and leaves no process', async () => {
   let pid = 0;
   const probe = async (): Promise<void> => {
     if (existsSync(join(dir, 'program.pid'))) pid = pidInFile();
     throw new Error('no');
   };
-  await expect(superviseDaemon(options('plain', { startTimeout: 1, probe }))).rejects.toThrow('did not answer in 1 s');
+  await expect(superviseDaemon(options('plain', { startTimeout: 1, probe }))).rejects.toThrow('did not respond in 1 s');
   expect(pid).toBeGreaterThan(0);
   expect(liveProcess(pid)).toBeNull();
 });
 
-test('a hanging probe counts as no answer', async () => {
+test('a hanging probe counts as no response', async () => {
   const probe = () => new Promise<void>(() => undefined);
   const hangs = options('plain', { startTimeout: 1, probe });
-  await expect(superviseDaemon(hangs)).rejects.toThrow('did not answer in 1 s');
+  await expect(superviseDaemon(hangs)).rejects.toThrow('did not respond in 1 s');
 });
 
-test('a program that is not there is refused', async () => {
+test('a missing program rejects', async () => {
   const missing = options('plain', { command: { file: join(dir, 'missing'), args: [] } });
   await expect(superviseDaemon(missing)).rejects.toThrow(/program cannot be started: .*ENOENT/);
 });
 
-test('stop during a backoff ends at once and starts nothing', async () => {
+test('stop during a backoff resolves at once and starts nothing', async () => {
   let starts = 0;
   const beforeStart = async (): Promise<void> => {
     if (++starts > 1) throw new Error('not now');
@@ -213,14 +213,14 @@ test('stop during a backoff ends at once and starts nothing', async () => {
   expect(starts).toBe(3);
 });
 
-test('a daemon that ignores its stop signal is killed when its time is up', async () => {
+test('a daemon that ignores its stop signal is killed after the timeout', async () => {
   const daemon = await supervise(options('stubborn', { stopTimeout: 1 }));
   const pid = daemon.pid() as number;
   await daemon.stop();
   expect(liveProcess(pid)).toBeNull();
 });
 
-test('a log past 10 MiB is truncated at start', async () => {
+test('a log above 10 MiB is truncated at a start', async () => {
   const logFile = join(dir, 'program.log');
   appendFileSync(logFile, '');
   truncateSync(logFile, 11 * 1024 * 1024);
@@ -228,7 +228,7 @@ test('a log past 10 MiB is truncated at start', async () => {
   expect(statSync(logFile).size).toBeLessThan(1000);
 });
 
-test('the supervision holds nothing open after release and stop', async () => {
+test('the supervision keeps no handle open after release and stop', async () => {
   const before = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const first = await supervise(options());
   await first.release();

@@ -1,17 +1,17 @@
 /**
- * Runs a program that must outlive a crash of this process and be found again by the next one.
+ * Runs a program that must outlive a crash of this process and be adopted by the next one.
  *
- * Invariant: one live process a pid file. Before each start the pid file is read; a live process that it names, and that
- * `matches`, is adopted instead of being started a second time, and anything else it names is stale and removed. A pid
- * alone proves nothing (reused, or a zombie that nobody reaps in a container), so a process is its pid, its start time and
- * its command line, from /proc. Where there is no /proc nothing is adopted.
+ * Invariant: one live process for each pid file. Before each start the pid file is read. If it names a live process that
+ * `matches`, that process is adopted; otherwise the file is stale and removed. A pid alone is not proof (it may be reused, or
+ * be a zombie that nothing reaps in a container), so a process is identified by its pid, its start time and its command
+ * line, from /proc. Without /proc nothing is adopted.
  *
- * The process gets a group of its own, so that Ctrl-C at our terminal does not reach it, and writes to a file, not to a
- * pipe of ours that would break when we die.
+ * The process gets its own process group, so that Ctrl-C in the terminal does not reach it. It writes to a file, because a
+ * pipe to this process would break when this process dies.
  *
- * How it fails: a first start that does not succeed rejects with the last lines of the program's log. Afterwards failures
- * are only logged, and tried again with backoff, until `stop` or `release`. If two processes supervise the same daemon
- * and both start it, the loser's program must exit by itself (a lock, a busy port); the loser then adopts the winner's.
+ * Failure modes: a first start that fails rejects with the last lines of the program's log. Later failures are logged and
+ * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
+ * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
 import {
   closeSync,
@@ -30,57 +30,57 @@ import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
 
 export interface DaemonOptions {
-  /** For logs, e.g. `ganesha`. */
+  /** For logs, for example `ganesha`. */
   name: string;
-  /** `env` is added to what every child inherits (child-process.ts). */
+  /** `env` is added to the inherited variables (child-process.ts). */
   command: { file: string; args: string[]; env?: Record<string, string>; uid?: number; gid?: number; cwd?: string };
-  /** Written here right after the start, unless `readPid` says that the program writes its own. Removed when stale. */
+  /** Written right after the start, unless `readPid` is given. Removed when stale. */
   pidFile: string;
-  /** For a program that writes its own pid file: the pid in it, or null when there is none. */
+  /** For a program that writes its own pid file: returns the pid in it, or null. */
   readPid?(): Promise<number | null>;
-  /** True when the command line (arguments joined by spaces) of a live process shows that it is this daemon with this data. */
+  /** Whether a command line (arguments joined by spaces) is that of this daemon with this data. */
   matches(commandLine: string): boolean;
-  /** Resolves when the daemon answers; rejects while it does not yet. Polled, never twice at a time. */
+  /** Resolves when the daemon responds; rejects until then. Polled, one call at a time. */
   probe(): Promise<void>;
-  /** How long `probe` may fail before the start has failed, seconds. */
+  /** How long `probe` may fail before the start counts as failed. Unit: seconds. */
   startTimeout: number;
-  /** Appended to; truncated at start past 10 MiB. Only its owner may read it: programs log what clients send. */
+  /** Appended to; truncated at a start above 10 MiB. Readable only by its owner, because programs log what clients send. */
   logFile: string;
   stopSignal: NodeJS.Signals;
-  /** How long after `stopSignal` SIGKILL follows, seconds; 10 unless given. */
+  /** The time from `stopSignal` to SIGKILL. Default: 10. Unit: seconds. */
   stopTimeout?: number;
-  /** Called before every start (not before an adoption): clean what the dead left behind. */
+  /** Called before every start (not before an adoption), to clean up after a dead process. */
   beforeStart?(): Promise<void>;
-  /** Called when it answers again after an unasked exit. */
+  /** Called when the daemon responds again after an unexpected exit. */
   onRestart?(): void;
   log: Logger;
 }
 
 export interface Daemon {
-  /** The pid, or null while it is down. */
+  /** The pid, or null while the daemon is down. */
   pid(): number | null;
-  /** Does nothing while it is down. */
+  /** Has no effect while the daemon is down. */
   signal(signal: NodeJS.Signals): void;
-  /** Ends the supervision and the process: `stopSignal`, and SIGKILL if that does not help. Resolves when it is gone. */
+  /** Ends the supervision and the process: `stopSignal`, then SIGKILL. Resolves when the process has exited. */
   stop(): Promise<void>;
-  /** Ends the supervision and leaves the process running, for the next one to adopt. */
+  /** Ends the supervision and leaves the process running, for the next process to adopt. */
   release(): Promise<void>;
 }
 
 export interface LiveProcess {
   pid: number;
-  /** Clock ticks since boot: tells a reused pid from the same process. */
+  /** Clock ticks since boot; distinguishes a reused pid from the same process. */
   startTime: string;
   commandLine: string;
 }
 
 interface Running {
   pid: number;
-  isGone(): boolean;
-  /** How it ended, for the log. */
-  gone: Promise<Record<string, unknown>>;
-  /** Stops watching, so that Node's event loop may end. */
-  forget(): void;
+  hasExited(): boolean;
+  /** Resolves with the exit code or signal, for the log. */
+  exited: Promise<Record<string, unknown>>;
+  /** Stops watching, so that the event loop of Node may end. */
+  unwatch(): void;
 }
 
 interface Supervision {
@@ -98,12 +98,12 @@ const ADOPTED_POLL_MS = 250;
 const PROBE_EVERY_MS = 25;
 const LOG_LIMIT = 10 * 1024 * 1024;
 
-/** Null for a dead process, a zombie, or a pid that is none. */
+/** Null for a dead process, a zombie, or an invalid pid. */
 export function liveProcess(pid: number): LiveProcess | null {
   if (!Number.isSafeInteger(pid) || pid <= 0) return null;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field, the name in parentheses, may itself hold spaces and parentheses.
+    // The second field, the name in parentheses, may itself contain spaces and parentheses.
     const fromState = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fromState[0] === 'Z' || fromState[0] === 'X') return null;
     const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
@@ -116,8 +116,8 @@ export function liveProcess(pid: number): LiveProcess | null {
 export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
   const ending = new AbortController();
   const supervision: Supervision = { options, current: null, ending: ending.signal };
-  await bringUp(supervision);
-  const supervised = keepUp(supervision);
+  await startOrAdopt(supervision);
+  const supervised = supervise(supervision);
 
   let ended: Promise<void> | null = null;
   const endSupervision = async (then: (running: Running) => Promise<void>) => {
@@ -133,42 +133,42 @@ export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
       const running = alive(supervision);
       if (running) send(running, signal);
     },
-    stop: () => (ended ??= endSupervision((running) => end(options, running))),
-    release: () => (ended ??= endSupervision(async (running) => running.forget())),
+    stop: () => (ended ??= endSupervision((running) => terminate(options, running))),
+    release: () => (ended ??= endSupervision(async (running) => running.unwatch())),
   };
 }
 
 function alive({ current }: Supervision): Running | null {
-  return current && !current.isGone() ? current : null;
+  return current && !current.hasExited() ? current : null;
 }
 
-/** Watches until the end of the supervision; never rejects. */
-async function keepUp(supervision: Supervision): Promise<void> {
+/** Restarts the daemon until the end of the supervision; never rejects. */
+async function supervise(supervision: Supervision): Promise<void> {
   const { options, ending } = supervision;
   const { name, log } = options;
   let backoff = FIRST_BACKOFF_MS;
   while (supervision.current && !ending.aborted) {
     const upSince = Date.now();
-    const { pid, gone } = supervision.current;
-    const how = await Promise.race([gone, aborted(ending)]);
+    const { pid, exited } = supervision.current;
+    const exit = await Promise.race([exited, aborted(ending)]);
     if (ending.aborted) return;
     supervision.current = null;
-    log.warn({ daemon: name, daemonPid: pid, ...how }, 'daemon died');
+    log.warn({ daemon: name, daemonPid: pid, ...exit }, 'daemon died');
     if (Date.now() - upSince > STEADY_AFTER_MS) backoff = FIRST_BACKOFF_MS;
 
     while (!supervision.current) {
       await sleep(backoff, undefined, { signal: ending }).catch(() => undefined);
       if (ending.aborted) return;
       backoff = Math.min(backoff * 2, LAST_BACKOFF_MS);
-      await bringUp(supervision).catch((err: unknown) =>
+      await startOrAdopt(supervision).catch((err: unknown) =>
         log.error({ daemon: name, err, backoff }, 'daemon restart failed'),
       );
     }
-    if (!ending.aborted) tellRestarted(options);
+    if (!ending.aborted) notifyRestart(options);
   }
 }
 
-function tellRestarted({ name, log, onRestart }: DaemonOptions): void {
+function notifyRestart({ name, log, onRestart }: DaemonOptions): void {
   try {
     onRestart?.();
   } catch (err) {
@@ -176,8 +176,8 @@ function tellRestarted({ name, log, onRestart }: DaemonOptions): void {
   }
 }
 
-/** Resolves with `current` set and answering (or, at the end of the supervision, set and perhaps not answering yet). */
-async function bringUp(supervision: Supervision): Promise<void> {
+/** Resolves with a `current` that responds (at the end of the supervision, perhaps not yet). */
+async function startOrAdopt(supervision: Supervision): Promise<void> {
   if (await adoptRunning(supervision)) return;
   const { options } = supervision;
   await removeStalePidFile(options);
@@ -186,35 +186,37 @@ async function bringUp(supervision: Supervision): Promise<void> {
 
   const { running, logTail } = await start(options);
   supervision.current = running;
-  const answer = await waitForAnswer(supervision, running);
-  if (answer === 'answers') {
+  const response = await waitForResponse(supervision, running);
+  if (response === 'responds') {
     options.log.info({ daemon: options.name, daemonPid: running.pid }, 'daemon started');
     return;
   }
-  if (answer === 'ending') return;
+  if (response === 'ending') return;
   supervision.current = null;
-  if (answer === 'gone' && (await adoptRunning(supervision))) return;
-  if (answer === 'silent') await end(options, running);
+  if (response === 'exited' && (await adoptRunning(supervision))) return;
+  if (response === 'silent') await terminate(options, running);
   removeOwnPidFile(options, running.pid);
   const why =
-    answer === 'gone' ? `exited (${describe(await running.gone)})` : `did not answer in ${options.startTimeout} s`;
+    response === 'exited'
+      ? `exited (${describe(await running.exited)})`
+      : `did not respond in ${options.startTimeout} s`;
   throw new Error(`${options.name} ${why}; its log ${options.logFile} ends:\n${logTail()}`);
 }
 
-/** A process that lives but does not answer is ended, so that the caller starts a fresh one. */
+/** A live process that does not respond is terminated, so that the caller starts a new one. */
 async function adoptRunning(supervision: Supervision): Promise<boolean> {
   const { options } = supervision;
   const found = await findRunning(options);
   if (!found) return false;
   const running = watch(found);
   supervision.current = running;
-  const answer = await waitForAnswer(supervision, running);
-  if (answer === 'answers') options.log.info({ daemon: options.name, daemonPid: found.pid }, 'daemon adopted');
-  if (answer === 'answers' || answer === 'ending') return true;
+  const response = await waitForResponse(supervision, running);
+  if (response === 'responds') options.log.info({ daemon: options.name, daemonPid: found.pid }, 'daemon adopted');
+  if (response === 'responds' || response === 'ending') return true;
   supervision.current = null;
-  if (answer === 'silent') {
-    options.log.warn({ daemon: options.name, daemonPid: found.pid }, 'running daemon does not answer, ending it');
-    await end(options, running);
+  if (response === 'silent') {
+    options.log.warn({ daemon: options.name, daemonPid: found.pid }, 'running daemon does not respond, terminating it');
+    await terminate(options, running);
   }
   return false;
 }
@@ -233,7 +235,7 @@ function readPidFile(pidFile: string): number | null {
   }
 }
 
-/** Reads once more: another supervisor may have started it since. */
+/** Reads the file again, because another supervisor may have started the daemon meanwhile. */
 async function removeStalePidFile(options: DaemonOptions): Promise<void> {
   if (!(await findRunning(options))) rmSync(options.pidFile, { force: true });
 }
@@ -257,12 +259,12 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
     ...(cwd !== undefined && { cwd }),
   });
   closeSync(logFd);
-  // In the same turn as the spawn: a crash of ours in between would leave a process that nobody finds again.
+  // In the same turn as the spawn: after a crash of this process in between, the child would never be found.
   if (child.pid !== undefined && !options.readPid) {
     mkdirSync(dirname(options.pidFile), { recursive: true });
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
-  const gone = new Promise<Record<string, unknown>>((resolve) => {
+  const exited = new Promise<Record<string, unknown>>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
   await new Promise<void>((resolve, reject) => {
@@ -272,63 +274,63 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
   child.on('error', (err) => options.log.warn({ daemon: options.name, err }, 'daemon process error'));
   const running: Running = {
     pid: child.pid as number,
-    isGone: () => child.exitCode !== null || child.signalCode !== null,
-    gone,
-    forget: () => child.unref(),
+    hasExited: () => child.exitCode !== null || child.signalCode !== null,
+    exited,
+    unwatch: () => child.unref(),
   };
   return { running, logTail: () => lastLines(options.logFile, logStart) };
 }
 
-/** A process that is not our child can only be polled. */
+/** A process that is not a child of this process can only be polled. */
 function watch({ pid, startTime }: LiveProcess): Running {
-  const isGone = () => liveProcess(pid)?.startTime !== startTime;
+  const hasExited = () => liveProcess(pid)?.startTime !== startTime;
   let timer: NodeJS.Timeout | undefined;
-  const gone = new Promise<Record<string, unknown>>((resolve) => {
+  const exited = new Promise<Record<string, unknown>>((resolve) => {
     timer = setInterval(() => {
-      if (!isGone()) return;
+      if (!hasExited()) return;
       clearInterval(timer);
       resolve({ adopted: true });
     }, ADOPTED_POLL_MS);
   });
-  return { pid, isGone, gone, forget: () => clearInterval(timer) };
+  return { pid, hasExited, exited, unwatch: () => clearInterval(timer) };
 }
 
 /**
- * Where the program writes its own pid file, an answer counts only when that file names this process: another
- * supervisor's may be the one that answers while ours is about to give way to it.
+ * If the program writes its own pid file, a response counts only when that file names this process: the response may come
+ * from the process of another supervisor, while this one is about to exit.
  */
-async function waitForAnswer(
+async function waitForResponse(
   { options, ending }: Supervision,
   running: Running,
-): Promise<'answers' | 'gone' | 'silent' | 'ending'> {
+): Promise<'responds' | 'exited' | 'silent' | 'ending'> {
   const deadline = Date.now() + options.startTimeout * 1000;
   const probe = async () => {
     await options.probe();
     return !options.readPid || (await options.readPid()) === running.pid;
   };
-  while (!running.isGone()) {
+  while (!running.hasExited()) {
     const left = deadline - Date.now();
     if (ending.aborted) return 'ending';
     if (left <= 0) return 'silent';
     const over = new AbortController();
     const stopWaiting = AbortSignal.any([over.signal, ending]);
-    const answered = await Promise.race([
+    const responded = await Promise.race([
       probe().catch(() => false),
-      running.gone.then(() => false),
+      running.exited.then(() => false),
       sleep(left, false, { signal: stopWaiting }).catch(() => false),
     ]);
     over.abort();
-    if (answered) return 'answers';
+    if (responded) return 'responds';
     await sleep(PROBE_EVERY_MS, undefined, { signal: ending }).catch(() => undefined);
   }
-  return 'gone';
+  return 'exited';
 }
 
-async function end(options: DaemonOptions, running: Running): Promise<void> {
+async function terminate(options: DaemonOptions, running: Running): Promise<void> {
   send(running, options.stopSignal);
   const killAt = Date.now() + (options.stopTimeout ?? STOP_TIMEOUT) * 1000;
   let killed = false;
-  while (!running.isGone()) {
+  while (!running.hasExited()) {
     if (!killed && Date.now() > killAt) {
       options.log.warn({ daemon: options.name, daemonPid: running.pid }, 'daemon did not stop, killing it');
       send(running, 'SIGKILL');
@@ -336,7 +338,7 @@ async function end(options: DaemonOptions, running: Running): Promise<void> {
     }
     await sleep(20);
   }
-  running.forget();
+  running.unwatch();
   removeOwnPidFile(options, running.pid);
   options.log.info({ daemon: options.name, daemonPid: running.pid }, 'daemon stopped');
 }
@@ -347,7 +349,7 @@ function removeOwnPidFile(options: DaemonOptions, pid: number): void {
 
 function send(running: Running, signal: NodeJS.Signals): void {
   try {
-    if (!running.isGone()) process.kill(running.pid, signal);
+    if (!running.hasExited()) process.kill(running.pid, signal);
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'ESRCH') throw err;
   }

@@ -1,8 +1,8 @@
 /**
- * PostgreSQL, and the one way into a transaction.
+ * Connections to PostgreSQL, and transactions.
  *
- * Invariant: whatever writes takes `tx` first and never reaches for the pool, so a write cannot escape the transaction
- * it belongs to. No driver call and no network inside one: a transaction is short, or the pool is empty.
+ * Invariant: every function that writes takes `tx` as its first argument and never uses the pool, so a write cannot escape
+ * its transaction. A transaction makes no driver call and no other network request: a long one would exhaust the pool.
  */
 import { drizzle } from 'drizzle-orm/node-postgres';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
@@ -16,10 +16,10 @@ export type Tx = Query & { readonly $client: pg.PoolClient; readonly [inTransact
 
 export type ConnectionOptions = Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database' | 'connectionString'>;
 
-// A pool of 8 beat one of 32 (docs/decisions/0003-database.md).
+// A pool of 8 was faster than one of 32 (docs/decisions/0003-database.md).
 const defaultPoolSize = 8;
 
-// Counts and sizes are far below 2^53; a number is what JSON wants.
+// Counts and sizes are far below 2^53, and JSON needs numbers.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export function connect(options: ConnectionOptions & { poolSize?: number; name?: string; log: Logger }): Db {
@@ -35,17 +35,17 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
 }
 
 /**
- * Another pool on the same database, without a bound, for connections that are held instead of borrowed: a lock for life,
- * a LISTEN. In the pool that statements share, enough of them would keep every statement waiting for ever.
+ * A second, unbounded pool on the same database, for connections that are held: advisory locks and LISTEN. In the shared
+ * pool, enough of them would block all statements.
  */
 export function openUnboundedPool({ $client: { options } }: Db, log: Logger): pg.Pool {
-  // The password is no enumerable property.
+  // The password is not an enumerable property.
   return openPool({ ...options, password: options.password, max: Infinity }, log);
 }
 
 function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
   const pool = new pg.Pool(config);
-  // An 'error' event without a listener ends Node; a broken connection is replaced by the next checkout.
+  // An 'error' event without a listener ends the process; the next checkout replaces a broken connection.
   const lost = (error: Error) => log.warn({ err: error }, 'database connection lost');
   pool.on('error', lost);
   pool.on('connect', (client) => client.on('error', lost));
@@ -57,8 +57,8 @@ const deadlock = '40P01';
 const attempts = 5;
 
 /**
- * Runs `work` in one transaction: all of it is committed, or none. A deadlock or serialization failure runs it again,
- * so `work` has no effect outside `tx`.
+ * Runs `work` in one transaction. After a deadlock or a serialization failure `work` runs again, so it must not have
+ * effects outside `tx`.
  */
 export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame = bare): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -72,8 +72,8 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame
 }
 
 /**
- * What is sent to begin and to end a transaction: statements before and after the work that cost no round trip of their
- * own, and above all none while locks are held. The second is asked for once the work is done.
+ * The texts that begin and end a transaction. They may contain further statements, which then cost no round trip, above all
+ * none while locks are held. `commit` is called when the work is done.
  */
 export interface Frame {
   begin: string;
@@ -101,8 +101,8 @@ async function once<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame): Prom
 }
 
 /**
- * A statement that PostgreSQL parses and plans once a connection: for the hot paths, where building a query costs more
- * than running it. `name` is unique in the program.
+ * A prepared statement: PostgreSQL parses and plans it once for each connection. For hot paths, where building a query costs
+ * more than running it. `name` must be unique in the program.
  */
 export function prepared<Row extends pg.QueryResultRow>(name: string, text: string) {
   return async (on: Db | Tx, ...values: unknown[]): Promise<Row[]> => {
@@ -111,12 +111,12 @@ export function prepared<Row extends pg.QueryResultRow>(name: string, text: stri
   };
 }
 
-/** The SQLSTATE of an error of PostgreSQL, however deep Drizzle wrapped it. */
+/** The SQLSTATE of a PostgreSQL error, which Drizzle may have wrapped. */
 export function postgresCode(error: unknown): string | undefined {
   return postgresError(error)?.code;
 }
 
-/** The constraint that a statement broke, e.g. `projects_client_id_name`. */
+/** The constraint that a statement violated, for example `projects_client_id_name`. */
 export function violatedConstraint(error: unknown): string | undefined {
   return postgresError(error)?.constraint;
 }
@@ -129,11 +129,11 @@ function postgresError(error: unknown): pg.DatabaseError | undefined {
 }
 
 const connectionCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND']);
-/** What `pg` says itself has no code. */
+/** Errors of `pg` itself, which have no code. */
 const brokenConnection =
   /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
 
-/** True when the database could not be reached, went away in the middle, or is starting: worth another try soon. */
+/** True when the database could not be reached, broke the connection, or is starting: a retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = (cause as { code?: string }).code ?? '';
@@ -145,12 +145,12 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * For a connection whose life stands for this process's: PostgreSQL notices within some 9 s when the host behind it is
- * gone. Without effect on a unix socket, which cannot outlive its host.
+ * SQL for connections that hold a lock for this process: PostgreSQL detects within about 9 s that the client host is gone.
+ * Has no effect on a unix socket.
  */
 export const detectLostHost = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2`;
 
-/** A query of Drizzle that is built once a database: `build` ends in `.prepare(name)`. */
+/** A Drizzle query that is built once for each database: `build` ends in `.prepare(name)`. */
 export function preparedQuery<Q>(build: (db: Db) => Q): (db: Db) => Q {
   const built = new WeakMap<Db, Q>();
   return (db) => {

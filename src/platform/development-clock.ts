@@ -1,18 +1,18 @@
 /**
- * The clock of development mode: real time and an offset that all processes share through the database. They look four
- * times a second, so each follows within a second.
+ * The clock of development mode: real time plus an offset that all processes share through the database. Each process polls
+ * it five times a second, so a change takes effect everywhere within a second.
  */
 import type { Clock } from './clock.ts';
 import { prepared, transaction } from './db.ts';
 import type { Db, Tx } from './db.ts';
 
-const followMs = 200;
+const pollMs = 200;
 
 export interface MovableClock extends Clock {
-  /** How far it is from real time. */
+  /** The offset from real time. */
   offsetMs(): number;
-  /** Moves it for all processes; for this one at once. `along` is what is to change in the same transaction. */
-  setOffset(offsetMs: number, along?: (tx: Tx) => Promise<void>): Promise<void>;
+  /** Sets the offset of all processes; of this one at once. `also` runs in the same transaction. */
+  setOffset(offsetMs: number, also?: (tx: Tx) => Promise<void>): Promise<void>;
   stop(): void;
 }
 
@@ -31,27 +31,27 @@ export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   let writing = 0;
   let stopped = false;
   let timer: NodeJS.Timeout;
-  const look = async () => {
+  const refresh = async () => {
     const before = writing;
     const [row] = await read(db);
-    // What was read while it was being moved may be from before.
+    // A read that overlaps a write may return the old offset.
     if (before === writing) offset = row?.offset ?? 0;
   };
-  const follow = async () => {
-    // Without the database time goes on as it did.
-    await look().catch(() => {});
-    if (!stopped) timer = setTimeout(follow, followMs).unref();
+  const poll = async () => {
+    // Without the database the last offset stays in force.
+    await refresh().catch(() => {});
+    if (!stopped) timer = setTimeout(poll, pollMs).unref();
   };
-  await look();
-  timer = setTimeout(follow, followMs).unref();
+  await refresh();
+  timer = setTimeout(poll, pollMs).unref();
   return {
     now: () => new Date(Date.now() + offset),
     offsetMs: () => offset,
-    async setOffset(offsetMs, along) {
+    async setOffset(offsetMs, also) {
       writing += 1;
       await transaction(db, async (tx) => {
         await write(tx, offsetMs);
-        await along?.(tx);
+        await also?.(tx);
       });
       offset = offsetMs;
       writing += 1;

@@ -1,12 +1,12 @@
-/** What the start-up table, `GET /healthz/drivers` and `doctor` say of a driver. */
+/** The status of a driver in the start table, in `GET /healthz/drivers` and in `doctor`. */
 export interface DriverStatus {
   driver: string;
-  /** What it makes real: `file shares`, `load balancers`; told by whoever wires the drivers. */
+  /** The kind of driver: `file shares`, `load balancers`; set where the drivers are started. */
   kind?: string;
   real: boolean;
   healthy: boolean;
-  /** One sentence for the operator: what it does here, or why it only pretends. */
+  /** One sentence for the operator: what it does on this host, or why it is simulated. */
   detail: string;
-  /** The one line that would make it real (or whole); absent when it already is. */
+  /** The command that makes it real, or that fixes it; absent when neither is needed. */
   remedy?: string;
 }

@@ -2,11 +2,12 @@
  * Which account owns a cluster of the embedded PostgreSQL, and which accounts may connect to it.
  *
  * Invariants:
- * - Root's cluster belongs to an account that nothing else uses, unless it is in the data directory of a user. The account `postgres` of a distribution's package is
- *   shared with its server, and `nobody` with whatever else runs as nobody.
- * - The socket authenticates by the uid of the peer: only root and the user that runs PostgreSQL may connect, whatever
- *   the modes of the directories are.
- * - Root writes nothing through a path that the account of the cluster controls: the account may have put a link there.
+ * - A cluster of root belongs to an account that nothing else uses, unless it is in the data directory of a user. The
+ *   account `postgres` of a Debian package is shared with its server, and `nobody` with other programs.
+ * - The socket authenticates by the uid of the peer: only root and the user that runs PostgreSQL may connect, whatever the
+ *   modes of the directories are.
+ * - Root writes nothing through a path that the account of the cluster controls, because the account may have put a link
+ *   there.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -31,10 +32,10 @@ export function serviceAccount(): Account {
 }
 
 /**
- * The account for a cluster that exists, when root starts it. A cluster in the data directory of a user stays theirs; any
- * other one goes to the service account: an earlier version ran PostgreSQL of root as `postgres` or `nobody`.
+ * Returns the account of an existing cluster that root starts. A cluster in the data directory of a user keeps that user. The
+ * service account takes any other cluster: an earlier version ran PostgreSQL of root as `postgres` or `nobody`.
  */
-export function takeCluster(dir: string, dataDir: string): Account {
+export function claimCluster(dir: string, dataDir: string): Account {
   const account = serviceAccount();
   const { uid, gid } = statSync(dir);
   if (uid === account.uid) return account;
@@ -44,19 +45,19 @@ export function takeCluster(dir: string, dataDir: string): Account {
   if (pid !== null) {
     throw new Error(
       `PostgreSQL on ${dir} runs as uid ${uid}, which an earlier version used; root runs it as ${SERVICE_ACCOUNT}. ` +
-        `Stop the Cloudyard that started it, or, where none runs, PostgreSQL itself: kill -INT ${pid}`,
+        `Stop the Cloudyard that started it, or if none runs, PostgreSQL itself: kill -INT ${pid}`,
     );
   }
-  // `--from` leaves hard links to files of other accounts alone, and no symlink is followed.
+  // `--from` skips hard links to files of other accounts, and symlinks are not followed.
   const change = ['--recursive', '--no-dereference', `--from=${uid}`, `${account.uid}:${account.gid}`];
   runChildSync('chown', [...change, dir]);
   return account;
 }
 
-/** Lets only root and our own user connect to the cluster, which `account` owns (null: we do). */
+/** Allows only root and the current user to connect to the cluster of `account` (null: the current user). */
 export function restrictConnections(pgData: string, account: Account | null): void {
   const pid = livePostmaster(pgData);
-  // Root finds only servers of this version running, perhaps one that a user started for themselves.
+  // Under root, a running server is always one of this version, perhaps one that a user started.
   if (account && pid !== null) return;
   const { hba, ident } = authentication();
   const written = [

@@ -1,9 +1,9 @@
-/** What `postmaster.pid` says about the server of a cluster, checked against /proc: the file survives a crash. */
+/** Reads `postmaster.pid` of a cluster and checks it against /proc, because the file survives a crash. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { liveProcess } from './daemon.ts';
 
-/** True for the postmaster of this cluster; its children call themselves `postgres: …`. */
+/** True for the postmaster of this cluster; its children have the title `postgres: …`. */
 export function isPostmaster(commandLine: string, pgData: string): boolean {
   return commandLine.includes(`postgres -D ${pgData} `);
 }
@@ -14,7 +14,7 @@ export function livePostmaster(pgData: string): number | null {
   return pid !== null && isPostmaster(liveProcess(pid)?.commandLine ?? '', pgData) ? pid : null;
 }
 
-/** A server that runs may use another socket directory than a new one would, e.g. with another TMPDIR. The fifth line names it. */
+/** A running server may use another socket directory than a new one would (another TMPDIR). The fifth line names it. */
 export function socketDirOfRunning(pgData: string): string | null {
   if (livePostmaster(pgData) === null) return null;
   return lineOf(join(pgData, 'postmaster.pid'), 4) || null;

@@ -1,17 +1,17 @@
 /**
- * Where the embedded PostgreSQL's binaries, cluster and socket lie, and which account runs it.
+ * Locates the binaries, cluster and socket of the embedded PostgreSQL, and the account that runs it.
  *
  * PostgreSQL refuses to run as root. Root therefore runs it as a service account, which must be able to enter the
- * directories of the binaries and of the data. Where it cannot (a clone under /root, a private data directory), they live
- * in /var/lib/cloudyard, and `<dataDir>/postgres` is a symlink to the cluster there.
+ * directories of the binaries and of the data. If it cannot (a clone under /root, a private data directory), they are in
+ * /var/lib/cloudyard, and `<dataDir>/postgres` is a symlink to the cluster there.
  *
  * Invariants:
- * - What `<dataDir>/postgres` names is the cluster; nothing else is looked at, so modes that change never make a full
- *   database look empty. Deleting the data directory starts afresh (and leaves the old cluster in /var/lib/cloudyard/clusters).
- * - A copy of the binaries (like a cluster, by `makeWhole`) is made under another name and renamed: it is whole or not there.
- * - Several processes may do all this at once; the quickest wins and the others take its result.
+ * - `<dataDir>/postgres` alone determines the cluster, so a change of modes never makes a full database look empty. Deleting
+ *   the data directory starts with an empty database (and leaves the old cluster in /var/lib/cloudyard/clusters).
+ * - A copy of the binaries, like a cluster, is created under a temporary name and renamed (`createAtomically`).
+ * - Several processes may do all this at once; the first one to finish wins and the others use its result.
  *
- * How it fails: it throws a sentence that names the directory and what to do about it.
+ * Failure modes: it throws an error that names the directory and what to do.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
@@ -34,21 +34,21 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { liveProcess } from './daemon.ts';
-import { type Account, serviceAccount, takeCluster } from './embedded-postgres-access.ts';
+import { type Account, serviceAccount, claimCluster } from './embedded-postgres-access.ts';
 
-/** `account` is null when PostgreSQL runs as ourselves. */
+/** `account` is null when PostgreSQL runs as the current user. */
 export interface Cluster {
   dir: string;
   account: Account | null;
 }
 
 const SYSTEM_DIR = '/var/lib/cloudyard';
-/** Where root makes socket directories: unlike /tmp, nobody else can occupy a name there. */
+/** The directory for sockets of root: unlike in /tmp, no other account can occupy a name there. */
 const SYSTEM_SOCKET_DIR = '/run/cloudyard';
 /** The kernel's limit is 107. */
 const LONGEST_SOCKET_PATH = 99;
 
-/** `dataDir` is real (no symlinks in it). */
+/** `dataDir` must be a real path, without symlinks. */
 export function placeCluster(dataDir: string): Cluster {
   const place = join(dataDir, 'postgres');
   const asRoot = process.getuid?.() === 0;
@@ -58,7 +58,7 @@ export function placeCluster(dataDir: string): Cluster {
     if (!account || canReach(account, dataDir, 1)) makePrivate(place, account);
     else symlinkSync(makeSystemCluster(dataDir, account), place);
   } catch (err) {
-    // Another process was quicker.
+    // Another process was faster.
     if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
   }
   return existingCluster(place, dataDir);
@@ -67,18 +67,20 @@ export function placeCluster(dataDir: string): Cluster {
 function existingCluster(place: string, dataDir: string): Cluster {
   if (!existsSync(place)) {
     throw new Error(
-      `${place} points to ${readlinkSync(place)}, which is gone. Remove the link to begin with an empty database.`,
+      `${place} points to ${readlinkSync(place)}, which does not exist; remove the link to start with an empty database`,
     );
   }
   const dir = realpathSync(place);
   if (process.getuid?.() !== 0) {
     const { uid } = statSync(dir);
-    if (uid !== process.getuid?.()) throw new Error(`${dir} belongs to uid ${uid}: run as root or as that user.`);
+    if (uid !== process.getuid?.()) throw new Error(`${dir} belongs to uid ${uid}; run as root or as that user`);
     return { dir, account: null };
   }
-  const account = takeCluster(dir, dataDir);
+  const account = claimCluster(dir, dataDir);
   if (!canReach(account, dir, 1))
-    throw new Error(`uid ${account.uid}, which owns ${dir}, cannot enter a directory above it.`);
+    throw new Error(
+      `uid ${account.uid}, which owns ${dir}, cannot enter a directory above it; give it execute permission there`,
+    );
   return { dir, account };
 }
 
@@ -91,7 +93,7 @@ function makeSystemCluster(dataDir: string, account: Account): string {
   return dir;
 }
 
-/** In the cluster's directory, or, where that path is too long or holds what the `-k` list takes for syntax, in a short one. */
+/** The directory of the cluster, or a short one if that path is too long or has characters that `-k` treats as syntax. */
 export function placeSocket({ dir, account }: Cluster, file: string): string {
   const fits = (host: string) => Buffer.byteLength(join(host, file)) <= LONGEST_SOCKET_PATH && !/[,"]/.test(host);
   if (fits(dir)) return dir;
@@ -101,18 +103,18 @@ export function placeSocket({ dir, account }: Cluster, file: string): string {
   );
   const host = shorter.find((path) => fits(path) && (!account || canReach(account, dirname(path), 1)));
   if (!host)
-    throw new Error(`${dir} is too long for a unix socket, and so is ${tmpdir()}; use a shorter data directory.`);
+    throw new Error(`${dir} is too long for a unix socket, and so is ${tmpdir()}; use a shorter data directory`);
   if (!existsSync(host)) makePrivate(host, account);
-  // Anyone may make directories in /tmp.
+  // Any account may create directories in /tmp.
   const owner = account?.uid ?? process.getuid?.();
   const found = lstatSync(host);
   if (!found.isDirectory() || found.uid !== owner || found.mode & 0o077) {
-    throw new Error(`${host} should be a private directory of uid ${owner}; remove it.`);
+    throw new Error(`${host} must be a private directory of uid ${owner}; remove it`);
   }
   return host;
 }
 
-/** Whether the modes let the account through every directory above `path`, and do `wanted` (4 read, 1 enter or run) with it. */
+/** Whether the modes allow the account to enter all directories above `path`, and allow `wanted` (4 read, 1 enter or run). */
 function canReach(account: Account, path: string, wanted: number): boolean {
   const real = realpathSync(path);
   const { mode, uid, gid } = statSync(real);
@@ -126,7 +128,7 @@ function makePrivate(dir: string, account: Account | null): void {
   if (account) chownSync(dir, account.uid, account.gid);
 }
 
-/** Whatever the umask. */
+/** Sets the mode whatever the umask is. */
 function makePublic(dir: string): void {
   if (mkdirSync(dir, { recursive: true })) chmodSync(dir, 0o755);
 }
@@ -135,13 +137,13 @@ function hashOf(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 12);
 }
 
-/** `make` fills a directory of another name that is then renamed; when another process is quicker, its result stands. */
-export async function makeWhole(target: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+/** `create` fills a temporary directory, which is then renamed. If another process was faster, its result is used. */
+export async function createAtomically(target: string, create: (unfinished: string) => Promise<void>): Promise<void> {
   removeUnfinished(target);
   const owner = `${process.pid}.${liveProcess(process.pid)?.startTime}`;
   const unfinished = `${target}.new.${owner}.${randomBytes(3).toString('hex')}`;
   try {
-    await make(unfinished);
+    await create(unfinished);
     renameSync(unfinished, target);
   } catch (err) {
     rmSync(unfinished, { recursive: true, force: true });
@@ -149,7 +151,7 @@ export async function makeWhole(target: string, make: (unfinished: string) => Pr
   }
 }
 
-/** What processes left that were killed in `makeWhole`. */
+/** Removes what killed processes left in `createAtomically`. */
 function removeUnfinished(target: string): void {
   for (const name of readdirSync(dirname(target))) {
     if (!name.startsWith(`${basename(target)}.new.`)) continue;
@@ -165,11 +167,11 @@ export function findBinaries(): string {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
     return join(dirname(createRequire(wrapper).resolve(platform)), '..', 'native');
   } catch (cause) {
-    throw new Error(`There is no ${platform}: set DATABASE_URL to a PostgreSQL of your own.`, { cause });
+    throw new Error(`${platform} is not installed; set DATABASE_URL to use another PostgreSQL`, { cause });
   }
 }
 
-/** The package's `native` directory, or a copy of it where the account cannot read it or its links cannot be made. */
+/** The `native` directory of the package, or a copy if the account cannot read it or its links cannot be created. */
 export async function placeBinaries(
   native: string,
   account: Account | null,
@@ -182,7 +184,7 @@ export async function placeBinaries(
   const copy = join(copyDir, `postgresql-${version}`);
   makePublic(copyDir);
   if (existsSync(copy)) return copy;
-  await makeWhole(copy, async (unfinished) => {
+  await createAtomically(copy, async (unfinished) => {
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
     restoreLinks(unfinished);
     for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true })) {
@@ -203,14 +205,17 @@ function canRun(account: Account, native: string): boolean {
   );
 }
 
-/** npm packs no symlinks; the package's install script makes them, which `npm ci --ignore-scripts` leaves out. False when they cannot be made. */
+/**
+ * npm packages contain no symlinks. The package's install script creates them, which `npm ci --ignore-scripts` skips. Returns
+ * false when they cannot be created.
+ */
 function restoreLinks(native: string): boolean {
   const links: { source: string; target: string }[] = JSON.parse(
     readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
   );
   try {
     for (const { source, target } of links) {
-      // Both begin with `native/`, which a copy is not called.
+      // Both begin with `native/`; a copy has another name.
       const link = join(native, relative('native', target));
       if (lstatSync(link, { throwIfNoEntry: false })) continue;
       symlinkSync(relative(dirname(target), source), link);

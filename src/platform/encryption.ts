@@ -1,9 +1,9 @@
 /**
- * Encryption at rest: AES-256-GCM with keys that the database never sees.
+ * Encryption at rest: AES-256-GCM with keys that are never in the database.
  *
- * Invariant: what was encrypted for one context (a row's kind and id) decrypts for no other, so a ciphertext that is
- * copied to another row is refused like one that was changed. A ciphertext names its key, so an old key goes on
- * decrypting after a new one took its place at the top of the file.
+ * Invariant: a ciphertext decrypts only in its own context (the kind and id of a row), so a ciphertext that was copied to
+ * another row is refused like one that was modified. A ciphertext names its key, so an old key still decrypts after a new
+ * key replaced it at the top of the file.
  *
  * Ciphertext: version (1 byte), length of the key's id (1), key id, nonce (12), tag (16), data.
  */
@@ -32,15 +32,15 @@ export interface EncryptionKey {
 }
 
 export interface Keyring {
-  /** `context` says what the plaintext belongs to, such as `secret:<id>`; decrypting takes the same one. */
+  /** `context` identifies the owner of the plaintext, such as `secret:<id>`; `decrypt` needs the same context. */
   encrypt(plaintext: Uint8Array, context: string): Buffer;
-  /** @throws EncryptionError when the key is not there, or the ciphertext was changed or is of another context */
+  /** @throws EncryptionError when the key is missing, or the ciphertext was modified or has another context */
   decrypt(ciphertext: Uint8Array, context: string): Buffer;
-  /** False when another key than the first one encrypted it: encrypt it anew, and the old key can go. */
+  /** False when an older key encrypted it: re-encrypt it, then the old key can be removed. */
   isCurrent(ciphertext: Uint8Array): boolean;
 }
 
-/** A fault that the operator mends: a lost or broken key file, a database that was tampered with. */
+/** An error that the operator has to fix: a lost or broken key file, a modified database. */
 export class EncryptionError extends Error {}
 
 const version = 1;
@@ -49,7 +49,7 @@ const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** A keyring in memory; the first key is the current one. */
+/** A keyring in memory; the first key is the current key. */
 export function createKeyring(keys: EncryptionKey[]): Keyring {
   return keyringOf('the keyring', {
     forDecrypting: () => keys,
@@ -58,9 +58,9 @@ export function createKeyring(keys: EncryptionKey[]): Keyring {
 }
 
 /**
- * The keyring of a key file: one `id base64key` a line, the first line is the current key. The file is made when the
- * first plaintext is encrypted, and read anew when it changed, so a key that an operator adds counts at once. A process
- * that only decrypts never makes one: a host that lacks the shared file says so instead of inventing a key.
+ * The keyring of a key file: one `id base64key` a line; the first line is the current key. The file is created when the
+ * first plaintext is encrypted, and read again when it changed, so a new key takes effect at once. A process that only
+ * decrypts never creates it: a host that lacks the shared file reports an error instead of creating another key.
  */
 export function openKeyFile(file: string): Keyring {
   let known: { stamp: string; keys: EncryptionKey[] } | undefined;
@@ -75,28 +75,28 @@ export function openKeyFile(file: string): Keyring {
       const keys = read();
       if (keys) return keys;
       throw new EncryptionError(
-        `there is no key file ${file}; put the one there with which the secrets of this database were encrypted`,
+        `key file ${file} not found; restore the key file that encrypted the secrets of this database`,
       );
     },
     forEncrypting() {
       const keys = read();
       if (keys) return keys;
-      makeKeyFile(file);
+      createKeyFile(file);
       return read()!;
     },
   });
 }
 
-/** Rows with a ciphertext, read page by page in the order of their ids. */
+/** Rows with a ciphertext, in pages in the order of their ids. */
 export interface Ciphertexts {
   after(id: string | null): Promise<{ id: string; ciphertext: Buffer }[]>;
   replace(id: string, old: Buffer, ciphertext: Buffer): Promise<void>;
 }
 
 /**
- * Encrypts with the current key what an older one encrypted, so that the older one can go. Returns how many these were.
- * May run at any time and in many processes. @throws EncryptionError for the first that does not decrypt, once all others
- * are done
+ * Encrypts with the current key the rows that an older key encrypted, so that the older key can be removed. Returns their
+ * number. May run at any time and in many processes. @throws EncryptionError for the first row that does not decrypt, after
+ * all others are done
  */
 export async function reencryptAll(
   keyring: Keyring,
@@ -123,11 +123,11 @@ export async function reencryptAll(
 }
 
 /**
- * Puts a new key at the end of the key file, where it decrypts and does not encrypt yet: time to copy the file to other
- * hosts. Makes the file where there is none. Returns the key's id.
+ * Adds a new key at the end of the key file, where it decrypts but does not encrypt, so that the file can be copied to other
+ * hosts first. Creates the file if it does not exist. Returns the id of the key.
  */
 export function addKey(file: string): string {
-  if (stampOf(file) === undefined) makeKeyFile(file);
+  if (stampOf(file) === undefined) createKeyFile(file);
   const line = newKeyLine();
   const text = readKeyFile(file);
   parseKeyFile(file, text);
@@ -135,17 +135,17 @@ export function addKey(file: string): string {
   return line.split(' ', 1)[0]!;
 }
 
-/** Moves a key's line to the top, from where it encrypts. @throws EncryptionError when there is no such key */
+/** Makes a key the current key, by moving its line to the top. @throws EncryptionError when there is no such key */
 export function useKey(file: string, id: string): void {
   const lines = readKeyFile(file).split('\n');
   parseKeyFile(file, lines.join('\n'));
   const at = lines.findIndex((line) => line.trim().split(/\s/)[0] === id);
-  if (at < 0) throw new EncryptionError(`there is no key ${id} in ${file}`);
+  if (at < 0) throw new EncryptionError(`key ${id} not found in ${file}`);
   const [line] = lines.splice(at, 1);
   replaceKeyFile(file, [line, ...lines].join('\n'));
 }
 
-/** The keys of the file, the current one first. */
+/** The ids of the keys in the file, the current key first. */
 export function keyIds(file: string): string[] {
   return parseKeyFile(file, readKeyFile(file)).map(({ id }) => id);
 }
@@ -173,7 +173,7 @@ function keyringOf(name: string, source: KeySource): Keyring {
       const key = source.forDecrypting().find((candidate) => candidate.id === keyId);
       if (!key) {
         throw new EncryptionError(
-          `${context} was encrypted with the key ${keyId}, which is not in ${name}; put its line back, below the first`,
+          `${context} was encrypted with key ${keyId}, which is not in ${name}; restore its line below the first line`,
         );
       }
       const decipher = createDecipheriv(algorithm, key.key, nonce, { authTagLength: tagBytes });
@@ -183,8 +183,8 @@ function keyringOf(name: string, source: KeySource): Keyring {
         return Buffer.concat([decipher.update(data), decipher.final()]);
       } catch {
         throw new EncryptionError(
-          `${context} does not decrypt with the key ${keyId} of ${name}: its ciphertext was changed or belongs to ` +
-            'something else, or another key has this id',
+          `${context} does not decrypt with key ${keyId} of ${name}: the ciphertext was modified or belongs to another ` +
+            'row, or a different key has this id',
         );
       }
     },
@@ -205,7 +205,7 @@ function partsOf(bytes: Uint8Array, context: string) {
   const tagAt = nonceAt + nonceBytes;
   const dataAt = tagAt + tagBytes;
   if (ciphertext[0] !== version || ciphertext.length < dataAt) {
-    throw new EncryptionError(`${context} is no ciphertext of this version of Cloudyard`);
+    throw new EncryptionError(`${context} is not a ciphertext of this version of Cloudyard`);
   }
   return {
     head: ciphertext.subarray(0, nonceAt),
@@ -216,7 +216,7 @@ function partsOf(bytes: Uint8Array, context: string) {
   };
 }
 
-/** Undefined when there is no such file. */
+/** Undefined when the file does not exist. */
 function stampOf(file: string): string | undefined {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat && [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
@@ -232,7 +232,7 @@ function readKeyFile(file: string): string {
   }
 }
 
-/** Empty lines and lines that begin with `#` are passed over. Messages name lines and never show one. */
+/** Ignores empty lines and lines that begin with `#`. Messages name a line by its number and never show it. */
 function parseKeyFile(file: string, text: string): EncryptionKey[] {
   const keys: EncryptionKey[] = [];
   for (const [i, line] of text.split('\n').entries()) {
@@ -240,33 +240,33 @@ function parseKeyFile(file: string, text: string): EncryptionKey[] {
     const [, id, base64 = ''] = /^\s*([\w.-]{1,32})\s+([A-Za-z0-9+/]+=*)\s*$/.exec(line) ?? [];
     const key = Buffer.from(base64, 'base64');
     if (id === undefined || key.length !== keyBytes) {
-      throw new EncryptionError(`${file}:${i + 1} is not an id, a space, and ${keyBytes} bytes in base64`);
+      throw new EncryptionError(`${file}:${i + 1} must be an id, a space, and ${keyBytes} bytes in base64`);
     }
     if (keys.some((other) => other.id === id))
-      throw new EncryptionError(`${file}:${i + 1}: the id ${id} is there twice`);
+      throw new EncryptionError(`${file}:${i + 1}: the id ${id} is listed twice`);
     keys.push({ id, key });
   }
   return keys;
 }
 
-/** Makes the file whole or not at all; of two processes at once one wins, and both use its key. */
-function makeKeyFile(file: string): void {
+/** Creates the file atomically; of two concurrent processes one succeeds, and both use its key. */
+function createKeyFile(file: string): void {
   const random = randomBytes(4).toString('hex');
-  const unnamed = `${file}.${process.pid}.${random}`;
+  const temporary = `${file}.${process.pid}.${random}`;
   const line = newKeyLine();
   try {
-    syncedWrite(unnamed, line);
+    syncedWrite(temporary, line);
     try {
-      linkSync(unnamed, file);
+      linkSync(temporary, file);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
-      unlinkSync(unnamed);
+      unlinkSync(temporary);
     }
     syncDirectory(dirname(file));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new EncryptionError(`the key file ${file} cannot be made (${code})`, { cause });
+    throw new EncryptionError(`the key file ${file} cannot be created (${code})`, { cause });
   }
 }
 
@@ -274,16 +274,16 @@ function newKeyLine(): string {
   return `key-${randomBytes(4).toString('hex')} ${randomBytes(keyBytes).toString('base64')}\n`;
 }
 
-/** Whole or not at all; whoever owned the file owns it still. */
+/** Replaces the file atomically; its owner and mode stay. */
 function replaceKeyFile(file: string, text: string): void {
-  const unnamed = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {
     const path = realpathSync(file);
     const { uid, gid, mode } = statSync(path);
-    syncedWrite(unnamed, text);
-    chmodSync(unnamed, mode & 0o777);
-    if (process.getuid?.() === 0) chownSync(unnamed, uid, gid);
-    renameSync(unnamed, path);
+    syncedWrite(temporary, text);
+    chmodSync(temporary, mode & 0o777);
+    if (process.getuid?.() === 0) chownSync(temporary, uid, gid);
+    renameSync(temporary, path);
     syncDirectory(dirname(path));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
@@ -301,7 +301,7 @@ function syncedWrite(file: string, text: string): void {
   }
 }
 
-/** What is encrypted next must not outlive its key. */
+/** A ciphertext must not reach the disk before its key. */
 function syncDirectory(directory: string): void {
   const handle = openSync(directory, 'r');
   try {

@@ -1,17 +1,17 @@
-/** Resolves after the event loop has handled the input that was waiting. For work that would otherwise block it. */
+/** Resolves after the event loop has handled pending input. For work that would otherwise block it. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => afterInput(resolve));
 }
 
-/** The same with a callback. The first turn may come before the loop looks for input, the second one does not. */
+/** The same with a callback. Two turns: the first one may come before the loop polls for input. */
 export function afterInput(run: () => void): void {
   setImmediate(() => setImmediate(run));
 }
 
-/** Work goes on for this long until others get their turn. */
+/** The time slice of work between two yields. */
 const sliceMs = 10;
 
-/** For loops that may be long: `await pause()` in each round yields whenever a slice of time is used up. */
+/** For long loops: `await pause()` in each iteration yields whenever a time slice is used up. */
 export function createPause(): () => Promise<void> | undefined {
   let since = performance.now();
   return () => {

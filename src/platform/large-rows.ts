@@ -1,12 +1,12 @@
 /**
- * Reads rows that may be large without holding many of them at once: first how large each is, then group by group. What
- * is done with a group (parsed, written out) keeps others waiting, so a group is some milliseconds of work.
+ * Reads rows that may be large without keeping many of them in memory: first their sizes, then group by group. Parsing and
+ * serializing a group blocks the event loop, so a group is a few milliseconds of work.
  */
 
 /** The items of a list, read on demand. */
 export type Groups<Item> = AsyncIterable<Item[]>;
 
-/** A row, and the bytes that the database stores for it; compressed, so up to some twenty times as many come. */
+/** A row and its stored size. Rows are stored compressed, so up to twenty times as many bytes are read. */
 export interface SizedRow<Id> {
   id: Id;
   bytes: number;
@@ -15,18 +15,18 @@ export interface SizedRow<Id> {
 const groupBytes = 64 * 1024;
 const groupRows = 200;
 
-/** Whether a row is alone in its group. */
+/** Whether a row gets a group of its own. */
 export const isLarge = ({ bytes }: SizedRow<unknown>): boolean => bytes > groupBytes;
 
-/** Yields groups in the order of `rows`; those that are gone by the time they are read are left out. */
+/** Yields groups in the order of `rows`. Rows that were deleted before they are read are omitted. */
 export async function* readInGroups<Id, Row extends { id: Id }, Item>(
   rows: SizedRow<Id>[],
   read: (ids: Id[]) => Promise<Row[]>,
-  present: (row: Row) => Item,
+  toItem: (row: Row) => Item,
 ): AsyncGenerator<Item[]> {
   for (const ids of groupsOf(rows)) {
     const byId = new Map((await read(ids)).map((row) => [row.id, row]));
-    yield ids.flatMap((id) => (byId.has(id) ? [present(byId.get(id)!)] : []));
+    yield ids.flatMap((id) => (byId.has(id) ? [toItem(byId.get(id)!)] : []));
   }
 }
 

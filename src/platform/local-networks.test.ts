@@ -31,8 +31,8 @@ fd000000000000000000000000000002 80 00000000000000000000000000000000 00 00000000
 fd640000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000400 00000001 00000000 80200001       lo
 `;
 
-describe('what the kernel delivers to this host', () => {
-  it('is read from its tables: addresses, and local routes', () => {
+describe('the local networks of this host', () => {
+  it('are read from the routing tables: addresses and local routes', () => {
     expect(localIpv4(fibTrie)).toEqual(['127.0.0.0/8', '172.17.0.1/32', '10.64.0.0/16']);
     expect(localIpv6(ipv6Route)).toEqual([
       'fd00:0000:0000:0000:0000:0000:0000:0002/128',
@@ -40,13 +40,13 @@ describe('what the kernel delivers to this host', () => {
     ]);
   });
 
-  it('has loopback on every machine', () => expect(localNetworks()).toContain('127.0.0.1'));
+  it('include loopback on every machine', () => expect(localNetworks()).toContain('127.0.0.1'));
 });
 
 const parts = ['root', 'iproute2', 'util-linux'] as const;
 
-describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in a network of its own', () => {
-  it('has a bridge that nothing is connected to, and a local route, which no interface lists', () => {
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in a separate network namespace', () => {
+  it('include a bridge without members and a local route, which no interface lists', () => {
     const module = new URL('local-networks.ts', import.meta.url).href;
     const script = `import('${module}').then(({ localNetworks }) => console.log(localNetworks().join(' ')))`;
     const commands = [

@@ -1,7 +1,7 @@
 /**
- * The networks that the kernel of this host delivers to itself, read from its routing tables. `os.networkInterfaces`
- * does not list them all: it omits interfaces without a carrier (a bridge of containers that has none yet) and local
- * routes, and both take connections.
+ * The networks that the kernel of this host delivers locally, read from its routing tables. `os.networkInterfaces`
+ * does not list them all: it omits interfaces without a carrier (a container bridge without containers) and local
+ * routes, and both accept connections.
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -17,7 +17,7 @@ export function localNetworks(): string[] {
 const recentMs = 1000;
 let recent: { networks: string[]; at: number } | undefined;
 
-/** The same, at most a second old: for what is asked with every request. */
+/** The same, at most a second old, for checks of every request. */
 export function recentLocalNetworks(): string[] {
   const now = performance.now();
   if (!recent || now - recent.at > recentMs) recent = { networks: localNetworks(), at: now };

@@ -4,7 +4,7 @@ import { isMainThread } from 'node:worker_threads';
 
 export type { Logger };
 
-/** Paths whose values never reach a log, whoever logs them. */
+/** Paths whose values are redacted in every log line. */
 const redacted = [
   'authorization',
   'password',
@@ -17,7 +17,7 @@ const redacted = [
   'req.headers.authorization',
 ];
 
-/** JSON lines in production, readable lines on a terminal. Messages are constant; what varies is in fields. */
+/** JSON lines in production, readable lines on a terminal. Messages are constant; variable data goes into fields. */
 export function createLogger(options: { level: string; pretty: boolean }): Logger {
   const base = { level: options.level, redact: { paths: redacted, censor: '[redacted]' } };
   if (!options.pretty || !isMainThread) return pino(base);

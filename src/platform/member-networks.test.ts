@@ -18,7 +18,7 @@ function ruleOf(networks: MemberNetworks = {}, host: { local?: string[]; control
   return (address: string, port = 80) => rules(1)(address, port);
 }
 
-describe('a region that does not say where members may be', () => {
+describe('a region without member_networks', () => {
   const rule = ruleOf({}, { local: ['10.0.0.7', 'fd00::7', '10.9.0.0/24'], controlPlane: ['10.0.0.8', 'fd00::8'] });
 
   it.each(['10.0.0.1', '172.16.0.1', '192.168.1.1', '100.64.0.1', '8.8.8.8', 'fd00::1', '2606:4700::1'])(
@@ -26,7 +26,7 @@ describe('a region that does not say where members may be', () => {
     (address) => expect(rule(address)).toBeNull(),
   );
 
-  it('allows what only looks like Cloudyard: its ports on other hosts', () => {
+  it('allows the ports of Cloudyard on other hosts', () => {
     expect(rule('10.0.0.1', 8080)).toBeNull();
   });
 
@@ -51,8 +51,8 @@ describe('a region that does not say where members may be', () => {
   });
 });
 
-describe('a region whose networks are named', () => {
-  it('has members there and nowhere else', () => {
+describe('a region with member_networks', () => {
+  it('allows members in these networks only', () => {
     const rule = ruleOf({ allowed: ['10.1.0.0/16', 'fd01::/16', '192.0.2.5'] });
     for (const address of ['10.1.0.1', '10.1.255.255', 'fd01::1', '192.0.2.5']) expect(rule(address)).toBeNull();
     for (const address of ['10.2.0.1', 'fd02::1', '192.0.2.6', '::ffff:10.2.0.1']) {
@@ -60,7 +60,7 @@ describe('a region whose networks are named', () => {
     }
   });
 
-  it('has none in those that are denied', () => {
+  it('allows no member in denied networks', () => {
     const rule = ruleOf({ allowed: laptop, denied: ['10.0.0.0/24', '127.0.0.2', 'fd00::/16', '::ffff:10.3.0.0/112'] });
     for (const address of ['10.0.0.9', '10.3.9.9', '127.0.0.2', 'fd00::1', '::ffff:10.0.0.9']) {
       expect(rule(address)?.message).toContain('is denied by the region');
@@ -84,7 +84,7 @@ describe('a region whose networks are named', () => {
     }
   });
 
-  it('never opens addresses of load balancers, or those that no host has', () => {
+  it('never allows addresses of load balancers, or addresses that no host can have', () => {
     const rule = ruleOf({ allowed: [...laptop, '127.64.0.0/16', '127.64.0.1', '0.0.0.0/8', '224.0.0.0/4', '::/128'] });
     for (const address of ['127.64.0.1', '127.64.255.254', '0.0.0.0', '224.0.0.1', '::']) {
       expect([address, rule(address)]).not.toEqual([address, null]);
@@ -105,11 +105,11 @@ describe("Cloudyard's own ports", () => {
     expect(rule(address, 9001)).toBeNull();
   });
 
-  it('are anybody’s on hosts that are not Cloudyard’s', () => expect(rule('10.0.0.9', 8080)).toBeNull());
+  it('are allowed on other hosts', () => expect(rule('10.0.0.9', 8080)).toBeNull());
 });
 
-describe('a region that is not in the file any more', () => {
-  it('has the default', () => {
+describe('a region that was removed from the file', () => {
+  it('has the default rule', () => {
     const rules = createMemberRules({
       ...{ regions: new Map([[1, { allowed: laptop }]]), vipRanges: [] },
       ...{ controlPlane: () => [], ownPorts: () => [], localNetworks: () => [] },

@@ -1,16 +1,16 @@
 /**
- * Where members of pools may be. A load balancer connects on behalf of a tenant from inside the operator's network, so
- * whatever trusts the host's addresses would trust every tenant. The API asks before it accepts a member (400), the driver
- * asks again before it connects, as only the worker knows its host.
+ * The addresses that members of pools may have. A load balancer connects on behalf of a tenant from inside the operator's
+ * network, so a service that trusts the host's addresses would trust every tenant. The API checks a member before it accepts
+ * it (400), and the driver checks it again before it connects, because only the worker knows its host.
  *
- * Invariant: a network of `member_networks` opens loopback, link-local or a host's own address only where it lies wholly
- * inside: `0.0.0.0/0` opens none of them, `127.0.0.0/8` opens loopback. Addresses of load balancers, addresses that no
- * host can have and Cloudyard's own ports are never opened.
+ * Invariant: a network of `member_networks` allows loopback, link-local addresses or addresses of the host only if it lies
+ * within them: `0.0.0.0/0` allows none of them, `127.0.0.0/8` allows loopback. Addresses of load balancers, addresses that
+ * no host can have and Cloudyard's own ports are never allowed.
  */
 import { type Address, contains, type Network, parseHost, parseNetwork } from './network-address.ts';
 import type { OwnPort } from './own-ports.ts';
 
-/** What the regions file says of a region. */
+/** The member networks of a region in the regions file. */
 export interface MemberNetworks {
   /** Absent: every network. */
   allowed?: readonly string[] | undefined;
@@ -18,24 +18,24 @@ export interface MemberNetworks {
 }
 
 export interface MemberRefusal {
-  /** What to change. */
+  /** The field to change. */
   field: 'address' | 'port';
   message: string;
 }
 
-/** Why nothing may connect to this address and port for a tenant; null when it may. */
+/** Returns why tenants must not be connected to this address and port; null when they may. */
 export type MemberRule = (address: string, port: number) => MemberRefusal | null;
-/** The rule of a region as of now. A region that is not in the regions file has the default. */
+/** The current rule of a region. A region that is not in the regions file has the default rule. */
 export type MemberRules = (regionId: number) => MemberRule;
 
 export interface MemberRulesOptions {
   regions: ReadonlyMap<number, MemberNetworks>;
   /** Of all regions. */
   vipRanges: readonly string[];
-  /** Addresses that Cloudyard itself depends on. */
+  /** Addresses of hosts that Cloudyard depends on. */
   controlPlane(): readonly string[];
   ownPorts(): readonly OwnPort[];
-  /** What this host delivers to itself. */
+  /** Networks that this host delivers locally. */
   localNetworks(): readonly string[];
 }
 
@@ -119,7 +119,7 @@ function isLoopback(address: Address): boolean {
   return loopback.some((network) => contains(network, address));
 }
 
-/** Whether a region with these networks lets members be on the loopback interface of the worker's host. */
+/** Whether a region with these networks allows members on the loopback interface of the worker's host. */
 export function opensLoopback({ allowed = [] }: MemberNetworks): boolean {
   return allowed.map(parseNetwork).some((network) => loopback.some((outer) => isInside(network, outer)));
 }

@@ -2,20 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { canonicalAddress, isInNetworks, lowestFreeAddress } from './network-address.ts';
 
 describe('the lowest free address of a network', () => {
-  it('is none of its ends, and none that is taken', () => {
+  it('is neither its first nor its last address, nor one that is taken', () => {
     expect(lowestFreeAddress('127.64.0.0/16', new Set())).toBe('127.64.0.1');
     expect(lowestFreeAddress('127.64.0.0/16', new Set(['127.64.0.1', '127.64.0.3']))).toBe('127.64.0.2');
     expect(lowestFreeAddress('10.0.0.0/30', new Set(['10.0.0.1']))).toBe('10.0.0.2');
     expect(lowestFreeAddress('10.0.0.0/30', new Set(['10.0.0.1', '10.0.0.2']))).toBeNull();
   });
 
-  it('counts over the borders of bytes', () => {
+  it('counts across byte boundaries', () => {
     expect(lowestFreeAddress('10.0.254.0/23', new Set([...every('10.0.254'), ...every('10.0.255')]))).toBeNull();
     expect(lowestFreeAddress('10.0.0.0/8', new Set(every('10.0.0')))).toBe('10.0.1.0');
     expect(lowestFreeAddress('250.0.0.0/8', new Set())).toBe('250.0.0.1');
   });
 
-  it('of one that is nothing but its ends is one of them', () => {
+  it('of a network of one or two addresses may be any of them', () => {
     expect(lowestFreeAddress('10.0.0.4/31', new Set())).toBe('10.0.0.4');
     expect(lowestFreeAddress('10.0.0.4/31', new Set(['10.0.0.4']))).toBe('10.0.0.5');
     expect(lowestFreeAddress('10.0.0.4/32', new Set())).toBe('10.0.0.4');
@@ -29,7 +29,7 @@ describe('an address', () => {
     ['2001:db8::1', '2001:DB8:0:0::1', '2001:0db8::0001'],
     ['::1', '0:0::1'],
     ['::', '0::0'],
-  ])('has one spelling: %s', (canonical, ...spellings) => {
+  ])('has one canonical form: %s', (canonical, ...spellings) => {
     expect(spellings.map(canonicalAddress)).toEqual(spellings.map(() => canonical));
   });
 

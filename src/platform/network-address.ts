@@ -6,7 +6,7 @@ export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
-/** An address or CIDR in its one spelling: `1.2.3.4` is `1.2.3.4/32`. Null when it is neither, or has host bits. */
+/** The canonical form of an address or CIDR: `1.2.3.4` is `1.2.3.4/32`. Null when it is neither, or has host bits. */
 export function canonicalNetwork(text: string): string | null {
   const [address = '', prefix, ...rest] = text.split('/');
   if (rest.length > 0 || !isAddress(address)) return null;
@@ -18,7 +18,7 @@ export function canonicalNetwork(text: string): string | null {
   return network.toString() === parsed.toString() ? `${parsed}/${length}` : null;
 }
 
-/** One spelling for one host: `::ffff:1.2.3.4` and the deprecated `::1.2.3.4` are `1.2.3.4`. @throws when it is not an address */
+/** The canonical form of a host: `::ffff:1.2.3.4` and the deprecated `::1.2.3.4` are `1.2.3.4`. @throws when it is not an address */
 export function canonicalAddress(text: string): string {
   return parseHost(text).toString();
 }
@@ -26,12 +26,12 @@ export function canonicalAddress(text: string): string {
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type Network = readonly [address: Address, prefix: number];
 
-/** As `canonicalAddress`. */
+/** Normalizes like `canonicalAddress`. */
 export function parseHost(text: string): Address {
   const parsed = ipaddr.process(text);
   if (parsed.kind() === 'ipv4') return parsed;
   const bytes = parsed.toByteArray();
-  // Not `::1`, nor what is inside 0.0.0.0/8.
+  // Excludes `::1` and the addresses of 0.0.0.0/8.
   const isCompatible = bytes.findIndex((byte) => byte !== 0) === 12;
   return isCompatible ? new ipaddr.IPv4(bytes.slice(12)) : parsed;
 }
@@ -45,15 +45,15 @@ export function parseNetwork(text: string): Network {
   return isMapped ? [address.toIPv4Address(), prefix - 96] : [address, prefix];
 }
 
-/** As `match` of ipaddr.js, without what that allocates: it is asked for every member of a pool and every network. */
+/** Like `match` of ipaddr.js without its allocations: it runs for every member of a pool and every network. */
 export function contains([base, prefix]: Network, address: Address): boolean {
-  const [wanted, found] = [wordsOf(base), wordsOf(address)];
-  if (wanted.length !== found.length) return false;
-  const bits = wanted.length === 4 ? 8 : 16;
+  const [expected, found] = [wordsOf(base), wordsOf(address)];
+  if (expected.length !== found.length) return false;
+  const bits = expected.length === 4 ? 8 : 16;
   const whole = Math.floor(prefix / bits);
-  for (let i = 0; i < whole; i += 1) if (wanted[i] !== found[i]) return false;
+  for (let i = 0; i < whole; i += 1) if (expected[i] !== found[i]) return false;
   const left = prefix % bits;
-  return left === 0 || (wanted[whole]! ^ found[whole]!) >> (bits - left) === 0;
+  return left === 0 || (expected[whole]! ^ found[whole]!) >> (bits - left) === 0;
 }
 
 /** Four bytes of IPv4, or eight times 16 bits of IPv6. */
@@ -69,11 +69,11 @@ export function isInNetworks(address: string, networks: readonly string[]): bool
   return networks.some((network) => contains(parseNetwork(network), parsed));
 }
 
-/** The first address of an IPv4 network that a host can have and nobody has; null when all are taken. */
+/** The lowest free host address of an IPv4 network; null when all are taken. */
 export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): string | null {
   const [start, prefix] = ipaddr.IPv4.parseCIDR(network);
   const size = 2 ** (32 - prefix);
-  // The ends of a network are not for hosts, but for those so small that they are nothing but ends.
+  // The first and last address are not for hosts, except in networks of one or two addresses.
   const margin = size > 2 ? 1 : 0;
   const first = start.toByteArray().reduce((number, byte) => number * 256 + byte, 0);
   for (let number = first + margin; number < first + size - margin; number++) {
@@ -83,7 +83,7 @@ export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): 
   return null;
 }
 
-/** host:port of a URL, also where the port is the scheme's own and not shown. */
+/** host:port of a URL, with the default port of the scheme if the URL has none. */
 export function hostAndPort({ host, port, protocol }: URL): string {
   return port ? host : `${host}:${protocol === 'https:' ? 443 : 80}`;
 }

@@ -1,10 +1,11 @@
 /**
- * Copies of rows that every request needs and hardly anyone changes: tokens, projects.
+ * Caches rows that every request needs and that rarely change: tokens, projects.
  *
- * Invariant: what a copy says was true within the last second. One small query every `pollMs` asks whether anything
- * changed anywhere; when it did, all copies go. When the answer is overdue (the database is away), copies are not
- * trusted and the question goes to the database, which then fails as it should: a revoked token is never let in because
- * of a broken connection.
+ * Invariant: a cached row was current within the last second. A small query every `pollMs` reads the revision; a new revision
+ * clears all caches.
+ *
+ * Failure modes: when the revision is overdue (the database is away), the caches are bypassed and the read fails, so a broken
+ * connection never authenticates a revoked token.
  */
 import { prepared } from './db.ts';
 import type { Db, Tx } from './db.ts';
@@ -21,9 +22,9 @@ const bump = prepared(
 );
 
 export interface ReferenceCaches {
-  /** Wraps a loader; what it finds is kept, what it does not find is asked for again. */
+  /** Wraps a loader. Rows that it finds are cached; misses are not. */
   cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => Promise<V | null>;
-  /** Call in the transaction that changes reference data: every server has dropped its copies within a second. */
+  /** Call in the transaction that changes reference data: every server clears its caches within a second. */
   changed(tx: Tx): Promise<void>;
   stop(): void;
 }
@@ -36,15 +37,15 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
   let timer: NodeJS.Timeout;
 
   const poll = async () => {
-    const asked = performance.now();
+    const started = performance.now();
     try {
       const [row] = await read(db);
       const value = row?.value ?? 0;
       if (value !== revision) for (const cache of caches) cache.clear();
       revision = value;
-      trustedUntil = asked + trustMs;
+      trustedUntil = started + trustMs;
     } catch {
-      // Copies lapse by themselves; the request that then asks the database reports the fault.
+      // The caches expire by themselves; the next request reads the database and reports the error.
     }
     if (!stopped) timer = setTimeout(poll, pollMs).unref();
   };
@@ -59,7 +60,7 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
         if (copy !== undefined && performance.now() < trustedUntil) return copy;
         const before = revision;
         const value = await load(key);
-        // A change between the read and now would be older than the copy: keep it only if none was seen.
+        // If the revision changed during the read, the value may be older than the change.
         if (value !== null && before === revision && copies.size < maxEntries) copies.set(key, value);
         return value;
       };

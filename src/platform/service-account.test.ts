@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 test.runIf(asRoot)(
-  'an account is created once, with a group of its own, no login shell and no home, and then found',
+  'an account is created once, with its own group and without login shell and home, and then found',
   () => {
     const account = ensureServiceAccount(name);
     const [line] = linesOf('/etc/passwd');
@@ -24,16 +24,16 @@ test.runIf(asRoot)(
   },
 );
 
-test.runIf(asRoot)('processes that need the same account at once all get the one that stays', async () => {
+test.runIf(asRoot)('concurrent processes that need the same account all get the same one', async () => {
   const module = new URL('service-account.ts', import.meta.url);
   const script = `import { ensureServiceAccount } from '${module}'; console.log(ensureServiceAccount('${name}').uid);`;
-  const ask = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
-  const answers = await Promise.all(Array.from({ length: 6 }, ask));
+  const ensure = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  const answers = await Promise.all(Array.from({ length: 6 }, ensure));
   const { uid } = findServiceAccount(name)!;
   expect(answers.map(({ stdout }) => Number(stdout))).toEqual(Array.from({ length: 6 }, () => uid));
 });
 
-test.runIf(asRoot)('a group that has the name of the account already becomes its group', () => {
+test.runIf(asRoot)('an existing group with the name of the account becomes its group', () => {
   execFileSync('groupadd', ['--system', name]);
   const gid = Number(linesOf('/etc/group')[0]!.split(':')[2]);
   expect(ensureServiceAccount(name).gid).toBe(gid);

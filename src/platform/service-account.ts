@@ -1,9 +1,9 @@
 /**
- * System accounts that root runs daemons as: one a daemon, so that none can read or signal another. They have no login
- * shell, no home directory and no group but their own.
+ * System accounts for daemons that root starts: one account for each daemon, so that none can read or signal another. They
+ * have no login shell, no home directory and no group but their own.
  *
  * Invariant: one `useradd` at a time. Two that create the same account both succeed, and the second replaces the uid of
- * the first, so they run under a lock of ours and look for the account first.
+ * the first. They therefore run under a lock, and check for the account first.
  *
  * Failure modes: throws an error that names the account and the command that creates it.
  */
@@ -18,18 +18,18 @@ export interface ServiceAccount {
 
 const LOCK = '/run/cloudyard-accounts.lock';
 const LOCK_SECONDS = 60;
-/** Where `useradd` is, whatever PATH root has. */
+/** The directories of `useradd`, whatever PATH root has. */
 const ADMIN_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 const NO_LOGIN = ['/usr/sbin/nologin', '/sbin/nologin'];
 
-/** $1 is the account, the others create it. A group that has its name already becomes its group. */
+/** $1 is the account, the other arguments create it. An existing group of that name becomes its group. */
 const CREATE = `
 name=$1; shift
 id -u "$name" >/dev/null 2>&1 && exit 0
 if getent group "$name" >/dev/null; then set -- "$@" --gid "$name"; else set -- "$@" --user-group; fi
 exec "$@" "$name"`;
 
-/** Returns the account `name`, which is created at the first call. Only root can do that. */
+/** Returns the account `name`, and creates it first if it does not exist. Only root can create accounts. */
 export function ensureServiceAccount(name: string): ServiceAccount {
   const account = findServiceAccount(name) ?? createServiceAccount(name);
   if (account.uid === 0) throw new Error(`the account ${name} has uid 0; give it a uid of its own`);
@@ -38,7 +38,7 @@ export function ensureServiceAccount(name: string): ServiceAccount {
 
 /** Null when there is no account `name`. */
 export function findServiceAccount(name: string): ServiceAccount | null {
-  return parseAccount(name, readFileSync('/etc/passwd', 'utf8')) ?? parseAccount(name, askNameService(name));
+  return parseAccount(name, readFileSync('/etc/passwd', 'utf8')) ?? parseAccount(name, queryNameService(name));
 }
 
 function createServiceAccount(name: string): ServiceAccount {
@@ -69,8 +69,8 @@ function parseAccount(name: string, passwd: string): ServiceAccount | null {
   return fields ? { name, uid: Number(fields[2]), gid: Number(fields[3]) } : null;
 }
 
-/** For accounts that a directory service has; '' when none has it, or the host has no `getent`. */
-function askNameService(name: string): string {
+/** For accounts of a directory service; '' if none has it, or the host has no `getent`. */
+function queryNameService(name: string): string {
   try {
     return runChildSync('getent', ['passwd', name], { env: { PATH: ADMIN_PATH } });
   } catch {

@@ -7,56 +7,56 @@ import { canonicalNetwork } from './network-address.ts';
 import type { SettingReader } from './setting-reader.ts';
 
 export interface Settings {
-  /** Where the API listens. */
+  /** The address that the API listens on. */
   host: string;
   port: number;
-  /** True when CLOUDYARD_PORT was given: then a busy port is an error, otherwise the next free one is taken. */
+  /** True when CLOUDYARD_PORT is set: then a busy port is an error; otherwise the next free port is used. */
   portIsFixed: boolean;
-  /** State of this host: the embedded PostgreSQL, images of shares, what drivers remember. Absolute. */
+  /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
   dataDir: string;
-  /** Any PostgreSQL 15 or newer; the embedded one when absent. */
+  /** PostgreSQL 15 or newer; absent: the embedded one. */
   databaseUrl: string | undefined;
   databasePoolSize: number;
-  /** Keys that secrets are encrypted with; servers and workers on all hosts have the same. Absolute. */
+  /** The keys that encrypt secrets; the same file on all hosts. Absolute. */
   keyFile: string;
-  /** The admin token `<id>$<secret>` that the first start would otherwise make up. */
+  /** The admin token `<id>$<secret>`; absent: the first start generates one. */
   bootstrapToken: string | undefined;
   /** YAML files; absent: the ones that ship in config/. */
   regionsFile: string | undefined;
   quotasFile: string | undefined;
-  /** CIDRs of reverse proxies whose `X-Forwarded-For` is believed. */
+  /** CIDRs of reverse proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[];
-  /** What one client of weight 1 may take; docs/operating.md, "Fair use". */
+  /** Limits of one client of weight 1 (docs/guides/fair-use.md). */
   clientLimits: {
     /** On each server; 0: no limit. */
     requestsPerSecond: number;
-    /** Requests at once before that counts. */
+    /** Requests that may exceed the rate at once. */
     requestBurst: number;
     /** On each server. */
     openRequests: number;
     openWaits: number;
     /** Tasks that have not ended. */
     tasks: number;
-    /** Jobs that run in one worker; 0: three quarters of what it runs. */
+    /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
     reconcileSlots: number;
   };
-  /** Days that the audit log keeps an entry; 0: for ever. */
+  /** Days that the audit log keeps an entry; 0: forever. */
   auditDays: number;
   /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
   verifyNetworks: string[];
   logLevel: string;
   logFormat: 'json' | 'pretty';
-  /** Where clients reach the API, without a slash at the end; absent: where its servers listen. */
+  /** The URL of the API for clients, without a slash at the end; absent: the address that its servers listen on. */
   publicUrl: string | undefined;
-  /** How long a notification waits for others that belong to it. */
+  /** How long a notification waits for others, to be sent as one message. */
   notificationWindowSeconds: number;
   /** Jobs that a worker runs at once. */
   workerConcurrency: number;
-  /** Where a process that is only a worker serves /healthz and /metrics; 0: nowhere. */
+  /** The port of /healthz and /metrics in a process that is only a worker; 0: none. */
   workerPort: number;
-  /** Seconds between two looks at everything for drift. */
+  /** Seconds between two scans for drift. */
   sweepSeconds: number;
-  /** Whether clients may move the clock and have operations fail. */
+  /** Whether clients may move the clock and inject faults. */
   development: boolean;
 }
 
@@ -101,7 +101,7 @@ export const defaultClientLimits: Settings['clientLimits'] = {
   reconcileSlots: 0,
 };
 
-/** `root` is the checkout, where the data directory lies unless CLOUDYARD_DATA_DIR names another. */
+/** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
 export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
   const { text, integer, choice, reject } = reader;
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
@@ -157,7 +157,7 @@ function publicUrlIn(given: string | undefined, reject: SettingReader['reject'])
 function networksIn(name: Name, given: string | undefined, reject: SettingReader['reject']): string[] {
   return (given?.split(',') ?? []).flatMap((part) => {
     const network = canonicalNetwork(part.trim());
-    if (!network) reject(`${name}: ${JSON.stringify(part.trim())} is no address, and no network without host bits`);
+    if (!network) reject(`${name}: ${JSON.stringify(part.trim())} must be an address or a CIDR without host bits`);
     return network ? [network] : [];
   });
 }

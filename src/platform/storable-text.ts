@@ -1,6 +1,6 @@
-/** False for text that PostgreSQL cannot hold, neither as text nor in JSON: NUL characters, and halves of surrogate pairs. */
+/** False for text that PostgreSQL cannot store as text or in JSON: NUL characters and unpaired surrogates. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-export const storableText = 'must not have NUL characters or halves of surrogate pairs';
+export const storableText = 'must not contain NUL characters or unpaired surrogates';

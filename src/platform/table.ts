@@ -1,15 +1,15 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 
-/** A number that grows whenever reference data changed (tokens, projects), so that every server drops its copies. */
+/** A counter that grows when reference data (tokens, projects) changes, so that every server clears its caches. */
 export const revisions = pgTable('revisions', {
   name: text('name').primaryKey(),
   value: bigint('value', { mode: 'number' }).notNull(),
 });
 
 /**
- * How many rows of a resource a project has in a region, so that a list of 20 out of a million costs what a list of 20
- * out of a thousand does. Written by the statements that insert and remove those rows.
+ * The number of rows of a resource in a project and region, so that the count of a list does not depend on its length. The
+ * statements that insert and delete those rows update it.
  */
 export const rowCounts = pgTable(
   'row_counts',
@@ -22,7 +22,7 @@ export const rowCounts = pgTable(
   (t) => [primaryKey({ columns: [t.resource, t.projectId, t.regionId] })],
 );
 
-/** Development mode: how far the clock that all processes share is from the real one. One row, or none. */
+/** Development mode: the offset of the shared clock from real time. One row, or none. */
 export const developmentClock = pgTable(
   'development_clock',
   {

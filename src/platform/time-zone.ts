@@ -1,19 +1,21 @@
 /**
- * Local time of IANA zones, over the rules that Node brings (Intl).
+ * Local time of IANA zones, from the rules of Node (Intl).
  *
- * Intl tells the offset of an instant and takes a microsecond for it, so offsets are kept by the UTC day: a day that
- * begins and ends with the same offset has that one (no zone has changed twice within a day since 1970), any other is
- * searched for the instant of its change. Times are seconds since 1970; local ones count as if the zone were UTC.
+ * Intl takes a microsecond to return the offset of an instant, so offsets are cached by UTC day. A day that begins and ends
+ * with the same offset has that offset throughout (no zone has changed twice within a day since 1970); any other day is
+ * searched for the instant of its change.
+ *
+ * Units: seconds since 1970; local times count as if the zone were UTC.
  */
 const daySeconds = 86_400;
-/** Days whose offset is kept; a zone that is asked about more begins anew. */
-const maxKept = 1024;
+/** Cached days of a zone; beyond it the cache is cleared. */
+const maxCached = 1024;
 
 export interface TimeZone {
   name: string;
-  /** Seconds that the zone is ahead of UTC at an instant. */
+  /** The offset from UTC at an instant. */
   offsetAt(instant: number): number;
-  /** The first instant at which clocks show a local time; null when they skip it. */
+  /** The first instant with a local time; null when clocks skip that time. */
   firstInstantOf(local: number): number | null;
 }
 
@@ -28,10 +30,10 @@ const withoutArea = new Set(
 
 const known = new Map<string, TimeZone>();
 
-/** The zone of an IANA name; null when there is none. */
+/** The zone of an IANA name; null when there is no such zone. */
 export function timeZone(name: string): TimeZone | null {
-  const kept = known.get(name);
-  if (kept) return kept;
+  const cached = known.get(name);
+  if (cached) return cached;
   if (!inArea.test(name) && !withoutArea.has(name)) return null;
   let zone: TimeZone;
   try {
@@ -45,21 +47,21 @@ export function timeZone(name: string): TimeZone | null {
 
 /** @throws RangeError when Intl does not know the name */
 function createTimeZone(name: string): TimeZone {
-  const ask = offsetByIntl(name);
+  const readOffset = offsetByIntl(name);
   const atMidnight = new Map<number, number>();
   const changes = new Map<number, number>();
 
   const offsetAtMidnight = (day: number): number => {
     let offset = atMidnight.get(day);
     if (offset === undefined) {
-      offset = ask(day * daySeconds);
-      if (atMidnight.size >= maxKept) atMidnight.clear();
+      offset = readOffset(day * daySeconds);
+      if (atMidnight.size >= maxCached) atMidnight.clear();
       atMidnight.set(day, offset);
     }
     return offset;
   };
 
-  /** The instant within the day from which the next midnight's offset is in force. */
+  /** The instant within the day from which the offset of the next midnight applies. */
   const changeOn = (day: number): number => {
     let change = changes.get(day);
     if (change === undefined) {
@@ -67,11 +69,11 @@ function createTimeZone(name: string): TimeZone {
       let [low, high] = [day * daySeconds, (day + 1) * daySeconds];
       while (high - low > 1) {
         const middle = Math.floor((low + high) / 2);
-        if (ask(middle) === after) high = middle;
+        if (readOffset(middle) === after) high = middle;
         else low = middle;
       }
       change = high;
-      if (changes.size >= maxKept) changes.clear();
+      if (changes.size >= maxCached) changes.clear();
       changes.set(day, change);
     }
     return change;
@@ -87,7 +89,7 @@ function createTimeZone(name: string): TimeZone {
     name,
     offsetAt,
     firstInstantOf(local) {
-      // A change that matters is less than a day away: the offsets on both of its sides are these two.
+      // A change that matters is less than a day away, so these are the offsets before and after it.
       const [early, late] = [offsetAt(local - daySeconds), offsetAt(local + daySeconds)];
       const first = local - Math.max(early, late);
       if (offsetAt(first) === Math.max(early, late)) return first;
@@ -100,7 +102,7 @@ function createTimeZone(name: string): TimeZone {
 function offsetByIntl(timeZone: string): (instant: number) => number {
   const format = new Intl.DateTimeFormat('en-US', { timeZone, year: 'numeric', timeZoneName: 'longOffset' });
   return (instant) => {
-    // `2026, GMT`, `2026, GMT+05:30`, and before zones were round `1971, GMT-00:44:30`.
+    // `2026, GMT`, `2026, GMT+05:30`, and in old rules `1971, GMT-00:44:30`.
     const [, sign, hours, minutes, seconds] = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(
       format.format(instant * 1000),
     )!;

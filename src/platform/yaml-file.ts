@@ -1,4 +1,4 @@
-/** Files that an operator writes: YAML, checked against a schema, with the line of every fault. */
+/** Reads YAML files of the operator and checks them against a schema; errors name the line. */
 import { readFileSync } from 'node:fs';
 import Ajv from 'ajv';
 import type { Static, TSchema } from 'typebox';
@@ -11,8 +11,8 @@ export class ConfigurationFileError extends Error {}
 const ajv = new Ajv.default({ allErrors: true, strict: false });
 
 /**
- * Reads and checks a file; `check` finds what a schema cannot say.
- * @throws ConfigurationFileError with a line `file:line: path: message` for every fault
+ * Reads and checks a file; `check` does what a schema cannot.
+ * @throws ConfigurationFileError with a line `file:line: path: message` for each error
  */
 export function readYamlFile<T extends TSchema>(
   file: string,
@@ -51,7 +51,7 @@ function readText(file: string): string {
   }
 }
 
-/** The line of the innermost part of `path` that is there. */
+/** The line of the innermost part of `path` that exists. */
 function lineOf(document: Document, lines: LineCounter, path: string[]): number {
   for (let length = path.length; length >= 0; length--) {
     const node = document.getIn(path.slice(0, length).map(numberOrText), true);

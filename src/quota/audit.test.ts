@@ -1,4 +1,4 @@
-/** The audit against counters that were tampered with, and its repair while everybody works. */
+/** The quota audit with counters that were modified, and its repair during concurrent requests. */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { transaction } from '../platform/db.ts';
@@ -12,7 +12,7 @@ const set = (clientId: number, kind: string, usage: number) =>
     [clientId, kind, usage],
   );
 
-/** A client with one of everything. */
+/** A client with one resource of each kind. */
 async function tenant() {
   const client = await cloud.newClient();
   const path = (name: string) => `/cloud/v1/${name}/${client.projectId}/1`;
@@ -31,8 +31,8 @@ async function tenant() {
   return { ...client, path };
 }
 
-describe('the audit', () => {
-  it('finds nothing where counters were only changed with their rows', async () => {
+describe('the quota audit', () => {
+  it('finds no drift if counters only changed with their rows', async () => {
     const { clientId } = await tenant();
     expect(await cloud.services.quotaAudit.find()).toEqual([]);
     const { rows } = await cloud.db.$client.query(
@@ -50,7 +50,7 @@ describe('the audit', () => {
     });
   });
 
-  it('finds counters that are too high, too low, missing, or of nothing at all, and sets them right', async () => {
+  it('finds counters that are too high, too low, missing or without rows, and repairs them', async () => {
     const { clientId } = await tenant();
     await set(clientId, 'sfs_size', 5);
     await set(clientId, 'network_count', 0);
@@ -72,7 +72,7 @@ describe('the audit', () => {
     expect(await cloud.services.quotaAudit.repair()).toEqual([]);
   });
 
-  it('keeps limits when it repairs, and tells of what the true usage reaches', async () => {
+  it('keeps limits in a repair, and notifies of the thresholds that the repaired usage reaches', async () => {
     const client = await tenant();
     const { clientId } = client;
     await transaction(cloud.db, (tx) => cloud.services.quota.setLimits(tx, scopeOf(clientId), { sfs_size: 4 }));
@@ -87,7 +87,7 @@ describe('the audit', () => {
     expect(body).toMatchObject({ sfs_size_limit: 4, sfs_size_usage: 3 });
   });
 
-  it('repairs while everybody works, and loses nothing that happens meanwhile', async () => {
+  it('repairs during concurrent requests without losing any of their changes', async () => {
     const client = await cloud.newClient();
     const path = `/cloud/v1/networks/${client.projectId}/1`;
     let [working, repairs] = [true, 0];
@@ -103,7 +103,7 @@ describe('the audit', () => {
     };
     const disturb = async () => {
       while (working) {
-        // Upwards: below zero no counter goes.
+        // Upwards, because a counter cannot go below zero.
         await cloud.db.$client.query(
           `update quota_counters set usage = usage + 3 where client_id = $1 and kind = 'network_count'`,
           [client.clientId],

@@ -1,4 +1,4 @@
-/** The counters against a model: a table of rows of this test's own, each of which uses two kinds of quota. */
+/** Compares the counters with a model: a scratch table whose rows use two kinds of quota each. */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await cloud.db.$client.query('create table scratch (id uuid primary key, client_id int not null, size int not null)');
 });
 
-/** Counters and rows of a client, seen at one instant: one statement is one snapshot. */
+/** Counters and rows of a client at one instant: one statement is one snapshot. */
 interface Snapshot {
   count: number;
   size: number;
@@ -52,7 +52,7 @@ function create(scope: QuotaScope, size: number): Promise<void> {
   });
 }
 
-/** Thrown before the commit: what a killed process leaves behind. */
+/** Thrown before the commit, like a process that is killed there. */
 class Crash extends Error {}
 
 type Step =
@@ -78,7 +78,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('delete' as const), pick: fc.nat(), crash }) },
 );
 
-/** What one actor does in one transaction. Being refused by the quota and crashing are part of life. */
+/** One transaction of one actor. A refusal by the quota and a crash are expected. */
 async function act(scope: QuotaScope, given: Step): Promise<void> {
   const { quota } = cloud.services;
   await transaction(cloud.db, async (tx) => {
@@ -110,7 +110,7 @@ async function act(scope: QuotaScope, given: Step): Promise<void> {
 }
 
 describe('the counters', () => {
-  it('equal the rows and stay within the limits at every instant, whatever parallel actors do and wherever they crash', async () => {
+  it('match the rows and stay within the limits at every instant, with concurrent actors and crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(step, { minLength: 1, maxLength: 12 }), { minLength: 2, maxLength: 6 }),
@@ -141,14 +141,14 @@ describe('the counters', () => {
     );
   });
 
-  it('let exactly as many through as fit, of fifty at once', async () => {
+  it('admit exactly as many of fifty concurrent requests as fit', async () => {
     const scope = await limited(10, 1000);
     const results = await Promise.allSettled(Array.from({ length: 50 }, () => create(scope, 3)));
     expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(10);
     expect(await snapshot(scope.clientId)).toEqual({ count: 10, size: 30, rows: 10, sum: 30 });
   });
 
-  it('never keep half of a reservation of two kinds', async () => {
+  it('never keep a part of a reservation of two kinds', async () => {
     const scope = await limited(5, 10);
     await create(scope, 8);
     await expect(create(scope, 3)).rejects.toMatchObject({ code: 'QuotaExceeded' });
@@ -160,7 +160,7 @@ describe('the counters', () => {
     expect(await snapshot(fresh.clientId)).toEqual({ count: 0, size: 0, rows: 0, sum: 0 });
   });
 
-  it('give back what is released, for somebody else to take', async () => {
+  it('make released quota available to other requests', async () => {
     const scope = await limited(1, 5);
     const row = randomUUID();
     await transaction(cloud.db, async (tx) => {
@@ -176,7 +176,7 @@ describe('the counters', () => {
     expect(await snapshot(scope.clientId)).toEqual({ count: 1, size: 5, rows: 1, sum: 5 });
   });
 
-  it('cannot be taken below zero: a release of what was never reserved fails, and changes nothing', async () => {
+  it('cannot go below zero: a release without a reservation fails and changes nothing', async () => {
     const scope = await limited(5, 5);
     await create(scope, 2);
     const tooMuch = transaction(cloud.db, (tx) =>
@@ -199,7 +199,7 @@ describe('the counters', () => {
 });
 
 describe('a limit', () => {
-  it('lowered under the usage stops growth and nothing else', async () => {
+  it('below the usage prevents growth and nothing else', async () => {
     const { quota } = cloud.services;
     const scope = await limited(10, 100);
     for (let i = 0; i < 5; i++) await create(scope, 10);
@@ -222,7 +222,7 @@ describe('a limit', () => {
     expect(await snapshot(scope.clientId)).toEqual({ count: 2, size: 20, rows: 2, sum: 20 });
   });
 
-  it('goes back to the default when it is taken away', async () => {
+  it('returns to the default when the override is removed', async () => {
     const { quota } = cloud.services;
     const scope = await limited(0, 0);
     const [fallback] = await quota.figures(cloud.db, { clientId: nextClient++, regionId: region }, ['volume_count']);
@@ -232,7 +232,7 @@ describe('a limit', () => {
     expect(await quota.figures(cloud.db, scope, ['volume_count'])).toEqual([{ ...fallback, usage: 1 }]);
   });
 
-  it('of zero lets nothing through, and a request for nothing always passes', async () => {
+  it('of zero admits nothing, and a request for nothing is always admitted', async () => {
     const scope = await limited(0, 0);
     await expect(create(scope, 1)).rejects.toMatchObject({ code: 'QuotaExceeded' });
     await transaction(cloud.db, (tx) => cloud.services.quota.reserve(tx, scope, { volume_count: 0 }));
@@ -244,11 +244,11 @@ describe('a limit', () => {
 describe('a refusal', () => {
   const refused = (scope: QuotaScope, size: number) =>
     create(scope, size).then(
-      () => expect.unreachable('it was let through'),
+      () => expect.unreachable('it was admitted'),
       (error: unknown) => error as ClientError,
     );
 
-  it('is a 409 that no retry cures, with limit, usage and request of the kinds that do not fit, and of no other', async () => {
+  it('is a 409 that is not retried, with limit, usage and request of the kinds that do not fit', async () => {
     const scope = await limited(10, 20);
     await create(scope, 15);
     const error = await refused(scope, 6);
@@ -268,7 +268,7 @@ describe('a refusal', () => {
     ]);
   });
 
-  it('is foretold by `exceeded`, which changes nothing', async () => {
+  it('is predicted by `exceeded`, which changes nothing', async () => {
     const { quota } = cloud.services;
     const scope = await limited(1, 5);
     await create(scope, 3);

@@ -24,7 +24,7 @@ import { tasks } from './tasks/index.ts';
 import { thresholds } from './thresholds/index.ts';
 import { volumes } from './volumes/index.ts';
 import { webhooks } from './webhooks/index.ts';
-import type { Resource } from './resource.ts';
+import type { ParametersOf, Resource } from './resource.ts';
 
 const list = [
   tasks,
@@ -57,28 +57,14 @@ export const resources: readonly Resource[] = list;
 export const faultNames = resources.flatMap(({ faults }) => faults ?? []).sort();
 
 type Listed = (typeof list)[number];
-/** The functions of this name that resources register. */
-type Registered<Name extends keyof Resource> = Listed extends infer Each
-  ? Name extends keyof Each
-    ? Each[Name]
-    : never
-  : never;
-/** The first parameters of these functions, all together. */
-type Needs<Each> = (
-  Each extends (services: infer Services, ...rest: never[]) => unknown
-    ? (services: Services) => void
-    : never
-) extends (services: infer Together) => void
-  ? Together
-  : never;
 
 /** The services that operations need. */
-export type ResourceServices = Needs<Registered<'operations'>>;
+export type ResourceServices = ParametersOf<Listed, 'operations'>;
 /** The services and options that reconcilers and duties need. */
-export type WorkServices = Needs<Registered<'reconciler'>> & Needs<Registered<'duties'>>;
-export type ReencryptionServices = Needs<Registered<'reencrypt'>>;
+export type WorkServices = ParametersOf<Listed, 'reconciler'> & ParametersOf<Listed, 'duties'>;
+export type ReencryptionServices = ParametersOf<Listed, 'reencrypt'>;
 /** The drivers that resources need. */
-export type ResourceDrivers = Needs<Registered<'driver'>>;
+export type ResourceDrivers = ParametersOf<Listed, 'driver'>;
 
 export const resourceRoutes = (services: ResourceServices): Routes[] =>
   resources

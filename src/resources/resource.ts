@@ -45,3 +45,24 @@ export const driverBacked = <Drivers, Driver extends object, Services, DutyServi
   reconciler(services: Services, driver: Driver): Reconciler;
   duties?(services: DutyServices, driver: Driver): Duty[];
 }) => backed;
+
+/** The functions of this name that `Registered` (a union of resources) has. */
+type FunctionsOf<Registered, Name extends keyof Resource> = Registered extends infer Each
+  ? Name extends keyof Each
+    ? Each[Name]
+    : never
+  : never;
+
+type Together<Function> = (
+  Function extends (services: infer Services, ...rest: never[]) => unknown
+    ? // An optional function that a resource does not have is inferred with `never`.
+      [Services] extends [never]
+      ? never
+      : (services: Services) => void
+    : never
+) extends (services: infer All) => void
+  ? All
+  : never;
+
+/** The first parameters of these functions, all together. */
+export type ParametersOf<Registered, Name extends keyof Resource> = Together<FunctionsOf<Registered, Name>>;

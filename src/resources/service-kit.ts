@@ -76,7 +76,7 @@ export async function requireUnused<Id extends string | number>(
 
 const foreignKeyViolation = '23503';
 
-/** Runs a delete. @throws ClientError 409 when a row that no list of uses names refers to the deleted one */
+/** Runs a delete. @throws ClientError 409 when a foreign key refers to the row, for uses that `findUses` does not list */
 export function orInUse(remove: Promise<void>, what: string, id: string): Promise<void> {
   return remove.catch((error: unknown) => {
     throw postgresCode(error) === foreignKeyViolation ? inUse(what, id, []) : error;
@@ -111,7 +111,7 @@ export function changedColumns<Row extends object, Values extends { [Field in ke
   );
   return Object.fromEntries(changed) as Partial<Row>;
 }
-/** A field that is no column is a type error. */
+/** A field that is not a column is a type error. */
 type Allowed<Row, Field> = Field extends keyof Row ? Row[Field] | undefined : never;
 
 export function isEmpty(changes: object): boolean {

@@ -75,7 +75,7 @@ export interface RowsOptions<Field extends string> {
 
 /**
  * Reads and writes of single rows. Services use `find` and `lock`, which need the scope of the request; `findById` and
- * `lockById` are for reconcilers and for ids that the caller has already checked. Whoever changes a row holds its lock
+ * `lockById` are for reconcilers and for ids that the caller has already checked. Every change of a row holds its lock
  * from reading to commit. `lockForChange` still lets other transactions insert rows that refer to it.
  */
 export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & string = keyof Row<T> & string>(
@@ -159,9 +159,9 @@ export function insertRow<T extends PgTable>(table: T, { counted }: { counted?: 
   };
 }
 
-/** Drizzle's encoding of a value, which does not expect null. */
+/** Drizzle's encoding of a value, which does not expect null. Dates are left to pg. */
 function toDriver(column: Column, value: unknown): unknown {
-  return value === null ? null : column.mapToDriverValue(value);
+  return value === null || value instanceof Date ? value : column.mapToDriverValue(value);
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What people type: `start` and its neighbours, on real processes. */
+/** The commands of an operator, on real processes. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
@@ -26,7 +26,7 @@ afterEach(() => {
   yard?.cleanUp();
 });
 
-/** Takes a port; does nothing when somebody has it already. */
+/** Occupies a port; does nothing when it is in use already. */
 async function occupy(port: number): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve) => server.once('error', () => resolve()).listen(port, '127.0.0.1', resolve));
@@ -60,16 +60,17 @@ describe('start', () => {
     expect((await httpClient(url!, token!).get('/cloud/v1/projects')).status).toBe(200);
   });
 
-  it('takes the next free port unless one was asked for', async () => {
+  it('takes the next free port if CLOUDYARD_PORT is not set, and prints the change', async () => {
     yard = await openYard({ ...simulated, CLOUDYARD_PORT: '' });
     await occupy(8080);
     const server = await yard.start(['start']);
     const [, port] = /^ {2}API +http:\/\/127\.0\.0\.1:(\d+)$/m.exec(server.stdout())!;
     expect(Number(port)).toBeGreaterThan(8080);
     expect(Number(port)).toBeLessThanOrEqual(8100);
+    expect(server.stdout()).toContain(`(port 8080 is in use by another program, so the API listens on port ${port})`);
   });
 
-  it('exits 1 and stops what it started when the port that was asked for stays busy', async () => {
+  it('exits 1 and stops what it started when the port of CLOUDYARD_PORT stays busy', async () => {
     yard = await openYard(simulated);
     await occupy(yard.port);
     const { code, stderr } = await yard.run(['start']);
@@ -78,7 +79,7 @@ describe('start', () => {
     expect(yard.pids()).toEqual(nothingRuns);
   });
 
-  it('exits 1 on a data directory in use, naming the holder, which goes on', async () => {
+  it('exits 1 on a data directory in use and names the holder, which keeps running', async () => {
     yard = await openYard(simulated);
     const first = await yard.start(['start']);
     const { code, stderr } = await yard.run(['start'], { CLOUDYARD_PORT: '0' });
@@ -88,7 +89,7 @@ describe('start', () => {
     expect(task.state).toBe('FINISHED');
   });
 
-  it('recovers from a stale postmaster.pid that names a process of somebody else', async () => {
+  it('recovers from a stale postmaster.pid that names an unrelated process', async () => {
     yard = await openYard(simulated);
     await (await yard.start(['start'])).stop();
     const pidFile = join(yard.dataDir, 'postgres/data/postmaster.pid');
@@ -97,14 +98,14 @@ describe('start', () => {
     expect((await yard.get('/readyz')).status).toBe(200);
   });
 
-  it('ends at once, leaving nothing, when it is interrupted while it starts', async () => {
+  it('exits at once and leaves nothing when it is interrupted during the start', async () => {
     yard = await openYard(simulated);
     const starting = yard.spawn(['start']);
     starting.signal('SIGINT');
     await starting.ended;
     expect(yard.pids()).toEqual(nothingRuns);
     const again = yard.spawn(['start']);
-    await expect.poll(() => again.stdout(), { timeout: 30_000, interval: 5 }).toContain('daemon started');
+    await expect.poll(() => again.stdout(), { timeout: 60_000, interval: 5 }).toContain('daemon started');
     expect((await again.stop()).code).toBe(0);
     expect(yard.pids()).toEqual(nothingRuns);
     await yard.start(['start']);
@@ -112,7 +113,7 @@ describe('start', () => {
 });
 
 describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', () => {
-  it('stops everything that it started at Ctrl-C, and leaves no mount', async () => {
+  it('stops everything that it started on Ctrl-C, and leaves no mount', async () => {
     yard = await openYard();
     const server = await yard.startByBin(['start']);
     await Promise.all((await (await createMany(yard, 3)).answers).map((answer) => yard.ended(answer)));
@@ -127,7 +128,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
     yard = await openYard();
     const killed = await yard.start(['start']);
     await Promise.all((await (await createMany(yard, 2)).answers).map((answer) => yard.ended(answer)));
-    // Every Cloudyard of this machine shares the rpcbind on port 111: one of another test may stop at any time.
+    // All Cloudyards of this machine share the rpcbind on port 111; one of another test may stop it at any time.
     const { rpcbind: _, ...orphans } = yard.pids();
     await killed.kill();
     const server = await yard.start(['start']);
@@ -138,7 +139,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
     expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([nothingRuns, [], []]);
   });
 
-  it('says which NFS port is busy, rather than serving shares that only pretend', async () => {
+  it('reports a busy NFS port instead of simulating file shares', async () => {
     yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'ganesha' });
     await occupy(yard.nfsPort);
     const { code, stderr } = await yard.run(['start']);

@@ -1,4 +1,4 @@
-/** What an operator's tools see: the reference, health, metrics, limits and logs, also while PostgreSQL is away. */
+/** The reference, health, metrics, limits and logs of a real server, also while PostgreSQL is down. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -26,8 +26,8 @@ afterEach(async () => {
 
 const create = async (name: string) => yard.post(shares, newShare(name, await defaultNetwork(yard)));
 
-describe('a server that runs', () => {
-  it('shows its reference, its interface and its health to anybody, and its metrics', timeout, async () => {
+describe('a running server', () => {
+  it('serves its index, reference, OpenAPI document, health and metrics without a token', timeout, async () => {
     yard = await openYard(simulated);
     const server = await yard.start(['start']);
     const { version } = readJson('package.json');
@@ -66,35 +66,31 @@ describe('a server that runs', () => {
     expect(lines.filter((line) => !line.test(metrics.body))).toEqual([]);
   });
 
-  it(
-    'writes the id of a request in its answer, its log lines and its task, and no secret anywhere',
-    timeout,
-    async () => {
-      yard = await openYard({ ...simulated, CLOUDYARD_LOG_LEVEL: 'trace' });
-      const server = await yard.start(['start']);
-      const made = (await yard.run(['token', 'create', '--role', 'admin'])).stdout.trim();
-      const answer = await yard.post(shares, newShare('logged', await defaultNetwork(yard)), { token: made });
-      const task = await yard.ended(answer);
-      const id = answer.headers.get('x-request-id');
-      expect(task.request_id).toBe(id);
-      const wrong = await yard.post(shares, { name: 1 }, { token: made });
-      expect(wrong.body.request_id).toBe(wrong.headers.get('x-request-id'));
-      await yard.get(shares, { token: 'someone$unknown-secret' });
-      await yard.get(shares, { headers: { authorization: `Bearer ${made}` } });
-      await server.stop();
-      for (const request of [id, wrong.body.request_id]) {
-        expect(server.log().filter(({ reqId, msg }) => reqId === request && msg === 'request')).toHaveLength(1);
-      }
-      const lines = server.log().map((line) => JSON.stringify(line));
-      expect(lines.length).toBeGreaterThan(10);
-      const logs = [...lines, ...readLogs('postgres.log')].join('\n');
-      for (const secret of [bootstrapToken, made, 'someone$unknown-secret'].map((token) => token.split('$')[1]!)) {
-        expect(logs).not.toContain(secret);
-      }
-    },
-  );
+  it('writes the request id in the response, the log and the task, and no secret anywhere', timeout, async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_LOG_LEVEL: 'trace' });
+    const server = await yard.start(['start']);
+    const made = (await yard.run(['token', 'create', '--role', 'admin'])).stdout.trim();
+    const answer = await yard.post(shares, newShare('logged', await defaultNetwork(yard)), { token: made });
+    const task = await yard.ended(answer);
+    const id = answer.headers.get('x-request-id');
+    expect(task.request_id).toBe(id);
+    const wrong = await yard.post(shares, { name: 1 }, { token: made });
+    expect(wrong.body.request_id).toBe(wrong.headers.get('x-request-id'));
+    await yard.get(shares, { token: 'someone$unknown-secret' });
+    await yard.get(shares, { headers: { authorization: `Bearer ${made}` } });
+    await server.stop();
+    for (const request of [id, wrong.body.request_id]) {
+      expect(server.log().filter(({ reqId, msg }) => reqId === request && msg === 'request')).toHaveLength(1);
+    }
+    const lines = server.log().map((line) => JSON.stringify(line));
+    expect(lines.length).toBeGreaterThan(10);
+    const logs = [...lines, ...readLogs('postgres.log')].join('\n');
+    for (const secret of [bootstrapToken, made, 'someone$unknown-secret'].map((token) => token.split('$')[1]!)) {
+      expect(logs).not.toContain(secret);
+    }
+  });
 
-  it('answers 429 with Retry-After to the client that asks too much, and to no other', timeout, async () => {
+  it('answers 429 with Retry-After to a client above its limit, and to no other client', timeout, async () => {
     yard = await openYard({ ...simulated, CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '1' });
     await yard.start(['start']);
     await yard.run(['client', 'create', 'other']);
@@ -129,7 +125,7 @@ describe('a server that runs', () => {
 });
 
 describe('a server without its database', () => {
-  it('answers 503 with Retry-After, never 500, and goes on by itself when the database is back', timeout, async () => {
+  it('answers 503 with Retry-After, never 500, and recovers when the database is back', timeout, async () => {
     yard = await openYard(simulated);
     const given = { dataDir: join(yard.folder, 'elsewhere'), log: silentLogger };
     let postgres = await startEmbeddedPostgres(given);

@@ -103,7 +103,7 @@ describe('a new key', () => {
       expect((await yard.run(['secrets', ...args])).code).toBe(2);
     }
     const unknown = await yard.run(['secrets', 'rotate-key', '--use', 'nothing']);
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining(`there is no key nothing in ${file}`) });
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining(`key nothing not found in ${file}`) });
 
     const { results } = (await yard.get('/cloudyard/v1/audit?operation=rotateKey')).body;
     expect(results).toHaveLength(2);

@@ -5,7 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { configurationFiles, createServices, readConfiguration } from '../../src/main/services.ts';
+import { configurationFiles, readConfiguration } from '../../src/main/configuration.ts';
+import { createServices } from '../../src/main/services.ts';
 import type { Services } from '../../src/main/services.ts';
 import { root } from '../../src/main/root.ts';
 import { systemClock } from '../../src/platform/clock.ts';

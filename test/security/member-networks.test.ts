@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { builders, paths, pools, v2 } from '../../src/resources/load-balancers/test-balancers.ts';
-import type { Configuration } from '../../src/main/services.ts';
+import type { Configuration } from '../../src/main/configuration.ts';
 import { useCloudyard } from '../harness.ts';
 import type { Cloudyard } from '../harness.ts';
 

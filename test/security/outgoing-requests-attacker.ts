@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createVerifyLogin } from '../../src/drivers/registry-login/login.ts';
 import { createWebhookDriver } from '../../src/drivers/webhook/driver.ts';
-import { refusalOfTarget } from '../../src/drivers/webhook/target.ts';
+import { refusalOfUrl } from '../../src/drivers/webhook/allowed-url.ts';
 import { parseRegistry } from '../../src/resources/pull-secrets/registry.ts';
 
 const folder = process.argv[2]!;
@@ -123,7 +123,7 @@ const webhooks = createWebhookDriver({ allowPrivate: false, now: () => new Date(
 
 /** As the API and then a delivery do: the URL is judged when it is registered, and again when it is called. */
 async function call(what: string, url: string): Promise<void> {
-  const refusal = await refusalOfTarget(url);
+  const refusal = await refusalOfUrl(url);
   const sending = webhooks.send({ id: 'id', url, secret: 'secret', body: '{}' }, AbortSignal.timeout(20_000));
   const sent = await sending.then(
     ({ answer }) => answer,

@@ -1,29 +1,29 @@
 /**
- * Copies of whole images. Where the filesystem has reflinks a copy takes milliseconds; elsewhere all that is not a hole
- * is copied, which may take hours. So a copy goes on by itself, and whoever wants it waits a moment and asks again.
+ * Copies images. With reflinks a copy takes milliseconds; otherwise the allocated data is copied, which may take hours. So a
+ * copy runs in the background, and callers wait briefly and call again.
  *
- * Invariant: there is at most one copy to a path; it gets the path when it is whole and durable, in the place of what was
- * there. A copy that is interrupted (`cancel`, a crash) leaves what was there. Small and big images wait in line apart,
- * so that a big one never holds up many small ones.
+ * Invariant: at most one copy to a path runs at a time. It replaces the file at the path when it is complete and durable; an
+ * interrupted copy (`cancel`, a crash) leaves that file unchanged. Small and big images have separate queues, so that a big
+ * copy does not delay small ones.
  */
 import { constants } from 'node:fs';
 import { copyFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostError, refuseAborted, run } from '../command.ts';
 import { limited } from '../turns.ts';
-import { lengthen, putInPlace } from './layout.ts';
+import { extend, replaceFile } from './layout.ts';
 
 export interface Copy {
   from: string;
   to: string;
-  /** The copy is lengthened to this, if it is shorter. */
+  /** The copy is extended to this size if it is shorter. */
   bytes: number;
 }
 
 export interface Copies {
-  /** Begins a copy, or asks for the one that goes on: true when it is done. @throws DriverError that ended it */
+  /** Starts a copy, or waits for the running one. Returns whether it is complete. @throws DriverError if it failed */
   copy(wanted: Copy, signal: AbortSignal): Promise<boolean>;
-  /** Ends the copy to a path, if there is one, and forgets it. */
+  /** Stops and discards the copy to a path, if there is one. */
   cancel(to: string): Promise<void>;
   cancelAll(): Promise<void>;
 }
@@ -34,22 +34,22 @@ interface Running {
   controller: AbortController;
 }
 
-const PATIENCE_MS = 2000;
+const WAIT_MS = 2000;
 const SMALL_BYTES = 256 * 1024 ** 2;
-const AT_A_TIME = { small: 8, big: 4 };
+const CONCURRENT = { small: 8, big: 4 };
 
-/** `reflinks` tells whether the filesystem has them. `patience` is how long `copy` waits, in milliseconds. */
-export function createCopies(reflinks: () => boolean, patience = PATIENCE_MS): Copies {
+/** `reflinks`: whether the filesystem supports them. `waitMs`: how long `copy` waits. */
+export function createCopies(reflinks: () => boolean, waitMs = WAIT_MS): Copies {
   const running = new Map<string, Running>();
-  const lanes = { small: limited(AT_A_TIME.small), big: limited(AT_A_TIME.big) };
+  const queues = { small: limited(CONCURRENT.small), big: limited(CONCURRENT.big) };
 
-  const begin = (wanted: Copy): Running => {
+  const start = (wanted: Copy): Running => {
     const controller = new AbortController();
     const done = (async () => {
-      const lane = reflinks() || (await allocated(wanted.from)) <= SMALL_BYTES ? lanes.small : lanes.big;
-      await lane(() => perform(wanted, reflinks(), controller.signal));
+      const queue = reflinks() || (await allocated(wanted.from)) <= SMALL_BYTES ? queues.small : queues.big;
+      await queue(() => perform(wanted, reflinks(), controller.signal));
     })();
-    // Whoever asks next hears of the failure; there may be nobody for a while.
+    // The next call reports the failure; there may be none for a while.
     done.catch(() => undefined);
     const mine = { from: wanted.from, done, controller };
     running.set(wanted.to, mine);
@@ -68,8 +68,8 @@ export function createCopies(reflinks: () => boolean, patience = PATIENCE_MS): C
     cancel,
     async copy(wanted, signal) {
       if (running.has(wanted.to) && running.get(wanted.to)!.from !== wanted.from) await cancel(wanted.to);
-      const mine = running.get(wanted.to) ?? begin(wanted);
-      if (!(await endsWithin(mine.done, patience, signal).catch((err: unknown) => forget(mine, err)))) return false;
+      const mine = running.get(wanted.to) ?? start(wanted);
+      if (!(await endsWithin(mine.done, waitMs, signal).catch((err: unknown) => forget(mine, err)))) return false;
       running.delete(wanted.to);
       return true;
 
@@ -86,17 +86,17 @@ export function createCopies(reflinks: () => boolean, patience = PATIENCE_MS): C
 
 async function perform({ from, to, bytes }: Copy, reflinks: boolean, signal: AbortSignal): Promise<void> {
   refuseAborted(signal);
-  await putInPlace(to, async (unfinished) => {
+  await replaceFile(to, async (unfinished) => {
     if (!reflinks || !(await cloned(from, unfinished))) {
-      // Not in this process: Node's own copy fills holes, and cannot be interrupted.
+      // A child process, because Node's copy fills holes and cannot be interrupted.
       await run('cp', ['--reflink=never', '--sparse=auto', '--', from, unfinished], { signal, timeout: 0 });
     }
-    await lengthen(unfinished, bytes);
+    await extend(unfinished, bytes);
     refuseAborted(signal);
   });
 }
 
-/** False when this file cannot be cloned, for whatever reason that a plain copy may not have. */
+/** Returns false if the file cannot be cloned but a plain copy may succeed. */
 export async function cloned(from: string, to: string): Promise<boolean> {
   try {
     await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE);
@@ -112,13 +112,13 @@ async function allocated(path: string): Promise<number> {
   try {
     return (await stat(path)).blocks * 512;
   } catch (err) {
-    throw hostError(`cannot look at ${path}: ${(err as Error).message}`, err);
+    throw hostError(`cannot read ${path}: ${(err as Error).message}`, err);
   }
 }
 
 async function endsWithin(done: Promise<void>, milliseconds: number, signal: AbortSignal): Promise<boolean> {
-  const over = new AbortController();
-  const either = AbortSignal.any([signal, over.signal]);
+  const settled = new AbortController();
+  const either = AbortSignal.any([signal, settled.signal]);
   const late = sleep(milliseconds, false, { signal: either }).catch(() => {
     refuseAborted(signal);
     return false;
@@ -126,6 +126,6 @@ async function endsWithin(done: Promise<void>, milliseconds: number, signal: Abo
   try {
     return await Promise.race([done.then(() => true), late]);
   } finally {
-    over.abort();
+    settled.abort();
   }
 }

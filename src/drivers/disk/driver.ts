@@ -1,9 +1,9 @@
 /**
- * Volumes as raw images with holes, one file each, and snapshots as copies of them: reflinks where the filesystem has
- * them. Every image is whole by itself, so nothing depends on anything else's file, and any program can read one.
+ * Stores volumes as sparse raw images, one file each, and snapshots as copies of them: reflinks if the filesystem supports
+ * them. Every image is independent, and any program can read it.
  *
- * How it fails: a volume or snapshot that was made and is not there is an error, never made anew. Images have holes, so a
- * full host shows when they are written to or copied; that is for the operator to watch.
+ * Failure modes: a volume or snapshot that was created and is missing is an error; it is never created again. Images are
+ * sparse, so a full host causes errors when they are written or copied; the operator must monitor free space.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -13,14 +13,14 @@ import { renameDurably, syncPath } from '../durable-files.ts';
 import { oneAtATime } from '../turns.ts';
 import type { DesiredSnapshot, DesiredVolume, ObservedSnapshot, ObservedVolume, VolumeDriver } from '../volume.ts';
 import { cloned, createCopies, type Copies } from './copies.ts';
-import { idsIn, type Layout, layoutOf, lengthen, prepareFolders, putInPlace, sizeOf } from './layout.ts';
+import { idsIn, type Layout, layoutOf, extend, prepareFolders, replaceFile, sizeOf } from './layout.ts';
 
 export interface DiskDriverOptions {
   dataDir: string;
-  /** Copies everything although the filesystem has reflinks: for tests. */
+  /** Copies the data even if the filesystem supports reflinks: for tests. */
   withoutReflinks?: boolean;
   /** How long a call waits for a copy, in milliseconds. */
-  patience?: number;
+  copyWaitMs?: number;
 }
 
 interface Disk {
@@ -30,23 +30,23 @@ interface Disk {
 
 const GIB = 1024 ** 3;
 
-export function createDiskDriver({ dataDir, withoutReflinks = false, patience }: DiskDriverOptions): VolumeDriver {
+export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs }: DiskDriverOptions): VolumeDriver {
   const layout = layoutOf(dataDir);
   let reflinks = false;
-  const disk: Disk = { layout, copies: createCopies(() => reflinks, patience) };
+  const disk: Disk = { layout, copies: createCopies(() => reflinks, copyWaitMs) };
   const inTurn = oneAtATime();
-  /** Calls about one id never overlap, and whatever fails reaches the engine as a DriverError. */
+  /** Calls for one id never overlap, and every failure is a DriverError. */
   const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => asDriverErrors(work));
   const parts = (folder: string, image: (id: string) => string) => ({
     real: true as const,
     list: () => asDriverErrors(() => idsIn(folder)),
     async remove(id: string, signal: AbortSignal) {
       refuseAborted(signal);
-      // Before the turn: a copy may be what the turn waits for.
+      // Before the turn, which may be waiting for the copy.
       await disk.copies.cancel(image(id));
-      await guarded(id, () => takeAway(disk, image(id), null));
+      await guarded(id, () => removeImage(disk, image(id), null));
     },
-    quarantine: (id: string) => guarded(id, () => takeAway(disk, image(id), layout.quarantine)),
+    quarantine: (id: string) => guarded(id, () => removeImage(disk, image(id), layout.quarantine)),
   });
 
   return {
@@ -56,8 +56,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, patience }:
       driver: 'disk',
       real: true,
       healthy: true,
-      detail: `raw images in ${layout.root}; snapshots are ${reflinks ? 'reflinks' : 'copies of all that is not a hole'}`,
-      ...(!reflinks && { remedy: 'have CLOUDYARD_DATA_DIR on XFS or Btrfs, where a snapshot costs nothing' }),
+      detail: `raw images in ${layout.root}; snapshots are ${reflinks ? 'reflinks' : 'full copies (on XFS or Btrfs: reflinks)'}`,
     }),
     async start() {
       await asDriverErrors(() => prepareFolders(layout));
@@ -80,19 +79,19 @@ async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSign
   const bytes = Math.max(desired.sizeGib * GIB, before ?? 0);
   const changed: string[] = [];
   const from = desired.revertTo ?? (before === null ? desired.source : null);
-  // A shorter image has lost its end; zeros there would pass for data.
-  const whole = (before ?? 0) >= (desired.settledGib ?? 0) * GIB;
-  if (!whole && desired.revertTo === null) throw dataIsGone('volume', path);
+  // A shorter image has lost data; extending it would replace the lost data with zeros.
+  const complete = (before ?? 0) >= (desired.settledGib ?? 0) * GIB;
+  if (!complete && desired.revertTo === null) throw dataMissing('volume', path);
   if (from !== null) {
     const snapshot = layout.snapshot(from);
-    if ((await sizeOf(snapshot)) === null) throw dataIsGone('snapshot', snapshot);
+    if ((await sizeOf(snapshot)) === null) throw dataMissing('snapshot', snapshot);
     if (!(await copies.copy({ from: snapshot, to: path, bytes }, signal))) return { copying: true };
     changed.push(`${before === null ? 'made from' : 'reverted to'} snapshot ${from}`);
   } else {
-    // A copy that nobody asks for any more must not pass for the next one.
+    // An abandoned copy must not be mistaken for the next one.
     await copies.cancel(path);
-    if (before === null) await putInPlace(path, (unfinished) => lengthen(unfinished, bytes));
-    else if (before < bytes) await lengthen(path, bytes);
+    if (before === null) await replaceFile(path, (unfinished) => extend(unfinished, bytes));
+    else if (before < bytes) await extend(path, bytes);
     if (before === null) changed.push('image created');
     else if (before < bytes) changed.push(`grown to ${desired.sizeGib} GiB`);
   }
@@ -107,27 +106,30 @@ async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: Abort
     await copies.cancel(to);
     return { copying: false, changed: [] };
   }
-  if (desired.settled) throw dataIsGone('snapshot', to);
-  // It may be on its way: what a simulated host had becomes real in any order.
-  if ((await sizeOf(from)) === null) throw dataIsGone('volume', from, { retryable: true });
+  if (desired.settled) throw dataMissing('snapshot', to);
+  // Retryable, because the volume may follow: resources of a simulated host become real in any order.
+  if ((await sizeOf(from)) === null) throw dataMissing('volume', from, { retryable: true });
   if (!(await copies.copy({ from, to, bytes: 0 }, signal))) return { copying: true };
   return { copying: false, changed: ['copied'] };
 }
 
-/** Deletes an image, or with `aside` moves it there. */
-async function takeAway({ copies }: Disk, path: string, aside: string | null): Promise<void> {
+/** Deletes an image, or moves it to the folder `quarantine`. */
+async function removeImage({ copies }: Disk, path: string, quarantine: string | null): Promise<void> {
   await copies.cancel(path);
   if ((await sizeOf(path)) === null) return;
-  if (aside === null) {
+  if (quarantine === null) {
     await rm(path, { force: true });
     await syncPath(dirname(path));
   } else {
-    const name = join(aside, basename(path));
-    await renameDurably(path, (await sizeOf(name)) === null ? name : join(aside, `${Date.now()}-${basename(path)}`));
+    const name = join(quarantine, basename(path));
+    await renameDurably(
+      path,
+      (await sizeOf(name)) === null ? name : join(quarantine, `${Date.now()}-${basename(path)}`),
+    );
   }
 }
 
-/** Tries it: filesystems of one name have them or not. */
+/** Tries a reflink, because the type of the filesystem does not determine whether it supports them. */
 async function hasReflinks(folder: string): Promise<boolean> {
   const [one, other] = [join(folder, 'reflink.probe'), join(folder, 'reflink.probe.copy')];
   try {
@@ -140,9 +142,9 @@ async function hasReflinks(folder: string): Promise<boolean> {
   }
 }
 
-function dataIsGone(what: 'volume' | 'snapshot', path: string, { retryable } = { retryable: false }): DriverError {
-  return new DriverError(`the data of a ${what} is gone: ${path} is not there, or not whole`, {
-    customerMessage: `The data of this ${what} cannot be found on the storage host; the operator has to look at it.`,
+function dataMissing(what: 'volume' | 'snapshot', path: string, { retryable } = { retryable: false }): DriverError {
+  return new DriverError(`the data of a ${what} is missing: ${path} does not exist or is incomplete`, {
+    customerMessage: `the data of this ${what} is missing on the storage host; ask the operator`,
     retryable,
   });
 }

@@ -1,7 +1,8 @@
 /**
- * Where images lie. The only place that puts an id into a path, and so the place that refuses one that is not a UUID.
+ * The paths of images. Only this module puts ids into paths, and it rejects ids that are not UUIDs.
  *
- * An image gets its name when it is whole: it is written under another one, synced, renamed, and the folder is synced.
+ * Invariant: an image gets its final name when it is complete: it is written under a temporary name, synced and renamed, and
+ * the folder is synced.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
@@ -38,14 +39,14 @@ export function layoutOf(dataDir: string): Layout {
 function checkedId(id: string): string {
   if (UUID.test(id)) return id;
   throw new DriverError(`not the id of a volume or snapshot: ${JSON.stringify(id)}`, {
-    customerMessage: 'The storage host refused this.',
+    customerMessage: 'the storage host rejected the request',
     retryable: false,
   });
 }
 
-/** Makes the folders, and clears away what a crash left unfinished. */
+/** Creates the folders, and removes unfinished files that a crash left behind. */
 export async function prepareFolders({ root, volumes, snapshots, quarantine }: Layout): Promise<void> {
-  // 0700: images are for whoever runs Cloudyard, not for other users of this host.
+  // 0700: other users of this host must not read images.
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const folder of [volumes, snapshots, quarantine]) {
     await mkdir(folder, { recursive: true });
@@ -65,18 +66,18 @@ export async function idsIn(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Bytes of an image; null: there is none. */
+/** Bytes of an image; null: it does not exist. */
 export async function sizeOf(path: string): Promise<number | null> {
   try {
     return (await stat(path)).size;
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw hostError(`cannot look at ${path}: ${(err as Error).message}`, err);
+    throw hostError(`cannot read ${path}: ${(err as Error).message}`, err);
   }
 }
 
-/** Has `write` make a file under another name; when that is durable it gets its own, in the place of what had it. */
-export async function putInPlace(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
+/** Has `write` create a file under a temporary name, and durably renames it to `path`, replacing an existing file. */
+export async function replaceFile(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
   const unfinished = `${path}${UNFINISHED}`;
   try {
     await rm(unfinished, { force: true });
@@ -89,16 +90,16 @@ export async function putInPlace(path: string, write: (unfinished: string) => Pr
   }
 }
 
-/** Makes a file exactly or at least so long: the rest is a hole, which reads as zeros. Durable. */
-export async function lengthen(path: string, bytes: number): Promise<void> {
+/** Durably extends a file to at least `bytes`, with a hole that reads as zeros. */
+export async function extend(path: string, bytes: number): Promise<void> {
   const file = await open(path, 'a+', 0o600);
   try {
     if ((await file.stat()).size < bytes) await file.truncate(bytes);
     await file.sync();
   } catch (err) {
     if (!['EFBIG', 'ERR_OUT_OF_RANGE', 'EINVAL'].includes((err as NodeJS.ErrnoException).code ?? '')) throw err;
-    throw new DriverError(`no file of ${bytes} bytes can be here: ${path}`, {
-      customerMessage: 'The storage host cannot hold a volume of this size.',
+    throw new DriverError(`a file of ${bytes} bytes is not possible: ${path}`, {
+      customerMessage: 'the storage host cannot store a volume of this size',
       retryable: false,
       cause: err,
     });
@@ -107,7 +108,7 @@ export async function lengthen(path: string, bytes: number): Promise<void> {
   }
 }
 
-/** Whether this host has volumes or snapshots of a data directory, looked up without starting anything. */
+/** Whether a data directory contains volumes or snapshots. Starts nothing. */
 export async function hasVolumes(dataDir: string): Promise<boolean> {
   const { volumes, snapshots } = layoutOf(dataDir);
   for (const folder of [volumes, snapshots]) if (existsSync(folder) && (await idsIn(folder)).length > 0) return true;

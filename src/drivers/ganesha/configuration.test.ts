@@ -112,7 +112,7 @@ describe('the log of a reload', () => {
       log(begin, taken(1, 'updated'), complaint, taken(2, 'updated'), taken(3, 'updated'), end),
     );
     expect([...(reload?.inForce.keys() ?? [])]).toEqual([1, 3]);
-    expect(reload).toMatchObject({ complaints: [complaint], readable: true });
+    expect(reload).toMatchObject({ errors: [complaint], readable: true });
   });
 
   it('trusts nothing when the text was not understood', () => {
@@ -139,7 +139,7 @@ describe('what a host can do', () => {
   it.each([
     ['without Ganesha', { without: 'ganesha.nfsd' }, /not installed/, /^apt-get install nfs-ganesha /],
     ['without its plugin', { vfsPlugin: null }, /plugin/, /^apt-get install nfs-ganesha-vfs$/],
-    ['without root', { capabilities: 0n }, /CAP_DAC_READ_SEARCH/, /root/],
+    ['without root', { capabilities: 0n }, /CAP_DAC_READ_SEARCH/, /^sudo npm start$/],
   ])('serves nothing %s', (_, facts, detail, remedy) => {
     const finding = findGanesha(host(facts));
     expect(finding.programs).toBeNull();
@@ -149,8 +149,8 @@ describe('what a host can do', () => {
 
   it.each([
     ['without xfsprogs', { without: 'mkfs.xfs' }, /mkfs\.xfs/],
-    ['without CAP_SYS_ADMIN', { capabilities: 0x1ff_ffff_ffffn & ~(1n << 21n) }, /may not mount/],
-    ['without loop devices', { loopDevices: false }, /may not mount/],
+    ['without CAP_SYS_ADMIN', { capabilities: 0x1ff_ffff_ffffn & ~(1n << 21n) }, /cannot mount/],
+    ['without loop devices', { loopDevices: false }, /cannot mount/],
   ])('serves shares without a size %s, and only where the operator chooses that', (_, facts, detail) => {
     const finding = findGanesha(host(facts));
     expect(finding.programs).not.toBeNull();
@@ -158,7 +158,8 @@ describe('what a host can do', () => {
     expect(finding.detail).toMatch(detail);
     const automatic = withoutFolders(finding);
     expect(automatic.programs).toBeNull();
-    expect(automatic.remedy).toContain('CLOUDYARD_FILE_SHARE_DRIVER=ganesha');
+    expect(automatic.detail).toContain('CLOUDYARD_FILE_SHARE_DRIVER=ganesha');
+    expect(automatic.remedy).toBe(finding.remedy);
     expect(withoutFolders(findGanesha(host({})))).toEqual(findGanesha(host({})));
   });
 });

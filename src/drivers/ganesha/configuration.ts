@@ -1,7 +1,7 @@
 /**
- * The whole configuration of Ganesha from what is desired; pure. `core` only counts when Ganesha starts, `exports` are
- * read again at every SIGHUP. Nobody gets in by default: the export's own access is NONE, and rules are CLIENT blocks,
- * of which the first that matches decides. Duplicate networks: the last rule given wins.
+ * Renders the configuration of Ganesha; pure. Ganesha reads the core settings only when it starts, and the exports again at
+ * every SIGHUP. Access is denied by default: the access of an export is NONE, and rules are CLIENT blocks, of which the first
+ * match applies. Duplicate networks: the last rule wins.
  */
 import type { Layout } from './layout.ts';
 import { bySpecificity, clientsOf, parseNetwork } from './networks.ts';
@@ -12,7 +12,7 @@ export interface ServerSettings {
   bindAddress: string | null;
   port: number;
   mountPort: number;
-  /** NFSv3 as well as NFSv4; needs rpcbind. */
+  /** Serve NFSv3 in addition to NFSv4; needs rpcbind. */
   version3: boolean;
 }
 
@@ -23,8 +23,8 @@ export function exportPath(id: string): string {
 }
 
 /**
- * `mount_path_pseudo`: a v3 mount has the same path as a v4 one. `fsid_device`: see loop-devices.ts. CONFIG at INFO: the lines by which reload-log.ts
- * knows what is in force. No D-Bus is needed, so its complaints are silenced.
+ * `mount_path_pseudo`: NFSv3 and NFSv4 mounts have the same path. `fsid_device`: see loop-devices.ts. CONFIG at INFO:
+ * reload-log.ts reads these lines. DBUS at FATAL: D-Bus is not needed, so its errors are silenced.
  */
 export function renderCore(settings: ServerSettings, layout: Pick<Layout, 'recovery'>): string {
   return `NFS_CORE_PARAM {

@@ -1,10 +1,10 @@
 /**
- * What this host can do for file shares, decided before anything is started. `findGanesha` is pure over `HostFacts`.
+ * Detects what this host can do for file shares, before anything is started. `findGanesha` is a pure function of `HostFacts`.
  *
- * Capabilities are looked at instead of the uid: a container's root may lack what is needed. Measured with Ganesha 4.3:
- * without CAP_DAC_READ_SEARCH its VFS plugin starts and exports, but every client gets NFS4ERR_PERM
- * (open_by_handle_at), in a user namespace (`unshare -Ur`) as well; the other plugins of Debian need a cluster or keep
- * files in memory. So without it there are no shares at all, while without CAP_SYS_ADMIN there is only no size limit.
+ * It checks capabilities instead of the uid, because root in a container may lack some. Measured with Ganesha 4.3: without
+ * CAP_DAC_READ_SEARCH the VFS plugin starts and exports, but every client gets NFS4ERR_PERM (open_by_handle_at), also in a
+ * user namespace (`unshare -Ur`); Debian's other plugins need a cluster or keep files in memory. So without it shares cannot
+ * be served at all, while without CAP_SYS_ADMIN only their size is not enforced.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { findProgram } from '../programs.ts';
@@ -24,11 +24,11 @@ export interface GaneshaPrograms {
 }
 
 export interface GaneshaFinding {
-  /** Null when only the simulated driver can stand in. */
+  /** Null: this host can only simulate file shares. */
   programs: GaneshaPrograms | null;
   /**
-   * Whether each share is a filesystem of its own. Otherwise its `size` does not hold, and a client of any share can open
-   * every file of the filesystem that the data directory lies on, by a file handle that it makes up.
+   * Whether each share is its own filesystem. Otherwise its `size` is not enforced, and a client of any share can open every
+   * file of the filesystem of the data directory with a forged file handle.
    */
   sizeEnforced: boolean;
   detail: string;
@@ -39,7 +39,7 @@ export const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsp
 
 const CAPABILITY = { CHOWN: 0n, DAC_OVERRIDE: 1n, DAC_READ_SEARCH: 2n, SETGID: 6n, SETUID: 7n, SYS_ADMIN: 21n };
 const TO_SERVE: (keyof typeof CAPABILITY)[] = ['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'SETGID', 'SETUID'];
-const asFolders = 'shares are plain folders (no size, and each client can use all files of this host)';
+const asFolders = 'shares are plain folders (no size limit, and every client can open all files of this host)';
 const IMAGE_PROGRAMS = ['mkfs.xfs', 'xfs_growfs', 'mount', 'umount', 'losetup'];
 
 export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
@@ -48,28 +48,28 @@ export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
   if (!host.vfsPlugin) return absent("NFS-Ganesha's VFS plugin is not installed", 'apt-get install nfs-ganesha-vfs');
   const lacking = TO_SERVE.filter((name) => !has(host, name));
   if (lacking.length > 0) {
-    return absent(`NFS-Ganesha cannot serve files without CAP_${lacking.join(', CAP_')}`, 'run Cloudyard as root');
+    return absent(`NFS-Ganesha cannot serve files without CAP_${lacking.join(', CAP_')}`, 'sudo npm start');
   }
   const programs = { ganesha, rpcbind: host.program('rpcbind') };
   const served = 'NFS shares served by NFS-Ganesha';
 
   const missing = IMAGE_PROGRAMS.filter((name) => !host.program(name));
   if (missing.length > 0) {
-    const detail = `${asFolders}, because ${missing.join(', ')} cannot be found`;
+    const detail = `${asFolders}, because ${missing.join(', ')} is not installed`;
     return { programs, sizeEnforced: false, detail, remedy: 'apt-get install xfsprogs mount' };
   }
   if (!has(host, 'SYS_ADMIN') || !host.loopDevices) {
-    const detail = `${asFolders}, because this process may not mount loop devices`;
-    return { programs, sizeEnforced: false, detail, remedy: 'run Cloudyard as root, with loop devices' };
+    const detail = `${asFolders}, because this process cannot mount loop devices (a container needs --privileged)`;
+    return { programs, sizeEnforced: false, detail, remedy: 'sudo modprobe loop && sudo npm start' };
   }
   return { programs, sizeEnforced: true, detail: `${served}, each an XFS image of its size` };
 }
 
-/** What `auto` takes: never plain folders, which only an operator may choose. */
+/** For `auto`, which never uses plain folders: only an operator can choose them. */
 export function withoutFolders(finding: GaneshaFinding): GaneshaFinding {
   if (finding.sizeEnforced || !finding.programs) return finding;
-  const accept = 'CLOUDYARD_FILE_SHARE_DRIVER=ganesha where every client may use all files of this host';
-  return absent(`not served: ${finding.detail}`, `${finding.remedy}; or ${accept}`);
+  const detail = `not served, unless CLOUDYARD_FILE_SHARE_DRIVER=ganesha accepts it: ${finding.detail}`;
+  return absent(detail, finding.remedy ?? INSTALL_GANESHA);
 }
 
 function absent(detail: string, remedy: string): GaneshaFinding {

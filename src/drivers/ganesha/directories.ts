@@ -1,13 +1,13 @@
 /**
- * A share's storage as a plain folder, where loop devices cannot be mounted (a container without CAP_SYS_ADMIN). The
- * size is not enforced; everything else is as with images. The folder gets its name when its mode is set.
+ * Stores a share in a plain folder, for hosts that cannot mount loop devices (a container without CAP_SYS_ADMIN). The size is
+ * not enforced; everything else is as with images. The folder gets its final name after its mode is set.
  */
 import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostError } from '../command.ts';
 import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
 import { idsIn, type Layout } from './layout.ts';
-import { dataIsGone, type ShareStorage } from './storage.ts';
+import { dataMissing, type ShareStorage } from './storage.ts';
 
 export function directoryStorage(layout: Layout): ShareStorage {
   return {
@@ -15,7 +15,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
     path: layout.mount,
     reserve: () => undefined,
     deviceOf: () => null,
-    async tidy() {
+    async cleanUp() {
       for (const folder of [layout.mounts, layout.specs]) {
         const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
         for (const name of left) await rm(join(folder, name), { force: true, recursive: true });
@@ -25,7 +25,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
       const path = layout.mount(id);
       const changed = settledGib !== undefined && settledGib < gib ? [`grown to ${gib} GiB`] : [];
       if ((await idsIn(layout.mounts, '')).includes(id)) return changed;
-      if (settledGib !== undefined) throw dataIsGone(id, path);
+      if (settledGib !== undefined) throw dataMissing(id, path);
       try {
         const unfinished = `${path}${UNFINISHED}`;
         await mkdir(unfinished, { recursive: true });
@@ -36,9 +36,9 @@ export function directoryStorage(layout: Layout): ShareStorage {
       }
       return ['folder created'];
     },
-    async remove(id, { aside }) {
+    async remove(id, { quarantine }) {
       const path = layout.mount(id);
-      if (aside && (await idsIn(layout.mounts, '')).includes(id)) {
+      if (quarantine && (await idsIn(layout.mounts, '')).includes(id)) {
         await rename(path, join(layout.quarantine, `${Date.now()}-${id}`));
       } else await rm(path, { recursive: true, force: true });
       await syncPath(layout.mounts);

@@ -1,8 +1,8 @@
 /**
- * File shares served over NFS: puts the parts together. What is done to a share is in shares.ts.
+ * Serves file shares over NFS. The operations on a share are in shares.ts.
  *
- * How it fails: a share whose image cannot be mounted at the start is left out of the exports and makes the status
- * unhealthy; its next `apply` tries again. The others are served.
+ * Failure modes: a share whose image cannot be mounted at the start is not exported, and the status is unhealthy; its next
+ * `apply` retries. The other shares are served.
  */
 import type { Logger } from 'pino';
 import { hostError, refuseAborted } from '../command.ts';
@@ -15,7 +15,7 @@ import { imageStorage } from './images.ts';
 import { createJail } from './jail.ts';
 import { layoutOf } from './layout.ts';
 import { nfsServer } from './server.ts';
-import { applyShare, bringBack, gather, renderShares, type Shares, takeAway } from './shares.ts';
+import { applyShare, awaitPreparation, restoreShares, renderShares, type Shares, removeShare } from './shares.ts';
 import { exportIds } from './specs.ts';
 
 export interface GaneshaDriverOptions {
@@ -24,19 +24,19 @@ export interface GaneshaDriverOptions {
   host: string;
   port: number;
   mountPort: number;
-  /** Whether NFSv3 is served as well as NFSv4. */
+  /** Serve NFSv3 in addition to NFSv4. */
   version3: boolean;
   log: Logger;
-  /** What the host can do; looked up when it is not given. */
+  /** What the host can do; default: detect it. */
   finding?: GaneshaFinding;
 }
 
 export interface GaneshaDriver extends FileShareDriver {
-  /** Ends without disturbing anybody: Ganesha and the mounts stay, and the next process adopts them. */
+  /** Leaves Ganesha and the mounts for the next process to adopt. Clients are not affected. */
   release(): Promise<void>;
 }
 
-const PREPARED_AT_A_TIME = 4;
+const CONCURRENT_PREPARATIONS = 4;
 
 export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDriver {
   const { log, finding = findGanesha() } = options;
@@ -55,9 +55,9 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     status: () => statusOf(finding, shares),
     async start() {
       try {
-        await bringBack(shares);
+        await restoreShares(shares);
       } catch (err) {
-        await stop().catch((second: unknown) => log.error({ err: second }, 'clearing up after a failed start failed'));
+        await stop().catch((second: unknown) => log.error({ err: second }, 'the cleanup after a failed start failed'));
         throw hostError(`file shares cannot be served: ${(err as Error).message}`, err);
       }
     },
@@ -66,9 +66,9 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     apply: (desired, signal) => guarded(inTurn(desired.id, () => applyShare(shares, desired, signal))),
     async remove(id, signal) {
       refuseAborted(signal);
-      await guarded(inTurn(id, () => takeAway(shares, id, { aside: false })));
+      await guarded(inTurn(id, () => removeShare(shares, id, { quarantine: false })));
     },
-    quarantine: (id) => guarded(inTurn(id, () => takeAway(shares, id, { aside: true }))),
+    quarantine: (id) => guarded(inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
     list: async () => [...new Set([...shares.specs.keys(), ...(await storage.list())])].sort(),
   };
 }
@@ -78,7 +78,7 @@ function sharesFor(options: GaneshaDriverOptions, finding: GaneshaFinding): Shar
   const { programs, sizeEnforced } = finding;
   if (!programs) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
-  // Plain folders are where nothing can be mounted.
+  // Without size limits nothing can be mounted, and shares are plain folders.
   const jail = sizeEnforced ? createJail(layout) : null;
   const shares: Shares = {
     layout,
@@ -91,10 +91,10 @@ function sharesFor(options: GaneshaDriverOptions, finding: GaneshaFinding): Shar
       jail,
       programs,
       renderExports: (settings) => renderShares(shares, settings),
-      gather: () => gather(shares),
+      awaitPreparation: () => awaitPreparation(shares),
     }),
-    preparing: limited(PREPARED_AT_A_TIME),
-    beingPrepared: 0,
+    preparing: limited(CONCURRENT_PREPARATIONS),
+    inPreparation: 0,
     specs: new Map(),
     numbers: exportIds([]),
     confirmed: new Map(),
@@ -111,7 +111,7 @@ function statusOf(finding: GaneshaFinding, { server, broken, specs }: Shares): D
   return { ...status, healthy: false, detail };
 }
 
-/** Whatever fails reaches the engine as a DriverError. */
+/** Converts every failure to a DriverError. */
 async function guarded<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

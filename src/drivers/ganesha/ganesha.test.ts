@@ -315,7 +315,7 @@ describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(host.port, '127.0.0.1', resolve));
     try {
-      await expect(host.driver().start()).rejects.toThrow(`port ${host.port} on 127.0.0.1 is busy`);
+      await expect(host.driver().start()).rejects.toThrow(`port ${host.port} on 127.0.0.1 is in use`);
     } finally {
       await new Promise((resolve) => other.close(resolve));
       host.cleanUp();

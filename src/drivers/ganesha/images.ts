@@ -1,13 +1,13 @@
 /**
- * A share's storage as an XFS filesystem in a sparse image file of exactly its size, so that the size holds (ENOSPC).
+ * Stores a share as an XFS filesystem in a sparse image file of exactly its size, so that the size is enforced (ENOSPC). XFS
+ * grows online without CAP_SYS_RESOURCE and supports reflinks.
  *
- * An image gets its name only when it is complete (world-writable root included: a protofile gives mkfs its mode), so
- * one that exists is whole. Growing is three steps (file, loop device, filesystem), each harmless to repeat; all are
- * repeated while the spec does not yet name the new size. XFS because it grows online without CAP_SYS_RESOURCE and has
- * reflinks.
+ * Invariant: an image gets its final name only when it is complete, including its world-writable root (a protofile sets that
+ * mode in mkfs). Growing has three idempotent steps (file, loop device, filesystem); all are repeated until the spec records
+ * the new size.
  *
- * How it fails: images are sparse, so a full host shows as I/O errors inside shares; that is for the operator to watch.
- * A mount that stays busy is detached lazily, and its device goes when the last user does.
+ * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
+ * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
 import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -20,10 +20,10 @@ import { idsIn, type Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
 import type { Jail } from './jail.ts';
 import { mounts } from './mounts.ts';
-import { dataIsGone, type ShareStorage } from './storage.ts';
+import { dataMissing, type ShareStorage } from './storage.ts';
 
 const GIB = 1024 ** 3;
-const UNMOUNT_PATIENCE_MS = 3000;
+const UNMOUNT_TIMEOUT_MS = 3000;
 /** Root folder with mode 0777, owned by root, empty. */
 const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 
@@ -35,7 +35,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     deviceOf: loops.numberOf,
     list: () => idsIn(layout.images, '.xfs'),
     path: jail.seen.share,
-    async tidy() {
+    async cleanUp() {
       await removeUnfinished(layout);
       await jail.prepare();
     },
@@ -44,30 +44,30 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
       const changed: string[] = [];
       let size = await sizeOf(image);
       if (size === null) {
-        if (settledGib !== undefined) throw dataIsGone(id, image);
+        if (settledGib !== undefined) throw dataMissing(id, image);
         await createImage(layout, id, gib * GIB, signal);
         size = gib * GIB;
         changed.push('image created');
       }
       const device = await ensureMounted(layout, loops, id, signal);
       if (device.mounted) changed.push('image mounted');
-      await jail.show(id);
+      await jail.mount(id);
       if (size < gib * GIB || (settledGib !== undefined && settledGib < gib)) {
         await grow(image, device.name, layout.mount(id), gib * GIB, signal);
         changed.push(`grown to ${gib} GiB`);
       }
       return changed;
     },
-    async remove(id, { aside }) {
-      await jail.hide(id);
+    async remove(id, { quarantine }) {
+      await jail.unmount(id);
       await unmount(layout.mount(id), log);
       await loops.release(id, layout.image(id));
-      if (aside) await setAside(layout, id);
+      if (quarantine) await quarantineImage(layout, id);
       else await rm(layout.image(id), { force: true });
       await syncPath(layout.images);
     },
     async close() {
-      // First, because it shows the same filesystems.
+      // First, because the jail mounts the same filesystems.
       await jail.close();
       const mounted = [...(await mounts()).keys()].filter((path) => path.startsWith(`${layout.mounts}/`));
       await Promise.all(mounted.map((path) => unmounting(() => unmount(path, log))));
@@ -106,14 +106,14 @@ async function ensureMounted(
     loops.reserve(id, number);
     return { name: device, mounted: false };
   }
-  // A mount of something else: the image was removed and made again while the old one was busy.
+  // Another mount: the image was removed and created again while the old one was busy.
   if (device) await run('umount', ['-l', path]);
   await mkdir(path, { recursive: true, mode: 0o700 });
   const name = await loops.bind(id, image);
   try {
     await run('mount', ['-t', 'xfs', '-o', 'nosuid,nodev', name, path], { ...(signal && { signal }) });
   } finally {
-    // In use by then: this only makes the kernel free it at unmount. If the mount failed it is free at once.
+    // The mounted device is in use, so the kernel frees it at unmount. If the mount failed, it is freed at once.
     await run('losetup', ['-d', name]);
   }
   return { name, mounted: true };
@@ -137,13 +137,13 @@ async function grow(image: string, device: string, path: string, bytes: number, 
 }
 
 async function unmount(path: string, log: Logger): Promise<void> {
-  const giveUp = Date.now() + UNMOUNT_PATIENCE_MS;
+  const deadline = Date.now() + UNMOUNT_TIMEOUT_MS;
   while ((await mounts()).has(path)) {
     try {
       await run('umount', [path]);
     } catch (err) {
-      if (Date.now() > giveUp) {
-        log.warn({ path, err }, 'share is busy, detaching it lazily');
+      if (Date.now() > deadline) {
+        log.warn({ path, err }, 'the share is busy; detaching it lazily');
         await run('umount', ['-l', path]);
       } else await sleep(50);
     }
@@ -153,7 +153,7 @@ async function unmount(path: string, log: Logger): Promise<void> {
   });
 }
 
-async function setAside(layout: Layout, id: string): Promise<void> {
+async function quarantineImage(layout: Layout, id: string): Promise<void> {
   if ((await sizeOf(layout.image(id))) === null) return;
   const name = basename(layout.image(id));
   const taken = (await readdir(layout.quarantine)).includes(name);
@@ -172,7 +172,7 @@ async function sizeOf(path: string): Promise<number | null> {
     return (await stat(path)).size;
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw hostError(`cannot look at ${path}: ${messageOf(err)}`, err);
+    throw hostError(`cannot read ${path}: ${messageOf(err)}`, err);
   }
 }
 

@@ -1,20 +1,20 @@
 /**
- * The root directory that NFS-Ganesha runs in. Over NFSv3 it passes names with slashes to the kernel (measured with 4.3;
- * version 6 has the same code), and over both versions it opens any file of a filesystem that it sees by a file handle
- * that a client makes up. So nothing is in this root that such a name or handle could harm.
+ * Builds the root directory that NFS-Ganesha runs in. Over NFSv3 Ganesha passes names with slashes to the kernel (measured
+ * with 4.3; version 6 has the same code), and over NFSv3 and NFSv4 it opens any file of a visible filesystem by a forged file
+ * handle. So the root contains nothing that such a name or handle could harm.
  *
  * Invariants:
- * - No filesystem of the host is in it. Programs and libraries are read-only overlays, everything else is on a ramfs;
- *   neither opens files by handle. The filesystems of the shares are the only ones that do.
- * - Each share has a mount of its own under a name that nobody can guess, and the folder above cannot be listed: neither
- *   `/exports/<name>` nor `../<name>` leads to another share.
- * - What Ganesha writes (its pid and recovery files) is under such a name too; all else but /tmp is read-only.
+ * - The root contains no filesystem of the host. Programs and libraries are read-only overlays, and everything else is on a
+ *   ramfs; neither supports file handles. Only the filesystems of the shares do.
+ * - Each share is mounted under a name that cannot be guessed, in a folder that cannot be listed, so neither
+ *   `/exports/<name>` nor `../<name>` reaches another share.
+ * - The files that Ganesha writes (pid and recovery files) are under such a name, too. Everything else except /tmp is
+ *   read-only.
  *
- * The root exists in a mount namespace of Ganesha's own, which keeps no other mount of the host: one that stayed would
- * hold its device. Mounts of shares reach it by propagation from `runtime/exports`, so shares come and go without
- * touching Ganesha.
+ * The root is in a separate mount namespace, which contains no other mount of the host: such a mount would keep its device
+ * busy. Mounts of shares propagate into it from `runtime/exports`, so shares can be added and removed while Ganesha runs.
  *
- * Failure modes: a kernel without overlayfs or mount namespaces keeps Ganesha from starting; its log says so.
+ * Failure modes: without overlayfs or mount namespaces in the kernel, Ganesha does not start; its log says why.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -35,27 +35,27 @@ export interface Seen {
 
 export interface Jail {
   seen: Seen;
-  /** Makes the folders that outlive Ganesha. Call before anything else. */
+  /** Creates the folders that outlive Ganesha. Call it first. */
   prepare(): Promise<void>;
-  /** Empties the one folder in which clients could leave something, so that Ganesha finds room there. */
-  tidy(): Promise<void>;
-  /** Shows the mounted filesystem of a share to Ganesha. */
-  show(id: string): Promise<void>;
+  /** Empties /tmp, the only folder in which clients can create files, so that Ganesha has space there. */
+  emptyTmp(): Promise<void>;
+  /** Makes the mounted filesystem of a share visible to Ganesha. */
+  mount(id: string): Promise<void>;
   /** The share must not be exported any more. */
-  hide(id: string): Promise<void>;
-  /** The same command inside the root. The process keeps its pid. */
+  unmount(id: string): Promise<void>;
+  /** Returns the command that runs `command` inside the root, with the same pid. */
   enter(command: Command): Command;
-  /** Once Ganesha is gone. */
+  /** Call it after Ganesha has ended. */
   close(): Promise<void>;
 }
 
 const RUNTIME_DEVICE = 'cloudyard-ganesha';
-/** Ganesha creates a file to test locks, and removes it. Clients can create files there over NFSv3, so it is small. */
+/** Ganesha creates a file to test locks. Clients can create files there over NFSv3, so it is small. */
 const TMP_OPTIONS = 'size=64k,nr_inodes=64,mode=1777,nosuid,nodev,noexec';
 
 /**
- * $1 the folder to build in, $2 the runtime folder, $3 the name of the state folder; then the command. /etc/mtab tells
- * Ganesha which filesystems there are.
+ * Arguments: the folder to build in, the runtime folder, the name of the state folder, the command. Ganesha reads the list of
+ * filesystems from /etc/mtab.
  */
 const BUILD = `set -e
 root=$1 runtime=$2 state=$3
@@ -99,7 +99,7 @@ export function createJail(layout: Layout): Jail {
     return createHmac('sha256', key).update(what).digest('hex').slice(0, 32);
   };
   const stateName = () => `state-${nameOf('state')}`;
-  const shown = (id: string) => join(layout.runtime, 'exports', nameOf(id));
+  const mountPoint = (id: string) => join(layout.runtime, 'exports', nameOf(id));
   return {
     seen: {
       configuration: '/configuration',
@@ -125,19 +125,19 @@ export function createJail(layout: Layout): Jail {
       }
       if (!(await mounts()).has(tmp)) await run('mount', ['-t', 'tmpfs', '-o', TMP_OPTIONS, RUNTIME_DEVICE, tmp]);
     },
-    async tidy() {
+    async emptyTmp() {
       for (const name of await readdir(tmp)) await rm(join(tmp, name), { recursive: true, force: true });
     },
-    async show(id) {
-      const [path, found] = [shown(id), await mounts()];
+    async mount(id) {
+      const [path, found] = [mountPoint(id), await mounts()];
       if (found.get(path) === found.get(layout.mount(id))) return;
-      // A mount of something else: the image was removed and created again while the old one was busy.
+      // Another mount: the image was removed and created again while the old one was busy.
       if (found.has(path)) await run('umount', ['-l', path]);
       await mkdir(path, { recursive: true, mode: 0o700 });
       await run('mount', ['--bind', layout.mount(id), path]);
     },
-    async hide(id) {
-      const path = shown(id);
+    async unmount(id) {
+      const path = mountPoint(id);
       if ((await mounts()).has(path)) await run('umount', ['-l', path]);
       await rmdir(path).catch(() => undefined);
     },

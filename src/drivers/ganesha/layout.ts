@@ -1,9 +1,6 @@
 /**
- * Where everything of the driver lies. The only place that puts an id into a path, and so the place that refuses one
- * that is not a UUID: nothing else can climb out of the data directory or into the configuration's text.
- *
- * What is written must survive a crash of the host: files are written under another name, synced, renamed, and the
- * folder is synced.
+ * The paths of the driver. Only this module puts ids into paths, and it rejects ids that are not UUIDs, so that no id can
+ * escape from the data directory or inject text into the configuration.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
@@ -18,9 +15,9 @@ export interface Layout {
   quarantine: string;
   ganesha: string;
   recovery: string;
-  /** What Ganesha reads and writes while it runs, on a ramfs (jail.ts). */
+  /** Files of the running Ganesha, on a ramfs (jail.ts). */
   runtime: string;
-  /** Where Ganesha's root directory is built, in a namespace of its own (jail.ts). */
+  /** Mount point of Ganesha's root directory, in its own namespace (jail.ts). */
   jail: string;
   spec(id: string): string;
   image(id: string): string;
@@ -30,7 +27,7 @@ export interface Layout {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export function layoutOf(dataDir: string): Layout {
-  // Written into Ganesha's configuration within double quotes, where its lexer knows no escape.
+  // The path is quoted in Ganesha's configuration, whose lexer does not support escapes.
   const root = join(resolve(dataDir), 'file-shares');
   if (!/^[\w./@+:, -]+$/.test(root)) {
     throw refusal(`the data directory ${root} has characters that NFS-Ganesha's configuration cannot hold`);
@@ -53,7 +50,7 @@ export function layoutOf(dataDir: string): Layout {
 }
 
 export async function makeFolders(layout: Layout): Promise<void> {
-  // 0700: the roots of the shares are world-writable, and are for clients, not for users of this host.
+  // 0700: the roots of shares are world-writable, and users of this host must not reach them.
   await mkdir(layout.root, { recursive: true, mode: 0o700 });
   for (const folder of [layout.specs, layout.images, layout.mounts, layout.quarantine, layout.recovery]) {
     await mkdir(folder, { recursive: true });
@@ -70,10 +67,10 @@ function checkedId(id: string): string {
 }
 
 function refusal(message: string): DriverError {
-  return new DriverError(message, { customerMessage: 'The storage host refused this.', retryable: false });
+  return new DriverError(message, { customerMessage: 'the storage host rejected the request', retryable: false });
 }
 
-/** The ids in a folder of `<id><ending>` files; anything else in it is left out. */
+/** The ids in a folder of `<id><ending>` files; ignores other files. */
 export async function idsIn(folder: string, ending: string): Promise<string[]> {
   const names = await readdir(folder);
   return names
@@ -82,7 +79,7 @@ export async function idsIn(folder: string, ending: string): Promise<string[]> {
     .filter(isId);
 }
 
-/** Whether this host has file shares of a data directory, looked up without starting anything. */
+/** Whether a data directory contains file shares. Starts nothing. */
 export async function hasFileShares(dataDir: string): Promise<boolean> {
   const { specs } = layoutOf(dataDir);
   return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;

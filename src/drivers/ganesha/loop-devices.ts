@@ -1,14 +1,14 @@
 /**
- * Which loop device carries which image. Each share keeps its number for life, because Ganesha makes file handles from
- * it (`fsid_device`): with another number after a boot, every mounted client would get ESTALE.
+ * Assigns loop devices to images. A share keeps its device number permanently, because Ganesha derives file handles from it
+ * (`fsid_device`): with another number after a boot, every mounted client would get ESTALE.
  *
- * Why not from the filesystem's UUID, Ganesha's default: it asks libblkid, whose cache (/run/blkid, up to 200 s old) goes
- * by device name, so on a reused loop device it takes one share for another. Seen as exports refused with ENOENT.
+ * Ganesha's default, the UUID of the filesystem, does not work: libblkid caches it by device name (/run/blkid, up to 200 s),
+ * so on a reused loop device one share is mistaken for another, and exports are refused with ENOENT.
  *
- * Numbers start high, away from those that `losetup -f` gives to others, and at one of a few places that the data
- * directory decides: another Cloudyard of this machine seldom takes a number that is free for a restart only. The lowest
- * free one is taken: the kernel keeps an idle device for each number ever used. A device is bound, mounted, and at once
- * marked to be freed at unmount.
+ * Numbers start high, above those that `losetup -f` uses, at an offset that depends on the data directory, so that another
+ * Cloudyard on this machine rarely takes a number that is free only during a restart. The lowest free number is used,
+ * because the kernel keeps an idle device for each number ever used. A device is bound, mounted, and then marked to be freed
+ * at unmount.
  */
 import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
 
 export interface LoopDevices {
-  /** The number that a share had before; kept for it. */
+  /** Keeps a number for the share that had it before. */
   reserve(id: string, device: number): void;
   /** Binds the image to the share's device, or to a free one if it has none or lost it. */
   bind(id: string, image: string): Promise<string>;
@@ -26,27 +26,27 @@ export interface LoopDevices {
 }
 
 const FIRST = 1024;
-const PLACES = 16;
-const PLACE_SIZE = 256;
+const OFFSETS = 16;
+const NUMBERS_PER_OFFSET = 256;
 const LAST = 2 ** 20 - 1;
 
 export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
-  const first = FIRST + PLACE_SIZE * (createHash('sha256').update(imagesDir).digest()[0]! % PLACES);
+  const first = FIRST + NUMBERS_PER_OFFSET * (createHash('sha256').update(imagesDir).digest()[0]! % OFFSETS);
   const numbers = new Map<string, number>();
-  /** What was bound when we first looked, perhaps by a predecessor. Looking at all devices for each share would be quadratic. */
-  let before: Promise<Map<number, string>> | undefined;
-  /** Devices that are not ours to take. */
+  /** The devices that were bound at the first scan, perhaps by the previous process. One scan a share would be quadratic. */
+  let scan: Promise<Map<number, string>> | undefined;
+  /** Devices that belong to other programs. */
   const foreign = new Set<number>();
 
-  const lookOnce = async () => {
+  const scanOnce = async () => {
     const bound = await boundDevices();
     for (const device of bound.keys()) foreign.add(device);
     return bound;
   };
 
-  /** Our own device, or the one that a predecessor bound. */
+  /** The device of this share, or the one that the previous process bound. */
   async function boundTo(id: string, image: string): Promise<number | null> {
-    const left = [...(await (before ??= lookOnce()))].filter(([, file]) => file === image).map(([device]) => device);
+    const left = [...(await (scan ??= scanOnce()))].filter(([, file]) => file === image).map(([device]) => device);
     for (const device of [...left, numbers.get(id) ?? -1]) {
       if ((await backingFile(device)) === image) return device;
     }
@@ -76,7 +76,10 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
         if ((await backingFile(device)) === null && (await attach(device, image))) return `/dev/loop${device}`;
         foreign.add(device);
         if (device === own)
-          log.warn({ fileShare: id, device }, 'loop device was taken, mounted clients must mount anew');
+          log.warn(
+            { fileShare: id, device },
+            'another program took the loop device; clients must mount the share again',
+          );
       }
     },
     async release(id, image) {

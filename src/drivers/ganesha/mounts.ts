@@ -1,7 +1,7 @@
-/** What is mounted on this host. */
+/** Lists the mounts of this host. */
 import { readFile } from 'node:fs/promises';
 
-/** Mount point to device, for every mount of this host. Of several at one point, the last. */
+/** Every mount by mount point; of several at one point, the last. */
 export async function mounts(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n')) {
@@ -11,7 +11,7 @@ export async function mounts(): Promise<Map<string, string>> {
   return found;
 }
 
-/** The kernel writes blanks and backslashes as three octal digits. */
+/** The kernel escapes blanks and backslashes as three octal digits. */
 function unescapeMount(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -1,8 +1,9 @@
 /**
- * Networks of access rules, in the words that Ganesha's lexer can read. It is narrower than one would think (measured
- * with 4.3): a prefix has one or two digits and is not 0, and an address in quotes is no client. So /0 becomes its two
- * halves, an IPv6 prefix from /120 on becomes its addresses (at most 256), and IPv6 from /100 to /119 cannot be said.
- * Nothing reaches the configuration that was not parsed and printed again here.
+ * Renders networks of access rules in the syntax that Ganesha's lexer accepts (measured with 4.3): a prefix has one or two
+ * digits and is not 0, and an address must not be quoted. So /0 becomes its two halves, an IPv6 prefix of /120 or longer
+ * becomes its addresses (at most 256), and IPv6 prefixes from /100 to /119 are rejected.
+ *
+ * Invariant: only networks that were parsed and formatted here reach the configuration.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -27,7 +28,7 @@ export function parseNetwork(text: string): Network {
   return mapped ? masked(bytes.slice(12), prefix - 96) : masked(bytes, prefix);
 }
 
-/** The words of Ganesha's `Clients` that match exactly this network. @throws DriverError */
+/** The entries of Ganesha's `Clients` that match exactly this network. @throws DriverError */
 export function clientsOf(network: Network): string[] {
   const { bytes, prefix } = network;
   const width = bytes.length * 8;
@@ -38,7 +39,7 @@ export function clientsOf(network: Network): string[] {
   return Array.from({ length: 2 ** (width - prefix) }, (_, i) => print([...bytes.slice(0, 15), (bytes[15] ?? 0) + i]));
 }
 
-/** Most specific first. Ganesha takes the first rule that matches. */
+/** Sorts the most specific network first, because Ganesha applies the first rule that matches. */
 export function bySpecificity(a: Network, b: Network): number {
   return b.prefix / (b.bytes.length * 8) - a.prefix / (a.bytes.length * 8);
 }
@@ -62,7 +63,7 @@ function print(bytes: number[]): string {
 
 function refusal(network: string, why: string): DriverError {
   return new DriverError(`${JSON.stringify(network)} ${why}`, {
-    customerMessage: `The access rule for ${network} cannot be applied: it ${why}.`,
+    customerMessage: `the access rule for ${network} cannot be applied: it ${why}`,
     retryable: false,
   });
 }

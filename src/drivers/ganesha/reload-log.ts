@@ -1,54 +1,53 @@
 /**
- * How we know what Ganesha has in force: it says so in its log. The line `Received SIGHUP` is written before the
- * configuration is read; so the first one after the configuration was replaced, whoever's signal it answers, begins a
- * reload that read the new text, and `Reread exports complete` ends it. In between (CONFIG at INFO) there is a line for
- * every export that was taken with its rules swapped in. An export without one is not in force, whatever the reason, and
- * the complaints about an export come before its line: a rule that Ganesha drops does not keep it from taking the export. Removed
- * exports are those that are missing.
+ * Reads from Ganesha's log which exports are in force. Ganesha writes `Received SIGHUP` before it reads the configuration, so
+ * the first such line after the configuration was replaced begins a reload of the new text, and `Reread exports complete`
+ * ends it. In between (CONFIG at INFO) is one line for every export that Ganesha accepted with its new rules. An export
+ * without a line is not in force. Errors precede the line of their export: Ganesha accepts an export even if it drops a
+ * rule, so an export with errors is not trusted.
  *
- * Not used, although it looks useful: `Export 1 has 2 defined clients` counts, after an update, the rules before it.
+ * Not used: `Export 1 has 2 defined clients` counts the rules from before an update.
  */
 import { open, stat, truncate } from 'node:fs/promises';
 
 export interface Reload {
   /** By Export_Id. */
   inForce: Map<number, { pseudo: string }>;
-  /** What Ganesha complained about meanwhile, for the error of an export that is missing. */
-  complaints: string[];
-  /** False when the text as a whole was not understood: then nothing is known, of removed exports either. */
+  /** Errors that Ganesha logged during the reload. */
+  errors: string[];
+  /** False: Ganesha could not parse the configuration, so nothing is known about any export. */
   readable: boolean;
 }
 
 const BEGIN = 'SIGHUP_HANDLER: Received SIGHUP';
 const END = 'Reread exports complete';
-const TAKEN = /:Export (\d+) (?:created|updated) at pseudo \(([^)]*)\)/;
-const COMPLAINT = / :(?:CONFIG|FSAL|EXPORT) :(?:CRIT|MAJ|FATAL) :/;
+const ACCEPTED = /:Export (\d+) (?:created|updated) at pseudo \(([^)]*)\)/;
+const ERROR = / :(?:CONFIG|FSAL|EXPORT) :(?:CRIT|MAJ|FATAL) :/;
 const UNREADABLE = 'ganesha_yyerror';
 const LOG_LIMIT = 10 * 1024 * 1024;
 
-/** Null while no reload has both begun and ended in this piece of the log. */
+/** Returns the first reload in a piece of the log; null if none has begun and ended in it. */
 export function readReload(text: string): Reload | null {
   const lines = text.split('\n');
   const begin = lines.findIndex((line) => line.includes(BEGIN));
   const end = begin < 0 ? -1 : lines.findIndex((line, index) => index > begin && line.includes(END));
   if (end < 0) return null;
   const inForce: Reload['inForce'] = new Map();
-  const complaints: string[] = [];
+  const errors: string[] = [];
   let trusted = true;
   for (const line of lines.slice(begin, end)) {
-    if (COMPLAINT.test(line)) {
-      complaints.push(line);
+    if (ERROR.test(line)) {
+      errors.push(line);
       trusted = false;
     }
-    const taken = TAKEN.exec(line);
-    if (!taken) continue;
-    if (trusted) inForce.set(Number(taken[1]), { pseudo: taken[2] ?? '' });
+    const accepted = ACCEPTED.exec(line);
+    if (!accepted) continue;
+    if (trusted) inForce.set(Number(accepted[1]), { pseudo: accepted[2] ?? '' });
     trusted = true;
   }
-  return { inForce, complaints, readable: !complaints.some((line) => line.includes(UNREADABLE)) };
+  return { inForce, errors, readable: !errors.some((line) => line.includes(UNREADABLE)) };
 }
 
-/** Where the log ends now. Ganesha opens it anew for each line, so it may be truncated between reloads. */
+/** Returns the size of the log, and truncates a large one: Ganesha opens the file for each line, so that is safe between reloads. */
 export async function logEnd(logFile: string): Promise<number> {
   const size = await stat(logFile).then(
     (found) => found.size,

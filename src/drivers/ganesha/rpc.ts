@@ -1,4 +1,4 @@
-/** The smallest question that can be put to an ONC RPC server: its NULL procedure. An answer means that it serves. */
+/** Calls the NULL procedure of an ONC RPC server, to check that it responds. */
 import { connect } from 'node:net';
 
 const CALL = 0;
@@ -20,19 +20,19 @@ export function callNull(
 
   return new Promise((resolve, reject) => {
     const socket = connect(address, () => socket.write(message));
-    let answer = Buffer.alloc(0);
+    let reply = Buffer.alloc(0);
     const finish = (err?: Error) => {
       socket.destroy();
       if (err) reject(err);
       else resolve();
     };
-    socket.setTimeout(timeoutMs, () => finish(new Error('no answer')));
+    socket.setTimeout(timeoutMs, () => finish(new Error('no response')));
     socket.on('error', finish);
-    socket.on('close', () => finish(new Error('closed without an answer')));
+    socket.on('close', () => finish(new Error('closed without a response')));
     socket.on('data', (data) => {
-      answer = Buffer.concat([answer, data]);
-      // Record mark, xid, REPLY, accepted, verifier (2 words), status: all but the first three are 0 in a good answer.
-      if (answer.length >= 28) finish(answer.readUInt32BE(24) === 0 ? undefined : new Error('refused'));
+      reply = Buffer.concat([reply, data]);
+      // Record mark, xid, REPLY, accepted, verifier (2 words), status: all but the first three are 0 in a successful reply.
+      if (reply.length >= 28) finish(reply.readUInt32BE(24) === 0 ? undefined : new Error('refused'));
     });
   });
 }

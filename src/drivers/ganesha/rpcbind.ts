@@ -1,10 +1,10 @@
 /**
- * NFSv3 is only served where an rpcbind answers on 127.0.0.1:111. Where the program is installed and nothing answers, we
- * run it ourselves and stop it with us; a failure of it costs NFSv3 only.
+ * NFSv3 needs an rpcbind on 127.0.0.1:111. If none responds and the program is installed, Cloudyard runs one and stops it
+ * with itself. If that fails, only NFSv4 is served.
  *
- * Measured (Debian 12, rpcbind 1.2.6): `-h 127.0.0.1` crashes it (double free; it adds that address by itself), so
- * another loopback address is given, which keeps UDP, the port that gets abused for amplification, off the network. TCP 111
- * listens everywhere, as the packaged service does. It registers nothing for other hosts.
+ * Measured (Debian 12, rpcbind 1.2.6): `-h 127.0.0.1` crashes it (double free; it adds that address itself), so it gets
+ * another loopback address. That keeps UDP, which attackers abuse for amplification, off the network. TCP 111 listens on all
+ * addresses, as the packaged service does. It registers nothing for other hosts.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon
 import { confined } from '../confined.ts';
 import { callNull, PORTMAPPER } from './rpc.ts';
 
-/** Port 111, and the change to the account `_rpc`, which it makes by itself. */
+/** For port 111, and for the change to the account `_rpc`. */
 const CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'chown'];
-const PATIENCE_MS = 2000;
+const RESPONSE_TIMEOUT_MS = 2000;
 const ARGUMENTS = ['-f', '-w', '-h', '127.0.0.2'];
 
 export interface Rpcbind {
-  /** Whether one answers now, after trying to start ours if none does. */
+  /** Starts one if none responds. Returns whether one responds. */
   ensure(): Promise<boolean>;
   stop(): Promise<void>;
   release(): Promise<void>;
@@ -36,7 +36,7 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
       command: { ...confined({ file: program, args: ARGUMENTS }, null, CAPABILITIES), env: { TMPDIR: folder } },
       pidFile,
       matches: isOurs,
-      probe: answers,
+      probe,
       startTimeout: 5,
       logFile: join(folder, 'rpcbind.log'),
       stopSignal: 'SIGTERM',
@@ -44,16 +44,16 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
     });
   return {
     async ensure() {
-      if (ours) return isAnswered(PATIENCE_MS);
-      if (!(await runsFrom(pidFile)) && (await isAnswered(0))) return true;
+      if (ours) return responds(RESPONSE_TIMEOUT_MS);
+      if (!(await runsFrom(pidFile)) && (await responds(0))) return true;
       if (!file) return false;
       try {
         ours = await start(file);
         return true;
       } catch (err) {
-        // Another process may have started one at the same moment: then ours gave way to it.
-        if (await isAnswered(PATIENCE_MS)) return true;
-        log.warn({ err }, 'rpcbind does not start, serving NFSv4 alone');
+        // Another process may have started one at the same time, and ours exited.
+        if (await responds(RESPONSE_TIMEOUT_MS)) return true;
+        log.warn({ err }, 'rpcbind does not start; serving NFSv4 only');
         return false;
       }
     },
@@ -62,16 +62,16 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
   };
 }
 
-const answers = () => callNull({ host: '127.0.0.1', port: 111 }, PORTMAPPER);
+const probe = () => callNull({ host: '127.0.0.1', port: 111 }, PORTMAPPER);
 
-async function isAnswered(patienceMs: number): Promise<boolean> {
-  const giveUp = Date.now() + patienceMs;
+async function responds(timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     try {
-      await answers();
+      await probe();
       return true;
     } catch {
-      if (Date.now() >= giveUp) return false;
+      if (Date.now() >= deadline) return false;
       await sleep(50);
     }
   }

@@ -1,15 +1,15 @@
 /**
- * The one NFS-Ganesha of this data directory: keeps it running, and tells it the whole configuration.
+ * Supervises the NFS-Ganesha of this data directory, and reloads its configuration.
  *
- * `reload` resolves only with what Ganesha itself says is in force (reload-log.ts) after a reload that began after the
- * call; whatever waits together shares one. Ganesha outlives a crash of ours and is adopted, its clients undisturbed,
- * unless it runs with other settings than are asked for now: those (ports, protocols) only count at its start, so they
- * are part of its configuration's file name, and one with another name is ended first.
+ * `reload` returns the exports that Ganesha confirms in its log (reload-log.ts) after a reload that began after the call;
+ * concurrent calls share one. Ganesha outlives a crash of Cloudyard, and the next process adopts it without affecting its
+ * clients. Ganesha reads its ports and protocols only when it starts. They determine the name of the configuration file, so
+ * that an instance with other settings is recognized and stopped first.
  *
- * It runs in a root directory of its own (jail.ts), except where shares are plain folders.
+ * Ganesha runs in its own root directory (jail.ts), except when shares are plain folders.
  *
- * How it fails: a start with a busy port says which. While Ganesha is down, `reload` waits for the supervision to bring
- * it back, and after 30 s gives a retryable error; the configuration is on disk by then and counts at the next start.
+ * Failure modes: if a port is busy, the start fails and names it. While Ganesha is down, `reload` waits for the supervisor to
+ * restart it, and fails with a retryable error after 30 s; the configuration is on disk and applies at the next start.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -50,25 +50,25 @@ export interface NfsServerOptions {
   port: number;
   mountPort: number;
   version3: boolean;
-  /** Null where shares are plain folders. */
+  /** Null if shares are plain folders. */
   jail: Jail | null;
   log: Logger;
-  /** The text of all exports that are to be, asked for at each reload. */
+  /** Renders all exports, for each reload. */
   renderExports(settings: ServerSettings): string;
-  /** Resolves when it is worth it to reload: what is nearly ready is taken along. */
-  gather(): Promise<void>;
+  /** Waits for shares that are nearly ready. */
+  awaitPreparation(): Promise<void>;
 }
 
 /**
- * It acts as the users that its clients name, and as root for theirs: any file of a share by its handle, any owner and
- * mode, device nodes and locks as root could make them. The first port may be below 1024.
+ * Ganesha acts with the user ids of its clients, root included: it opens any file of a share by its handle, sets any owner
+ * and mode, and creates device nodes. The ports may be below 1024.
  */
 const CAPABILITIES = [
   ...['chown', 'dac_override', 'dac_read_search', 'fowner', 'fsetid', 'setgid', 'setuid'],
   ...['mknod', 'net_bind_service', 'sys_resource'],
 ];
-const UP_PATIENCE_MS = 30_000;
-const RELOAD_PATIENCE_MS = 10_000;
+const START_TIMEOUT_MS = 30_000;
+const RELOAD_TIMEOUT_MS = 10_000;
 const LOG_POLL_MS = 3;
 
 export function nfsServer(options: NfsServerOptions): NfsServer {
@@ -83,14 +83,14 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   const configurationName = () => `ganesha.${createHash('sha256').update(core()).digest('hex').slice(0, 12)}.conf`;
   const writeConfiguration = () =>
     writeDurably(join(places!.configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
-  const answers = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);
+  const probe = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);
 
   async function startOnce(): Promise<void> {
     settings = { ...settings, version3: version3 && (await rpcbind.ensure()) };
     const name = configurationName();
-    await endOtherSettings(layout, places!, name, log);
+    await stopOtherInstances(layout, places!, name, log);
     await writeConfiguration();
-    const start = { layout, places: places!, jail, programs, settings, rpcbind, logFile, log, answers };
+    const start = { layout, places: places!, jail, programs, settings, rpcbind, logFile, log, probe };
     daemon = await startGanesha(start, name);
   }
 
@@ -99,17 +99,17 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
       try {
         await startOnce();
       } catch (err) {
-        // Somebody else's rpcbind may have gone while Ganesha registered: it cannot serve NFSv3 then, and exits.
+        // Another program's rpcbind may have ended while Ganesha registered; then Ganesha exits.
         if (!settings.version3 || isPortBusy(err)) throw err;
-        log.warn({ err }, 'NFS-Ganesha does not start, trying once more');
+        log.warn({ err }, 'NFS-Ganesha does not start; retrying once');
         await startOnce();
       }
     },
     reload: shared(async () => {
-      await options.gather();
-      await jail?.tidy();
+      await options.awaitPreparation();
+      await jail?.emptyTmp();
       await writeConfiguration();
-      const reloaded = await tellGanesha(() => daemon, answers, logFile);
+      const reloaded = await reloadGanesha(() => daemon, probe, logFile);
       log.debug({ exports: reloaded.inForce.size }, 'exports reloaded');
       return reloaded;
     }),
@@ -126,7 +126,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   };
 }
 
-/** Where files are that Ganesha is given, for this process and (`seen…`) as Ganesha sees them. */
+/** Paths of Ganesha's files, for this process and (`seen…`) as Ganesha sees them. */
 interface Places {
   configuration: string;
   seenConfiguration: string;
@@ -160,13 +160,13 @@ interface GaneshaStart {
   rpcbind: Rpcbind;
   logFile: string;
   log: Logger;
-  answers(): Promise<void>;
+  probe(): Promise<void>;
 }
 
 async function startGanesha(parts: GaneshaStart, configurationName: string): Promise<Daemon> {
-  const { layout, places, jail, programs, settings, rpcbind, logFile, log, answers } = parts;
+  const { layout, places, jail, programs, settings, rpcbind, logFile, log, probe } = parts;
   const configuration = join(places.seenConfiguration, configurationName);
-  // Ganesha locks its pid file, so that a second one on this directory exits by itself.
+  // Ganesha locks its pid file, so a second one on this directory exits.
   const args = ['-F', '-f', configuration, '-L', 'STDERR', '-p', places.seenPidFile];
   const command = confined({ file: programs.ganesha, args }, null, CAPABILITIES);
   try {
@@ -176,12 +176,12 @@ async function startGanesha(parts: GaneshaStart, configurationName: string): Pro
       pidFile: places.pidFile,
       readPid: () => readPid(places.pidFile),
       matches: (commandLine) => runsWith(commandLine, places, configurationName),
-      probe: answers,
+      probe,
       startTimeout: 20,
       logFile,
       stopSignal: 'SIGTERM',
       async beforeStart() {
-        if (settings.version3 && !(await rpcbind.ensure())) throw new Error('rpcbind is gone');
+        if (settings.version3 && !(await rpcbind.ensure())) throw new Error('rpcbind does not respond');
         for (const port of settings.version3 ? [settings.port, settings.mountPort] : [settings.port]) {
           await refuseBusyPort(port, settings.bindAddress);
         }
@@ -194,20 +194,20 @@ async function startGanesha(parts: GaneshaStart, configurationName: string): Pro
 }
 
 /**
- * A signal that comes while Ganesha starts would kill it, so it is sent only once Ganesha answers. A death in the middle
- * begins again: the log of a start is not that of a reload.
+ * Sends SIGHUP after Ganesha responds, because a signal during its start would kill it. If Ganesha dies meanwhile, begins
+ * again: the log of a start is not the log of a reload.
  */
-async function tellGanesha(
+async function reloadGanesha(
   daemon: () => Daemon | null,
-  answers: () => Promise<void>,
+  probe: () => Promise<void>,
   logFile: string,
 ): Promise<Reload> {
-  const giveUp = Date.now() + UP_PATIENCE_MS;
-  while (Date.now() < giveUp) {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (Date.now() < deadline) {
     const pid = daemon()?.pid() ?? null;
     if (
       pid === null ||
-      !(await answers().then(
+      !(await probe().then(
         () => true,
         () => false,
       ))
@@ -217,11 +217,11 @@ async function tellGanesha(
     }
     const from = await logEnd(logFile);
     daemon()?.signal('SIGHUP');
-    const hurry = Date.now() + RELOAD_PATIENCE_MS;
-    while (daemon()?.pid() === pid && Date.now() < hurry) {
+    const reloadDeadline = Date.now() + RELOAD_TIMEOUT_MS;
+    while (daemon()?.pid() === pid && Date.now() < reloadDeadline) {
       const reloaded = readReload(await readFrom(logFile, from));
       if (reloaded?.readable) return reloaded;
-      if (reloaded) throw notConfirmed(`did not understand its configuration: ${reloaded.complaints.join(' | ')}`);
+      if (reloaded) throw notConfirmed(`did not accept its configuration: ${reloaded.errors.join(' | ')}`);
       await sleep(LOG_POLL_MS);
     }
   }
@@ -230,14 +230,14 @@ async function tellGanesha(
 
 function notConfirmed(what: string): DriverError {
   return new DriverError(`NFS-Ganesha ${what}`, {
-    customerMessage: 'The file server does not answer just now.',
+    customerMessage: 'the file server does not respond',
     retryable: true,
   });
 }
 
-async function endOtherSettings(layout: Layout, places: Places, name: string, log: Logger): Promise<void> {
-  for (const other of await runningOtherwise(layout, places, name)) {
-    log.warn({ pid: other.pid }, 'ending an NFS-Ganesha that runs with other settings');
+async function stopOtherInstances(layout: Layout, places: Places, name: string, log: Logger): Promise<void> {
+  for (const other of await otherInstances(layout, places, name)) {
+    log.warn({ pid: other.pid }, 'stopping an NFS-Ganesha that runs with other settings');
     process.kill(other.pid, 'SIGTERM');
     for (let tries = 0; tries < 200 && isAlive(other); tries += 1) await sleep(50);
     if (isAlive(other)) process.kill(other.pid, 'SIGKILL');
@@ -248,8 +248,8 @@ async function endOtherSettings(layout: Layout, places: Places, name: string, lo
   }
 }
 
-/** Ours on this data directory, also one that an older version started without a root of its own. */
-async function runningOtherwise(layout: Layout, places: Places, name: string): Promise<LiveProcess[]> {
+/** Instances on this data directory with other settings, including those of older versions without their own root. */
+async function otherInstances(layout: Layout, places: Places, name: string): Promise<LiveProcess[]> {
   const legacy = legacyPidFile(layout);
   const pids = await Promise.all([...new Set([places.pidFile, legacy])].map(readPid));
   return pids
@@ -277,9 +277,9 @@ async function readPid(pidFile: string): Promise<number | null> {
   return Number.isSafeInteger(pid) ? pid : null;
 }
 
-/** `host` when this machine has that address (behind NAT it has not); otherwise everything, IPv6 too where there is. */
+/** `host` if this machine has that address (behind NAT it does not); otherwise all addresses. */
 function bindAddress(host: string): string | null {
-  // Where there is nothing but loopback, Ganesha finds no address that it is told to bind, not even that one.
+  // If the machine has only loopback addresses, Ganesha cannot bind any given address, not even a loopback one.
   const outside = Object.values(networkInterfaces()).some((list) => list?.some(({ internal }) => !internal));
   if (!outside) return null;
   const local = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
@@ -304,8 +304,8 @@ async function refuseBusyPort(port: number, bound: string | null): Promise<void>
       probe.once('error', reject).listen({ port, host: address }, resolve);
     });
   } catch (cause) {
-    throw new DriverError(`port ${port} on ${address} is busy: another program (perhaps another NFS server) has it`, {
-      customerMessage: 'The file server does not answer just now.',
+    throw new DriverError(`port ${port} on ${address} is in use by another program, perhaps another NFS server`, {
+      customerMessage: 'the file server does not respond',
       retryable: true,
       cause,
     });

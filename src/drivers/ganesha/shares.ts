@@ -1,11 +1,11 @@
 /**
- * What is done to one share. `applyShare` works in two steps: the storage of each share by itself (several at a time),
- * then one reload of Ganesha for all that wait. It resolves when Ganesha has confirmed this share's export and rules.
+ * The operations on one share. `applyShare` has two steps: it prepares the storage of the share (several shares at a time),
+ * then reloads Ganesha once for all waiting shares. It resolves when Ganesha has confirmed the share's export and rules.
  *
- * A share is exported exactly when it has a spec, and its storage is ready before its spec is written: Ganesha never
- * exports an empty mount point. In the other direction the export is confirmed gone before the storage is touched.
- * A crash between any two steps leaves either storage without a spec (listed, not exported) or a spec that says less
- * than its storage holds; both are what the next call begins with. Calls about one id do not overlap (driver.ts).
+ * Invariant: a share is exported exactly if it has a spec. The storage is ready before the spec is written, so Ganesha never
+ * exports an empty mount point; the removal of the export is confirmed before the storage is removed. A crash between two
+ * steps leaves storage without a spec (listed, not exported) or a spec with a smaller size than its storage; the next call
+ * continues from either. Calls for one id do not overlap (driver.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -17,7 +17,7 @@ import { exportPath, renderExport, type ServerSettings } from './configuration.t
 import { type Layout, makeFolders } from './layout.ts';
 import type { Reload } from './reload-log.ts';
 import type { NfsServer } from './server.ts';
-import { dropSpec, type ExportIds, exportIds, loadSpecs, saveSpec, type Spec } from './specs.ts';
+import { removeSpec, type ExportIds, exportIds, loadSpecs, saveSpec, type Spec } from './specs.ts';
 import type { ShareStorage } from './storage.ts';
 
 export interface Shares {
@@ -27,17 +27,18 @@ export interface Shares {
   storage: ShareStorage;
   server: NfsServer;
   preparing: Turn;
-  beingPrepared: number;
+  /** The number of shares in preparation. */
+  inPreparation: number;
   specs: Map<string, Spec>;
   numbers: ExportIds;
-  /** Specs that Ganesha has confirmed, by identity: a changed share has another object. */
+  /** Specs that Ganesha has confirmed, compared by identity: a changed share has a new object. */
   confirmed: Map<string, Spec>;
   /** Shares with a spec that cannot be exported. */
   broken: Set<string>;
 }
 
-/** How long a reload waits for shares that are being prepared; it waits for none when there are none. */
-const GATHER_MS = 100;
+/** How long a reload waits for shares in preparation. */
+const PREPARATION_WAIT_MS = 100;
 
 export async function applyShare(
   shares: Shares,
@@ -46,13 +47,13 @@ export async function applyShare(
 ): Promise<ObservedFileShare> {
   const { server, specs, storage } = shares;
   const { id } = desired;
-  // Refuses bad networks and ids before anything is changed.
+  // Rejects invalid networks and ids before anything changes.
   renderExport({ ...desired, exportId: 1, device: null }, storage.path(id), server.settings());
-  shares.beingPrepared += 1;
+  shares.inPreparation += 1;
   const changed = await shares
     .preparing(() => prepare(shares, desired, signal))
     .finally(() => {
-      shares.beingPrepared -= 1;
+      shares.inPreparation -= 1;
     });
   const spec = specs.get(id);
   if (!spec) throw new Error('a prepared share has a spec');
@@ -72,7 +73,7 @@ async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortS
     signal,
   );
   refuseAborted(signal);
-  // What is mounted again (somebody unmounted it, or it was broken) must be exported again.
+  // A share that was mounted again (after an unmount by another program, or a failure) must be exported again.
   if (broken.delete(id) || (before && changed.length > 0)) confirmed.delete(id);
   const access = desired.access.map(({ network, mode }) => ({ network, mode }));
   const spec: Spec = {
@@ -90,37 +91,37 @@ async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortS
   return [...changed, ...differences];
 }
 
-/** Removes a share, or with `aside` keeps its data in quarantine. */
-export async function takeAway(shares: Shares, id: string, { aside }: { aside: boolean }): Promise<void> {
+/** Removes a share, or moves its data to quarantine. */
+export async function removeShare(shares: Shares, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
   const { specs, storage } = shares;
   if (!specs.has(id) && !(await storage.list()).includes(id)) return;
   specs.delete(id);
   shares.confirmed.delete(id);
   shares.broken.delete(id);
-  await dropSpec(shares.layout, id, { aside });
+  await removeSpec(shares.layout, id, { quarantine });
   const { inForce } = await shares.server.reload();
   if ([...inForce.values()].some(({ pseudo }) => pseudo === exportPath(id))) {
     throw hostError(`NFS-Ganesha still exports ${id}`, null);
   }
   shares.numbers.release(id);
-  await storage.remove(id, { aside });
+  await storage.remove(id, { quarantine });
 }
 
-/** Mounts and exports everything that has a spec. One share that fails does not keep the others from it. */
-export async function bringBack(shares: Shares): Promise<void> {
+/** Mounts and exports every share that has a spec. A share that fails does not affect the others. */
+export async function restoreShares(shares: Shares): Promise<void> {
   const { layout, log, storage, broken } = shares;
   await makeFolders(layout);
-  await storage.tidy();
+  await storage.cleanUp();
   shares.specs = await loadSpecs(layout, log);
   shares.numbers = exportIds(shares.specs.values());
   const specs = [...shares.specs.values()];
-  const unlessBroken = (spec: Spec, err: unknown) => {
+  const markBroken = (spec: Spec, err: unknown) => {
     broken.add(spec.id);
-    log.error({ fileShare: spec.id, err }, 'file share cannot be served');
+    log.error({ fileShare: spec.id, err }, 'the file share cannot be served');
   };
   for (const { id, device } of specs) if (device !== null) storage.reserve(id, device);
   await Promise.all(
-    specs.map((spec) => shares.preparing(() => mountAgain(shares, spec)).catch((err) => unlessBroken(spec, err))),
+    specs.map((spec) => shares.preparing(() => remount(shares, spec)).catch((err) => markBroken(spec, err))),
   );
   await shares.server.start();
   const reload = await shares.server.reload();
@@ -128,12 +129,12 @@ export async function bringBack(shares: Shares): Promise<void> {
     try {
       if (!broken.has(spec.id)) confirm(shares, spec, reload);
     } catch (err) {
-      unlessBroken(spec, err);
+      markBroken(spec, err);
     }
   }
 }
 
-async function mountAgain({ storage, layout, specs }: Shares, spec: Spec): Promise<void> {
+async function remount({ storage, layout, specs }: Shares, spec: Spec): Promise<void> {
   await storage.ensure(spec.id, { gib: spec.sizeGib, settledGib: spec.sizeGib });
   const device = storage.deviceOf(spec.id);
   if (device === spec.device) return;
@@ -141,13 +142,13 @@ async function mountAgain({ storage, layout, specs }: Shares, spec: Spec): Promi
   specs.set(spec.id, { ...spec, device });
 }
 
-function confirm({ confirmed }: Shares, spec: Spec, { inForce, complaints }: Reload): void {
+function confirm({ confirmed }: Shares, spec: Spec, { inForce, errors }: Reload): void {
   if (inForce.get(spec.exportId)?.pseudo === exportPath(spec.id)) {
     confirmed.set(spec.id, spec);
     return;
   }
-  throw new DriverError(`NFS-Ganesha did not take the export of ${spec.id}: ${complaints.join(' | ')}`, {
-    customerMessage: 'The file server could not take this share just now.',
+  throw new DriverError(`NFS-Ganesha did not accept the export of ${spec.id}: ${errors.join(' | ')}`, {
+    customerMessage: 'the file server did not accept this share',
     retryable: true,
   });
 }
@@ -159,9 +160,10 @@ export function renderShares({ specs, broken, storage }: Shares, settings: Serve
     .join('');
 }
 
-export async function gather(shares: Shares): Promise<void> {
-  const enough = Date.now() + GATHER_MS;
-  while (shares.beingPrepared > 0 && Date.now() < enough) await sleep(5);
+/** Waits for shares that are nearly ready, so that one reload serves them all. */
+export async function awaitPreparation(shares: Shares): Promise<void> {
+  const deadline = Date.now() + PREPARATION_WAIT_MS;
+  while (shares.inPreparation > 0 && Date.now() < deadline) await sleep(5);
 }
 
 function differencesOf(before: Spec, after: Spec): string[] {
@@ -173,7 +175,7 @@ function differencesOf(before: Spec, after: Spec): string[] {
   ];
 }
 
-/** An IPv6 address stands in brackets before the path. */
+/** An IPv6 address needs brackets before the path. */
 function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

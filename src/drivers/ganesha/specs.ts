@@ -1,9 +1,11 @@
 /**
- * What this host was last asked for, one file a share. The spec is the truth that exports are rendered from after a
- * restart: a share is exported exactly when it has one. It is written after the share's storage has the size that it
- * names, so storage that is larger than its spec was caught in the middle of growing.
+ * Stores the last desired state of each share in a file, its spec. Exports are rendered from specs, so after a restart a
+ * share is exported exactly if it has a spec.
  *
- * Specs are read back as untrusted input: one that cannot be understood is left alone and logged, never exported.
+ * Invariant: a spec is written after the storage has the size that it records. Storage that is larger than its spec was
+ * interrupted while growing.
+ *
+ * Failure modes: specs are untrusted input. One that cannot be parsed is logged and ignored; its share is not exported.
  */
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,9 +17,9 @@ import { syncPath, writeDurably } from '../durable-files.ts';
 import { idsIn, type Layout } from './layout.ts';
 
 export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
-  /** Ganesha's number of the export, part of the file handles that clients hold: it never changes. */
+  /** Ganesha's number of the export. It never changes, because it is part of the clients' file handles. */
   exportId: number;
-  /** Its loop device, part of the file handles as well; null where the storage is a plain folder. */
+  /** Its loop device, also part of the file handles; null if the storage is a plain folder. */
   device: number | null;
 }
 
@@ -29,7 +31,7 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string
     try {
       specs.set(id, parseSpec(id, await readFile(layout.spec(id), 'utf8')));
     } catch (err) {
-      log.error({ fileShare: id, err }, 'file share spec cannot be read');
+      log.error({ fileShare: id, err }, 'the spec of a file share cannot be read');
     }
   }
   return specs;
@@ -39,9 +41,9 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
   await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
 }
 
-/** Deletes it, or with `aside` keeps it in quarantine. */
-export async function dropSpec(layout: Layout, id: string, { aside }: { aside: boolean }): Promise<void> {
-  if (aside) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
+/** Deletes a spec, or moves it to quarantine. */
+export async function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
+  if (quarantine) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
   else await rm(layout.spec(id), { force: true });
   await syncPath(layout.specs);
 }
@@ -63,17 +65,16 @@ function parseSpec(id: string, text: string): Spec {
   return spec;
 }
 
-/** Numbers of exports, by the id of the share. */
+/** Assigns numbers to exports, by the id of the share. */
 export interface ExportIds {
-  /** The number that the id has already, or a free one. */
+  /** Returns the number of the share, or assigns a free one. */
   take(id: string): number;
-  /** Only once Ganesha is known to have dropped the export. */
+  /** Call it only after Ganesha has confirmed the removal of the export. */
   release(id: string): void;
 }
 
 /**
- * Goes round before it reuses a number: a client that still holds a handle of a removed share must get ESTALE, not
- * another share.
+ * Reuses a number as late as possible: a client with a file handle of a removed share must get ESTALE, not another share.
  */
 export function exportIds(specs: Iterable<Spec>): ExportIds {
   const numbers = new Map([...specs].map((spec) => [spec.id, spec.exportId]));
@@ -91,7 +92,7 @@ export function exportIds(specs: Iterable<Spec>): ExportIds {
         return last;
       }
       throw new DriverError(`all ${LAST_EXPORT_ID} export ids are taken`, {
-        customerMessage: 'This region has no room for more file shares.',
+        customerMessage: 'this region cannot hold more file shares',
         retryable: false,
       });
     },

@@ -1,31 +1,31 @@
 import { DriverError } from '../driver.ts';
 
-/** Where the files of a share lie on this host. `images.ts` enforces the size, `directories.ts` cannot. */
+/** Stores the files of shares on this host. `images.ts` enforces the size, `directories.ts` does not. */
 export interface ShareStorage {
-  /** Ids of all data on this host. */
+  /** Ids of all shares with data on this host. */
   list(): Promise<string[]>;
-  /** The folder that is exported, as Ganesha sees it. */
+  /** The exported folder, as Ganesha sees it. */
   path(id: string): string;
-  /** The loop device that a share had before: it gets the same again, or clients' file handles go stale. */
+  /** Keeps the loop device of a share: with another one, the file handles of its clients become stale. */
   reserve(id: string, device: number): void;
   deviceOf(id: string): number | null;
   /**
-   * Makes the storage exist, at least this large, and reachable at `path`; says what it changed. `settledGib` is the
-   * size that an earlier call is known to have finished, if any: then data exists, and is never made anew when it is
-   * gone. A folder full of files must not silently become an empty one.
+   * Creates the storage or grows it to this size, makes it available at `path`, and returns what it changed. `settledGib` is
+   * the size that an earlier call completed. Then data exists, and if it is missing, the call fails: a folder full of files
+   * must not silently become an empty one.
    */
   ensure(id: string, size: { gib: number; settledGib: number | undefined }, signal?: AbortSignal): Promise<string[]>;
-  /** Clears away what a crash left unfinished. */
-  tidy(): Promise<void>;
-  /** Deletes the data, or with `aside` moves it to quarantine. Nothing exports it any more. */
-  remove(id: string, options: { aside: boolean }): Promise<void>;
-  /** Lets go of everything, keeping the data. */
+  /** Removes unfinished files that a crash left behind. */
+  cleanUp(): Promise<void>;
+  /** Deletes the data, or moves it to quarantine. The share must not be exported any more. */
+  remove(id: string, options: { quarantine: boolean }): Promise<void>;
+  /** Unmounts everything and keeps the data. */
   close(): Promise<void>;
 }
 
-export function dataIsGone(id: string, path: string): DriverError {
-  return new DriverError(`the data of ${id} is gone: there is no ${path}`, {
-    customerMessage: 'The data of this share cannot be found on the storage host; the operator has to look at it.',
+export function dataMissing(id: string, path: string): DriverError {
+  return new DriverError(`the data of ${id} is missing: ${path} does not exist`, {
+    customerMessage: 'the data of this share is missing on the storage host; ask the operator',
     retryable: false,
   });
 }

@@ -126,8 +126,8 @@ describe('the capabilities of a host', () => {
 
   it.each([
     ['without HAProxy', { without: 'haproxy' }, /not installed/],
-    ['with an old one', { haproxyVersion: () => 'HA-Proxy version 2.4.22' }, /too old/],
-    ['with one that says nothing', { haproxyVersion: () => '' }, /does not report/],
+    ['with an old HAProxy', { haproxyVersion: () => 'HA-Proxy version 2.4.22' }, /too old/],
+    ['with one that reports no version', { haproxyVersion: () => '' }, /does not report/],
   ])('include nothing %s', (_, facts, detail) => {
     const finding = findHaproxy(host(facts));
     expect(finding.haproxy).toBeNull();

@@ -153,7 +153,7 @@ export function monitor(changes: Partial<DesiredMonitor> = {}): DesiredMonitor {
   };
 }
 
-/** A listener on port 80 (unless told) with a pool. */
+/** A listener with a pool; the default port is 80. */
 export function balancer(
   own: Partial<DesiredPool> = {},
   front: Partial<DesiredListener> = {},
@@ -173,7 +173,7 @@ export function balancer(
   };
 }
 
-/** The same with changes to its first pool or listener. */
+/** A copy with changes to the first pool or listener. */
 export function withPool(desired: DesiredLoadBalancer, changes: Partial<DesiredPool>): DesiredLoadBalancer {
   return { ...desired, pools: desired.pools.map((each, at) => (at === 0 ? { ...each, ...changes } : each)) };
 }
@@ -182,7 +182,7 @@ export function withListener(desired: DesiredLoadBalancer, changes: Partial<Desi
   return { ...desired, listeners: desired.listeners.map((each, at) => (at === 0 ? { ...each, ...changes } : each)) };
 }
 
-/** Polls. @throws after so many seconds, naming what it waited for */
+/** Polls. @throws after so many seconds, naming what was expected */
 export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
   const deadline = performance.now() + seconds * 1000;
   while (!(await condition())) {

@@ -1,4 +1,4 @@
-/** Members for tests: what they saw of a connection comes back through it. `closeMembers` ends all of them. */
+/** Members for tests: they report what they see of a connection through it. `closeMembers` stops all of them. */
 import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,12 +10,12 @@ import type { TLSSocket } from 'node:tls';
 
 export interface Member {
   port: number;
-  /** Connections that it has got so far, and those that are open. */
+  /** The numbers of all and of open connections. */
   connections(): number;
   open(): number;
-  /** From now on it answers checks and requests with this status. */
+  /** Sets the status of responses to checks and requests. */
   answer(status: number): void;
-  /** Paths and hosts that it was asked for. */
+  /** The requested paths and hosts. */
   asked: string[];
   close(): Promise<void>;
 }
@@ -58,8 +58,8 @@ function tell(name: string, state: { status: number; asked: string[] }) {
     const cookie = { 'set-cookie': `app=of-${name}; path=/` };
     const socket = message.socket as TLSSocket;
     const shown = socket.getPeerCertificate?.().subject?.CN ?? null;
-    const told = JSON.stringify({ name, headers: message.headers, url: message.url, shown });
-    response.writeHead(state.status, message.url === '/login' ? cookie : {}).end(told);
+    const reported = JSON.stringify({ name, headers: message.headers, url: message.url, shown });
+    response.writeHead(state.status, message.url === '/login' ? cookie : {}).end(reported);
   };
 }
 
@@ -74,7 +74,7 @@ export async function httpsMember(name: string, pem: string, askFor?: string): P
   return listening(createHttpsServer({ cert: pem, key: pem, ...client }, tell(name, state)), state);
 }
 
-/** Sends its name and a line feed, then back whatever comes. */
+/** Sends its name and a line feed, then echoes. */
 export async function tcpMember(name: string): Promise<Member> {
   const greet = (socket: Socket) => {
     socket.write(`${name}\n`);
@@ -83,7 +83,7 @@ export async function tcpMember(name: string): Promise<Member> {
   return listening(createServer(greet), { status: 200, asked: [] });
 }
 
-/** Sends back the first bytes that it gets, in hexadecimal, and closes. */
+/** Sends back the first received bytes in hexadecimal, and closes. */
 export async function firstBytesMember(): Promise<Member> {
   const answer = (socket: Socket) => socket.once('data', (part) => socket.end(part.toString('hex')));
   return listening(createServer(answer), { status: 200, asked: [] });
@@ -96,7 +96,7 @@ export async function udpMember(name: string): Promise<{ port: number; close(): 
   return { port: socket.address().port, close: () => socket.close() };
 }
 
-/** Who answers a datagram to port 5353, each time from another port; null for nobody. */
+/** The member that responds to a datagram to port 5353, each time from another port; null for none. */
 export function askUdp(address: string, from?: string, patience = 500): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
@@ -120,7 +120,7 @@ export interface Told {
   shown: string | null;
 }
 
-/** One request on a connection of its own. */
+/** One request on a new connection. */
 export function ask(address: string, headers: Record<string, string> = {}, path = '/', port = 80): Promise<Told> {
   return new Promise((resolve, reject) => {
     const options = { host: address, port, path, headers, agent: false, timeout: 5_000 };
@@ -138,13 +138,13 @@ export function ask(address: string, headers: Record<string, string> = {}, path 
 
 function toldBy(message: IncomingMessage, text: string): Told {
   const { statusCode: status = 0, headers } = message;
-  const told = text.startsWith('{"name"') ? JSON.parse(text) : {};
-  return { status, headers, name: told.name ?? null, seen: told.headers ?? {}, shown: told.shown ?? null };
+  const reported = text.startsWith('{"name"') ? JSON.parse(text) : {};
+  return { status, headers, name: reported.name ?? null, seen: reported.headers ?? {}, shown: reported.shown ?? null };
 }
 
 export interface Stream {
   socket: Socket;
-  /** The line that the member greets with; null when the connection was closed before. */
+  /** The first line from the member; null if the connection was closed before. */
   name: Promise<string | null>;
   echoes(text: string): Promise<boolean>;
   isOpen(): boolean;
@@ -176,9 +176,9 @@ export function stream(address: string, port = 80, localAddress?: string): Strea
 
 export interface Authority {
   ca: string;
-  /** Certificate and key in one text. */
+  /** Certificate and key in one PEM text. */
   issue(name: string): string;
-  /** A list that takes back the certificates of these names. */
+  /** A list that revokes the certificates of these names. */
   revoke(...names: string[]): string;
 }
 

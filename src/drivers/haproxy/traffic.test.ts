@@ -57,9 +57,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
       return made.map(({ port }) => member(port));
     };
     const names = async (address: string, times: number, headers: Record<string, string> = {}) => {
-      const told: (string | null)[] = [];
-      for (let time = 0; time < times; time += 1) told.push((await ask(address, headers)).name);
-      return told;
+      const seen: (string | null)[] = [];
+      for (let time = 0; time < times; time += 1) seen.push((await ask(address, headers)).name);
+      return seen;
     };
 
     /** A worker passes its stick tables on only after it received them itself, or gave up after 10 s. */
@@ -78,8 +78,8 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
       it('balances by weight', async () => {
         const [a, b] = await members('a', 'b');
         const { address } = await apply(balancer({ members: [{ ...a!, weight: 3 }, b!] }));
-        const told = await names(address, 8);
-        expect(told.filter((name) => name === 'a')).toHaveLength(6);
+        const seen = await names(address, 8);
+        expect(seen.filter((name) => name === 'a')).toHaveLength(6);
       });
 
       it('prefers the member with the fewest connections', async () => {
@@ -91,8 +91,8 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
           streams.push(stream(address));
           await streams.at(-1)!.name;
         }
-        const told = await Promise.all(streams.map(({ name }) => name));
-        expect(told.filter((name) => name === 'a')).toHaveLength(2);
+        const seen = await Promise.all(streams.map(({ name }) => name));
+        expect(seen.filter((name) => name === 'a')).toHaveLength(2);
         for (const { socket } of streams) socket.destroy();
       });
 

@@ -4,7 +4,7 @@ export interface Challenge {
   parameters: Record<string, string>;
 }
 
-/** The first challenge of a WWW-Authenticate header that registries use, a token before a password; null when there is none. */
+/** Returns the challenge of a WWW-Authenticate header to answer, bearer before basic; null: neither is there. */
 export function challengeOf(header: string | undefined): Challenge | null {
   const challenges = parse(header ?? '');
   return challenges.find(({ scheme }) => scheme === 'bearer') ?? challenges.find(isBasic) ?? null;
@@ -14,7 +14,7 @@ function isBasic({ scheme }: Challenge): boolean {
   return scheme === 'basic';
 }
 
-/** A word, and then either a value (a parameter of the challenge before) or none (the scheme of the next one). */
+/** A word with a value is a parameter of the preceding challenge; a word without one is the scheme of the next challenge. */
 function parse(header: string): Challenge[] {
   const challenges: Challenge[] = [];
   for (const [, word, quoted, bare] of header.matchAll(/([\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/g)) {

@@ -1,7 +1,7 @@
 /**
- * Requests to registries and their token servers, which customers name. A name is looked up once, all its addresses are
- * judged, and only those are connected to, so a name that changes its mind is of no use. Redirects are not followed, and
- * of an answer no more than 64 KiB are read.
+ * Sends requests to registries and token servers that customers name. A name is resolved once, all its addresses are
+ * checked, and only those are connected to, so a name that resolves differently later does not help an attacker. Redirects
+ * are not followed, and at most 64 KiB of a response are read.
  */
 import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
@@ -14,13 +14,13 @@ import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
 import { refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 
-const answerBytes = 64 * 1024;
+const responseBytes = 64 * 1024;
 
-// Of our own: the global ones may go through a proxy, which would look names up by itself.
+// Separate agents: the global ones may use a proxy, which would resolve names without our checks.
 const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
-/** Thrown where asking ends; the message is for the customer. */
-export class NoAnswer extends Error {
+/** Ends a verification; the message is for the customer. */
+export class VerificationEnded extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome, message: string) {
     super(message);
@@ -28,20 +28,20 @@ export class NoAnswer extends Error {
   }
 }
 
-/** A host whose addresses may be connected to. `isInside`: the operator named them, so plain HTTP is good enough. */
+/** A host whose addresses are allowed. `isInside`: it is in a network of the operator, so plain HTTP is acceptable. */
 export interface Reachable {
   addresses: LookupAddress[];
   isInside: boolean;
 }
 
 export interface Reach {
-  /** CIDRs that may be connected to, beside the public internet. */
+  /** CIDRs that are allowed in addition to the public internet. */
   networks: readonly string[];
-  /** Whether host:port is a registry of this Cloudyard's, or its token server. */
+  /** Whether `host:port` is a registry of this Cloudyard or its token server. */
   isOwn: (authority: string) => boolean | Promise<boolean>;
 }
 
-/** @throws NoAnswer when the name does not resolve, or leads where nobody may be sent */
+/** @throws VerificationEnded if the name does not resolve or an address is not allowed */
 export async function reachable(url: URL, { networks, isOwn }: Reach, signal: AbortSignal): Promise<Reachable> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host, signal);
@@ -54,7 +54,7 @@ export async function reachable(url: URL, { networks, isOwn }: Reach, signal: Ab
         addresses.map(({ address }) => address),
       );
   if (refusal) {
-    throw new NoAnswer('not_allowed', `${refusal}; the operator may allow it with CLOUDYARD_VERIFY_NETWORKS`);
+    throw new VerificationEnded('not_allowed', `${refusal}; the operator can allow it with CLOUDYARD_VERIFY_NETWORKS`);
   }
   return { addresses, isInside };
 }
@@ -62,7 +62,7 @@ export async function reachable(url: URL, { networks, isOwn }: Reach, signal: Ab
 async function resolve(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
   const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   const found = await Promise.race([lookup(host, { all: true }).catch(() => []), aborted]);
-  if (found.length === 0) throw new NoAnswer('unreachable', `the name ${host} cannot be resolved`);
+  if (found.length === 0) throw new VerificationEnded('unreachable', `the name ${host} does not resolve`);
   return found;
 }
 
@@ -104,7 +104,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length >= answerBytes) break;
+    if (length >= responseBytes) break;
   }
   return Buffer.concat(chunks).toString();
 }

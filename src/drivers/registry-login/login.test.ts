@@ -175,7 +175,7 @@ describe('what is no registry', () => {
 
   it('is not there', async () => {
     const nowhere = await inside({ authority: 'nowhere.invalid' }, credentials);
-    expect(nowhere).toEqual({ outcome: 'unreachable', message: 'the name nowhere.invalid cannot be resolved' });
+    expect(nowhere).toEqual({ outcome: 'unreachable', message: 'the name nowhere.invalid does not resolve' });
     expect(await outside({ authority: 'localhost' }, credentials)).toMatchObject({ outcome: 'not_allowed' });
   });
 

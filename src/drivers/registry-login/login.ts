@@ -1,25 +1,25 @@
 /**
- * Logs in to a registry as `docker login` does: asks `/v2/`, and answers the challenge with the credentials, or takes them
- * to the token server that the challenge names and asks again with the token.
+ * Logs in to a registry as `docker login` does: requests `/v2/`, and answers the challenge with the credentials, or sends
+ * them to the token server that the challenge names and repeats the request with the token.
  *
- * The password goes to nobody but the registry and the token server that it names, over TLS (plain HTTP only inside the
- * networks that the operator named), and into no message: what a registry says is never repeated.
+ * Invariant: the password is sent only to the registry and to the token server that it names, over TLS (plain HTTP only in
+ * networks of the operator). No message contains the password or text of a registry.
  */
 import type { Credentials, RegistryAddress, Verdict, VerifyLogin } from '../registry-login.ts';
 import { challengeOf } from './challenge.ts';
-import { get, NoAnswer, reachable } from './connection.ts';
+import { get, VerificationEnded, reachable } from './connection.ts';
 import type { Answer, Reach, Reachable } from './connection.ts';
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 export function createVerifyLogin(reach: Reach): VerifyLogin {
   return async (registry, credentials) => {
-    const timeout = AbortSignal.timeout(patienceMs);
+    const timeout = AbortSignal.timeout(timeoutMs);
     try {
       return await logIn(registry, credentials, reach, timeout);
     } catch (error) {
-      if (timeout.aborted) return unreachable(registry, `no answer within ${patienceMs / 1000} s`);
-      if (error instanceof NoAnswer) return { outcome: error.outcome, message: error.message };
+      if (timeout.aborted) return unreachable(registry, `no response within ${timeoutMs / 1000} s`);
+      if (error instanceof VerificationEnded) return { outcome: error.outcome, message: error.message };
       return unreachable(registry, reasonOf(error));
     }
   };
@@ -29,10 +29,10 @@ function unreachable({ authority }: RegistryAddress, reason: string): Verdict {
   return { outcome: 'unreachable', message: `${authority} cannot be reached: ${reason}` };
 }
 
-/** Of the connection or of TLS; nobody has seen the password where one of these happens. */
+/** The reason of a connection or TLS error, which occurs before the password is sent. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: string; message?: string };
-  if (speaksTls(error)) return `its certificate is not to be trusted (${code})`;
+  if (speaksTls(error)) return `its certificate is not trusted (${code})`;
   return (code?.startsWith('E') ? code : (message ?? code ?? 'the connection failed')).slice(0, 200);
 }
 
@@ -44,11 +44,15 @@ async function logIn(
 ): Promise<Verdict> {
   const { url, host, answer } = await firstAnswer(authority, reach, signal);
   if (answer.status === 200) {
-    return { outcome: 'not_asked', message: `${authority} is open to everybody: it asks for no login` };
+    return { outcome: 'not_asked', message: `${authority} does not require a login` };
   }
-  if (answer.status !== 401) throw noRegistry(authority, answer);
+  if (answer.status !== 401) throw notARegistry(authority, answer);
   const challenge = challengeOf(answer.headers['www-authenticate']);
-  if (!challenge) throw new NoAnswer('no_registry', `${authority} asks for a login of a kind that registries do not`);
+  if (!challenge)
+    throw new VerificationEnded(
+      'no_registry',
+      `${authority} requires an authentication scheme that registries do not use`,
+    );
   const authorization =
     challenge.scheme === 'basic'
       ? basic(credentials)
@@ -57,22 +61,23 @@ async function logIn(
   const { status } = await get(url, host, authorization, signal);
   if (status === 200) return { outcome: 'accepted', message: `${authority} accepts the login and password` };
   if (status === 401 || status === 403) return refused(authority);
-  if (isTrouble(status)) throw noRegistry(authority, { status });
-  throw new NoAnswer('no_registry', `${authority} answered the login with ${status}`);
+  if (isServerFailure(status)) throw notARegistry(authority, { status });
+  throw new VerificationEnded('no_registry', `${authority} answered the login with ${status}`);
 }
 
 function refused(authority: string): Verdict {
   return { outcome: 'refused', message: `${authority} refuses the login or password` };
 }
 
-/** Of an answer that is no registry's: one that is in trouble may be one all the same. */
-function noRegistry(authority: string, { status }: Pick<Answer, 'status'>): NoAnswer {
-  if (isTrouble(status)) return new NoAnswer('unreachable', `${authority} answered ${status}; try again later`);
+/** For a response that is not a registry's. A server that fails may still be a registry. */
+function notARegistry(authority: string, { status }: Pick<Answer, 'status'>): VerificationEnded {
+  if (isServerFailure(status))
+    return new VerificationEnded('unreachable', `${authority} answered ${status}; retry later`);
   const what = status >= 300 && status < 400 ? `${status} (redirects are not followed)` : String(status);
-  return new NoAnswer('no_registry', `${authority} is not a registry: /v2/ answered ${what}`);
+  return new VerificationEnded('no_registry', `${authority} is not a registry: /v2/ answered ${what}`);
 }
 
-/** What `/v2/` answers without credentials. Inside the operator's networks, over HTTP where TLS is not spoken. */
+/** Requests `/v2/` without credentials. In networks of the operator, falls back to HTTP if the server has no TLS. */
 async function firstAnswer(authority: string, reach: Reach, signal: AbortSignal) {
   const secure = new URL(`https://${authority}/v2/`);
   const host = await reachable(secure, reach, signal);
@@ -85,12 +90,12 @@ async function firstAnswer(authority: string, reach: Reach, signal: AbortSignal)
   }
 }
 
-/** It showed a certificate, only none that is to be trusted. */
+/** The server presented a certificate that is not trusted. */
 function speaksTls(error: unknown): boolean {
   return /CERT|SIGNED|UNABLE_TO/.test((error as { code?: string }).code ?? '');
 }
 
-/** The header with a token for these credentials; null when the token server refuses them. */
+/** Returns the Authorization header with a token; null: the token server refuses the credentials. */
 async function tokenOf(
   { realm = '', service }: Record<string, string>,
   authority: string,
@@ -100,25 +105,31 @@ async function tokenOf(
 ): Promise<string | null> {
   const url = URL.canParse(realm) ? new URL(realm) : null;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
-    throw new NoAnswer('no_registry', `${authority} names no token server that can be asked`);
+    throw new VerificationEnded('no_registry', `${authority} does not name a usable token server`);
   }
   if (service !== undefined) url.searchParams.set('service', service);
   url.searchParams.set('account', credentials.login);
   url.searchParams.set('client_id', 'cloudyard');
   const host: Reachable = await reachable(url, reach, signal);
   if (url.protocol === 'http:' && !host.isInside) {
-    throw new NoAnswer('not_allowed', `${authority} wants the password sent to ${url.host} without encryption`);
+    throw new VerificationEnded(
+      'not_allowed',
+      `${authority} requires the password to be sent to ${url.host} without encryption`,
+    );
   }
   const answer = await get(url, host, basic(credentials), signal);
   if (answer.status === 401 || answer.status === 403) return null;
-  if (isTrouble(answer.status)) throw noRegistry(`the token server ${url.host}`, answer);
+  if (isServerFailure(answer.status)) throw notARegistry(`the token server ${url.host}`, answer);
   const token = answer.status === 200 ? tokenIn(answer.text) : null;
   if (!token)
-    throw new NoAnswer('no_registry', `the token server ${url.host} answered ${answer.status} without a token`);
+    throw new VerificationEnded(
+      'no_registry',
+      `the token server ${url.host} answered ${answer.status} without a token`,
+    );
   return `Bearer ${token}`;
 }
 
-function isTrouble(status: number): boolean {
+function isServerFailure(status: number): boolean {
   return status === 429 || status >= 500;
 }
 

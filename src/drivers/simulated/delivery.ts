@@ -1,8 +1,8 @@
-/** E-mail and webhooks that only pretend: every message is taken, and goes nowhere. */
+/** Simulated e-mail and webhooks: every message is accepted and none is sent. */
 import { refuseAborted } from '../command.ts';
 import type { DeliveryDriver } from '../delivery.ts';
 
-/** `what` is carried, for people; `why` it only pretends, and the line that would change it. */
+/** `what` names the messages, `why` says why they are simulated, and `remedy` is the command that changes it. */
 export function createSimulatedDeliveryDriver<Message>(
   what: string,
   why: string,
@@ -15,7 +15,7 @@ export function createSimulatedDeliveryDriver<Message>(
       driver: 'simulated',
       real: false,
       healthy: true,
-      detail: `${what} is written down but not sent; ${why}`,
+      detail: `${what}: recorded but not sent, because ${why}`,
       remedy,
     }),
     async send(_message, signal) {

@@ -1,37 +1,14 @@
-/**
- * File shares that only pretend: the same answers as a real driver, kept in memory, no host touched. After a restart
- * nothing is there, and `apply` makes it anew. Grows and never shrinks, as the real one.
- */
+/** Simulated file shares: the results of a real driver, without touching the host. They grow and never shrink. */
 import { isDeepStrictEqual } from 'node:util';
 import { refuseAborted } from '../command.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
+import type { Simulation } from '../kind.ts';
+import { simulatedBase } from './base.ts';
 
-const DETAIL = 'file shares are simulated: they can be managed but not mounted';
-const REMEDY = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsprogs';
-
-/** `detail` and `remedy` say why it only pretends, where that is known (`findGanesha`). */
-export function createSimulatedFileShareDriver({
-  host,
-  detail,
-  remedy = `${REMEDY} (and run as root)`,
-}: {
-  host: string;
-  detail?: string;
-  remedy?: string;
-}): FileShareDriver {
+export function createSimulatedFileShareDriver({ host, ...why }: { host: string } & Simulation): FileShareDriver {
   const shares = new Map<string, DesiredFileShare>();
   return {
-    name: 'simulated',
-    real: false,
-    status: () => ({
-      driver: 'simulated',
-      real: false,
-      healthy: true,
-      detail: detail ? `${DETAIL}; ${detail}` : DETAIL,
-      remedy,
-    }),
-    start: async () => undefined,
-    stop: async () => undefined,
+    ...simulatedBase('simulated: shares can be managed but not mounted', why),
     async apply(desired, signal) {
       refuseAborted(signal);
       const before = shares.get(desired.id);

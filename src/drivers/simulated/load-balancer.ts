@@ -1,8 +1,10 @@
 /**
- * Load balancers that only pretend: the same answers as the real driver, kept in memory, no host touched. After a
- * restart nothing is there, and `apply` makes it anew. Members that nothing speaks against are as if they answered.
+ * Simulated load balancers: the results of the real driver, without touching the host. Members in allowed networks are
+ * reported as healthy.
  */
 import { refuseAborted } from '../command.ts';
+import type { Simulation } from '../kind.ts';
+import { simulatedBase } from './base.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
@@ -17,20 +19,11 @@ import type {
   MemberHealth,
 } from '../load-balancer.ts';
 
-const DETAIL = 'load balancers are simulated: they can be managed but not connected to';
-const REMEDY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
-
-/** `detail` and `remedy` say why it only pretends, where that is known (`findHaproxy`). */
+/** `memberRules`: the networks that members can be in; default: all. */
 export function createSimulatedLoadBalancerDriver({
-  detail,
-  remedy = REMEDY,
   memberRules = () => () => null,
-}: {
-  detail?: string;
-  remedy?: string;
-  /** Where members may be; everywhere unless given. */
-  memberRules?: MemberRules;
-} = {}): LoadBalancerDriver {
+  ...why
+}: { memberRules?: MemberRules } & Simulation = {}): LoadBalancerDriver {
   const balancers = new Map<string, DesiredLoadBalancer>();
   const refusedOf = new Map<string, Admission['refused']>();
   const admitOne = (desired: DesiredLoadBalancer): Admission => {
@@ -41,17 +34,7 @@ export function createSimulatedLoadBalancerDriver({
   };
   const counts = { reloads: 0, runtimeChanges: 0 };
   return {
-    name: 'simulated',
-    real: false,
-    status: () => ({
-      driver: 'simulated',
-      real: false,
-      healthy: true,
-      detail: detail ? `${DETAIL}; ${detail}` : DETAIL,
-      remedy,
-    }),
-    start: async () => undefined,
-    stop: async () => undefined,
+    ...simulatedBase('simulated: load balancers can be managed but not connected to', why),
     async apply(desired, signal) {
       refuseAborted(signal);
       requireValid(desired);

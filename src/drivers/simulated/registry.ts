@@ -1,32 +1,16 @@
-/** Registries that only pretend: they can be managed, and nobody listens at their address. */
+/** Simulated registries: they can be managed, but nothing listens at their address. */
 import { refuseAborted } from '../command.ts';
+import type { Simulation } from '../kind.ts';
 import type { RegistryDriver } from '../registry.ts';
+import { simulatedBase } from './base.ts';
 
-const DETAIL = 'registries are simulated: they can be managed but nothing can be pushed';
-
-/** `detail` and `remedy` say why it only pretends, where that is known (`findDistribution`). */
 export function createSimulatedRegistryDriver({
   address = '127.0.0.1:5000',
-  detail,
-  remedy = 'apt-get install docker-registry',
-}: {
-  address?: string;
-  detail?: string;
-  remedy?: string;
-} = {}): RegistryDriver {
+  ...why
+}: { address?: string } & Simulation = {}): RegistryDriver {
   return {
-    name: 'simulated',
-    real: false,
     address,
-    status: () => ({
-      driver: 'simulated',
-      real: false,
-      healthy: true,
-      detail: detail ? `${DETAIL}; ${detail}` : DETAIL,
-      remedy,
-    }),
-    start: async () => undefined,
-    stop: async () => undefined,
+    ...simulatedBase('simulated: registries can be managed but not pushed to', why),
     configure: async () => undefined,
     removeContents: async (_removal, signal) => refuseAborted(signal),
     remove: async (_prefix, signal) => refuseAborted(signal),

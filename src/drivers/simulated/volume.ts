@@ -1,20 +1,10 @@
-/**
- * Volumes and snapshots that only pretend: the same answers as a real driver, kept in memory, no byte anywhere. After a
- * restart nothing is there, and `apply` makes it anew. Grows and never shrinks, as the real one.
- */
+/** Simulated volumes and snapshots: the results of a real driver, without any data. They grow and never shrink. */
 import { refuseAborted } from '../command.ts';
+import type { Simulation } from '../kind.ts';
 import type { VolumeDriver } from '../volume.ts';
+import { simulatedBase } from './base.ts';
 
-const DETAIL = 'volumes are simulated: they can be managed but hold no data';
-
-/** `detail` and `remedy` say why it only pretends, where that is known. */
-export function createSimulatedVolumeDriver({
-  detail,
-  remedy = 'CLOUDYARD_VOLUME_DRIVER=auto',
-}: {
-  detail?: string;
-  remedy?: string;
-} = {}): VolumeDriver {
+export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver {
   const volumes = new Map<string, number>();
   const snapshots = new Set<string>();
   const parts = (kept: Map<string, number> | Set<string>) => ({
@@ -30,16 +20,7 @@ export function createSimulatedVolumeDriver({
   });
   return {
     ...parts(volumes),
-    name: 'simulated',
-    status: () => ({
-      driver: 'simulated',
-      real: false,
-      healthy: true,
-      detail: detail ? `${DETAIL}; ${detail}` : DETAIL,
-      remedy,
-    }),
-    start: async () => undefined,
-    stop: async () => undefined,
+    ...simulatedBase('simulated: volumes can be managed but hold no data', why),
     async apply({ id, sizeGib: wanted, revertTo }, signal) {
       refuseAborted(signal);
       const before = volumes.get(id);

@@ -1,7 +1,6 @@
 /**
- * E-mail through an SMTP server. A message has one recipient, and the `Message-ID` of every attempt is the same, so that
- * mailboxes which look at it show a repetition once. Nothing of a message reaches a header but through nodemailer's
- * structured fields, and line breaks are taken out before that.
+ * Sends e-mail through an SMTP server. A message has one recipient and the same `Message-ID` in every attempt, so that mail
+ * clients can discard duplicates. Text reaches headers only through nodemailer's structured fields, without line breaks.
  */
 import { refuseAborted } from '../command.ts';
 import { presentable } from '../delivery.ts';
@@ -11,21 +10,23 @@ import { DriverError } from '../driver.ts';
 const connectMs = 10_000;
 const silenceMs = 20_000;
 
-/** `url` is `smtp[s]://[user:password@]host[:port]`, `from` an address, with a name if wanted. */
+/** `url`: `smtp[s]://[user:password@]host[:port]`; `from`: an address, optionally with a name. */
 export function createSmtpDriver({ url, from }: { url: string; from: string }): EmailDriver {
   const { host } = new URL(url);
   let opened: ReturnType<typeof openTransport> | undefined;
-  /** What is wrong with the server, not with a message; null when the last message was judged by it. */
-  let trouble: string | null = null;
+  /** Why the server does not work; null if it accepted or rejected the last message. */
+  let failureOfServer: string | null = null;
   return {
     name: 'smtp',
     real: true,
     status: () => ({
       driver: 'smtp',
       real: true,
-      healthy: trouble === null,
-      detail: trouble ? `${host}: ${trouble}` : `e-mail is sent through ${host}`,
-      ...(trouble && { remedy: 'set CLOUDYARD_SMTP_URL to a server that takes mail' }),
+      healthy: failureOfServer === null,
+      detail: failureOfServer ? `${host}: ${failureOfServer}` : `e-mail is sent through ${host}`,
+      ...(failureOfServer && {
+        remedy: 'CLOUDYARD_SMTP_URL=smtp://mail.example.com:587 CLOUDYARD_SMTP_FROM=alerts@example.com npm start',
+      }),
     }),
     async send(email, signal) {
       refuseAborted(signal);
@@ -33,18 +34,18 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
         opened ??= openTransport(url);
         const sending = opened.then((transport) => transport.sendMail(messageOf(email, from)));
         const sent = await unlessAborted(sending, signal);
-        trouble = null;
+        failureOfServer = null;
         return { answer: presentable(sent.response) };
       } catch (error) {
-        const failure = judge(error);
-        trouble = failure.aboutMessage ? null : failure.error.customerMessage;
+        const failure = classify(error);
+        failureOfServer = failure.aboutMessage ? null : failure.error.customerMessage;
         throw failure.error;
       }
     },
   };
 }
 
-/** Loaded by the first message: a server that sends none starts the sooner. */
+/** Loads nodemailer with the first message, so that the start does not wait for it. */
 async function openTransport(url: string) {
   const { createTransport } = await import('nodemailer');
   return createTransport({
@@ -58,7 +59,7 @@ async function openTransport(url: string) {
   });
 }
 
-/** nodemailer knows no signal: what is under way is left to itself. */
+/** nodemailer does not support signals: an aborted message may still be sent. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason as Error);
@@ -82,7 +83,7 @@ function messageOf({ id, to, subject, text, html }: Email, from: string) {
   };
 }
 
-/** `Cloudyard <alerts@example.com>` is of `example.com`. */
+/** `example.com` of `Cloudyard <alerts@example.com>`. */
 function domainOf(from: string): string {
   return /@([\w.-]+)>?\s*$/.exec(from)?.[1] ?? 'cloudyard';
 }
@@ -94,13 +95,13 @@ interface SmtpError {
   message?: string;
 }
 
-/** Only a server that was reached, and refused this very recipient or message for good, ends the trying. */
-function judge(cause: unknown): { error: DriverError; aboutMessage: boolean } {
+/** A failure is permanent only if the server permanently rejects this recipient or message. */
+function classify(cause: unknown): { error: DriverError; aboutMessage: boolean } {
   const { code, responseCode = 0, response, message = '' } = cause as SmtpError;
   const aboutMessage = code === 'EENVELOPE' || code === 'EMESSAGE';
-  const said = presentable(response ?? message) || 'the connection failed';
-  const error = new DriverError(said, {
-    customerMessage: said,
+  const reply = presentable(response ?? message) || 'the connection failed';
+  const error = new DriverError(reply, {
+    customerMessage: reply,
     retryable: !(aboutMessage && responseCode >= 500),
     cause,
   });

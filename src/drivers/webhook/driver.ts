@@ -1,6 +1,6 @@
 /**
- * Webhooks: one POST a message, signed, to an address that is allowed (target.ts). Redirects are not followed, because
- * they would lead elsewhere than what was checked, and any answer but 2xx is a failure.
+ * Sends webhooks: one signed POST a message, to an allowed address (allowed-url.ts). Redirects are not followed, because
+ * they could lead to an unchecked address. Every response except 2xx is a failure.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
@@ -12,15 +12,15 @@ import type { Receipt, WebhookCall, WebhookDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { signatureOf } from './signature.ts';
 import { refusalOfAddress } from '../public-address.ts';
-import { allowedLookup, hostOf, refused } from './target.ts';
+import { allowedLookup, hostOf, refused } from './allowed-url.ts';
 
 const timeoutMs = 10_000;
-/** What is read of an answer. */
-const answerBytes = 2048;
-/** The one answer that says "never again". */
+/** Limit of the response body that is read. */
+const responseBytes = 2048;
+/** The receiver wants no more messages: the only permanent failure. */
 const gone = 410;
 
-// Of our own: the global ones may go through a proxy, which would look names up by itself.
+// Separate agents: the global ones may use a proxy, which would resolve names without our checks.
 const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
 export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boolean; now: () => Date }): WebhookDriver {
@@ -37,7 +37,7 @@ export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boole
         if (refusal) throw refused(refusal);
       }
       const timestamp = String(Math.floor(now().getTime() / 1000));
-      return judge(await post(url, headersOf(call, timestamp), call.body, allowPrivate, signal));
+      return receiptOf(await post(url, headersOf(call, timestamp), call.body, allowPrivate, signal));
     },
   };
 }
@@ -53,7 +53,7 @@ function headersOf(call: WebhookCall, timestamp: string): Record<string, string 
   };
 }
 
-interface Answer {
+interface Reply {
   status: number;
   text: string;
 }
@@ -64,11 +64,11 @@ async function post(
   body: string,
   allowPrivate: boolean,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<Reply> {
   const timeout = AbortSignal.timeout(timeoutMs);
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   try {
-    return await new Promise<Answer>((resolve, reject) => {
+    return await new Promise<Reply>((resolve, reject) => {
       const request = send(url, {
         method: 'POST',
         headers,
@@ -85,24 +85,25 @@ async function post(
   }
 }
 
-/** Reads so much of the answer, and hangs up. */
-async function beginningOf(response: IncomingMessage): Promise<Answer> {
+/** Reads the beginning of the response and closes the connection. */
+async function beginningOf(response: IncomingMessage): Promise<Reply> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= answerBytes) break;
+      if (length >= responseBytes) break;
     }
   } catch {
-    // The status is the answer; who breaks off in the middle of a text has given it.
+    // The status decides; a body that breaks off does not matter.
   }
-  const text = Buffer.concat(chunks).subarray(0, answerBytes).toString();
+  const text = Buffer.concat(chunks).subarray(0, responseBytes).toString();
   return { status: response.statusCode ?? 0, text };
 }
 
-function judge({ status, text }: Answer): Receipt {
+/** @throws DriverError unless the status is 2xx */
+function receiptOf({ status, text }: Reply): Receipt {
   const redirect = status >= 300 && status < 400 ? ' (redirects are not followed)' : '';
   const answer = presentable(`answered ${status}${redirect}${text.trim() === '' ? '' : `: ${text}`}`);
   if (status >= 200 && status < 300) return { answer };

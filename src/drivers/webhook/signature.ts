@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** What a receiver computes, too: hex HMAC-SHA256 of the time, a dot and the body as it came, under the secret. */
+/** Hex HMAC-SHA256, with the secret, of the timestamp, a dot and the body. Receivers compute the same. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return `v1=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`;
 }

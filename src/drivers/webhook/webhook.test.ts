@@ -7,7 +7,7 @@ import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookCall } from '../delivery.ts';
 import { createWebhookDriver } from './driver.ts';
 import { refusalOfAddress } from '../public-address.ts';
-import { faultOfUrl, refusalOfTarget } from './target.ts';
+import { faultOfUrl, refusalOfUrl } from './allowed-url.ts';
 
 /** What names resolve to, in turn; the last answer stays. */
 const names = vi.hoisted(() => new Map<string, string[]>());
@@ -92,7 +92,7 @@ describe('a URL', () => {
     '0',
     '169.254.169.254',
   ])('whose host is %s is refused, however it is spelled', async (host) => {
-    expect(await refusalOfTarget(`http://${host}/`)).toContain('not on the public internet');
+    expect(await refusalOfUrl(`http://${host}/`)).toContain('not on the public internet');
     await expect(careful.send(call(`http://${host}:${receiver.port}/`), signal)).rejects.toMatchObject({
       retryable: true,
       customerMessage: expect.stringContaining('not on the public internet'),
@@ -102,15 +102,15 @@ describe('a URL', () => {
 
   it('whose name leads to a private address is refused; one that leads nowhere is not', async () => {
     names.set('inside.test', ['10.0.0.1']);
-    expect(await refusalOfTarget('https://inside.test/')).toBe(
-      'inside.test leads to 10.0.0.1, which is not on the public internet (private)',
+    expect(await refusalOfUrl('https://inside.test/')).toBe(
+      'inside.test resolves to 10.0.0.1, which is not on the public internet (private)',
     );
-    expect(await refusalOfTarget('https://nowhere.test/')).toBeNull();
+    expect(await refusalOfUrl('https://nowhere.test/')).toBeNull();
   });
 
   it('whose name has changed its mind is refused when it is connected to', async () => {
     names.set('rebinding.test', ['8.8.8.8', '127.0.0.1']);
-    expect(await refusalOfTarget('http://rebinding.test/')).toBeNull();
+    expect(await refusalOfUrl('http://rebinding.test/')).toBeNull();
     await expect(careful.send(call(`http://rebinding.test:${receiver.port}/`), signal)).rejects.toMatchObject({
       customerMessage: expect.stringContaining('127.0.0.1, which is not on the public internet'),
     });

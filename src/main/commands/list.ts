@@ -1,13 +1,20 @@
-/** All commands, in the order of the help. */
+/**
+ * All commands, in the order of the help. The server is loaded by the commands that need it, so that help and usage errors
+ * are immediate.
+ */
+import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
-import { doctor } from '../doctor.ts';
-import { run } from '../run.ts';
+import type { Roles } from '../run.ts';
 import { clientCommands } from './clients.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
 import { tokenCommands } from './tokens.ts';
 import { print, wholeNumber, withServices } from './with-services.ts';
+
+async function run(settings: Settings, roles: Roles): Promise<void> {
+  return (await import('../run.ts')).run(settings, roles);
+}
 
 export const commands: Command[] = [
   command({
@@ -47,6 +54,6 @@ export const commands: Command[] = [
   command({
     name: 'doctor',
     summary: 'List the programs that drivers need, what is missing, and the command that installs it',
-    run: doctor,
+    run: async (settings) => (await import('../doctor.ts')).doctor(settings),
   }),
 ];

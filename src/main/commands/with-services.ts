@@ -2,17 +2,18 @@
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../platform/clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
-import { createLogger } from '../../platform/log.ts';
 import type { Settings } from '../settings.ts';
-import { migrate, openDatabase } from '../database.ts';
 import { program } from '../program.ts';
-import { configurationFiles, createServices, readConfiguration } from '../services.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';
 
 const poolSize = 2;
 
 export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
+  const { createLogger } = await import('../../platform/log.ts');
+  const { migrate, openDatabase } = await import('../database.ts');
+  const { configurationFiles, readConfiguration } = await import('../configuration.ts');
+  const { createServices } = await import('../services.ts');
   mkdirSync(settings.dataDir, { recursive: true });
   const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
   const configuration = readConfiguration(configurationFiles(settings), log);

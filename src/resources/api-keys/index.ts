@@ -1,12 +1,12 @@
 import type { Resource } from '../resource.ts';
-import { apiKeyRoutes, authorizeRoutes } from './routes.ts';
+import { apiKeyRoutes } from './routes.ts';
 import type { ApiKeys } from './service.ts';
 import { usesOfProject } from './store.ts';
 
 type Services = { apiKeys: ApiKeys };
 
 export const apiKeys = {
-  operations: (services: Services) => [apiKeyRoutes(services.apiKeys), authorizeRoutes(services.apiKeys)],
+  operations: (services: Services) => apiKeyRoutes(services.apiKeys),
   usesOfProject,
   duties: (services: Services) => [{ seconds: 3600, work: services.apiKeys.forget }],
 } satisfies Resource;

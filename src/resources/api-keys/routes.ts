@@ -1,155 +1,142 @@
-/** The HTTP operations of API keys, and what proxies ask. */
+/** The operations of API keys, and the operations with which proxies verify them. */
 import { parse } from 'node:querystring';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { everyone, projectMember, projectReader } from '../../authz/access.ts';
 import type { App, Routes } from '../../http/app.ts';
 import { declaresBody } from '../../http/connection-limits.ts';
 import type { QuickAnswer } from '../../http/connection-limits.ts';
-import { ProjectRegion } from '../../http/shapes.ts';
+import { operationsOf, routesOf } from '../../http/operations.ts';
+import { Described } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
+import type { ContainerRequest } from './key-cache.ts';
 import {
   ApiKey,
   ApiKeyCollection,
-  ApiKeyPath,
-  AuthorizePath,
   AuthorizeQuery,
   CreateApiKey,
   CreatedApiKey,
   ListApiKeys,
+  Namespace,
+  PlatformName,
   UpdateApiKey,
 } from './schema.ts';
-import type { ContainerRequest } from './key-cache.ts';
 import type { ApiKeys } from './service.ts';
 
-const tags = ['API keys'];
+const tag = {
+  name: 'API keys',
+  description:
+    'Keys that guard containers behind a proxy. A client sends the secret of a key in the header `X-API-Key`; the proxy ' +
+    'calls `authorize`, which decides whether the key opens the container. The secret is returned only when the key is ' +
+    'created.\n\n' +
+    '| `status` | Meaning |\n|---|---|\n' +
+    '| `active` | the key opens its containers |\n' +
+    '| `disabled` | `is_disabled` is true |\n' +
+    '| `expired` | `expire` has passed |\n' +
+    '| `pending` | the server has not read the key yet |',
+};
+const operation = operationsOf(tag, {
+  key_name: Described(PlatformName, 'Name of the API key', 'first-key'),
+  namespace: Described(Namespace, 'Namespace of the container', 'default'),
+  name: Described(PlatformName, 'Name of the container', 'web'),
+});
 const all = '/cloud/v1/caas/keys/:project_id/:region_id';
 const one = `${all}/:key_name`;
 const authorize = '/cloudyard/v1/authorize';
-/** 10,000 containers with the longest names, 3.5 MB, and the rest. */
-const bodyLimit = 4 * 1024 * 1024;
+const containerPath = `${authorize}/:project_id/:region_id/:namespace/:name` as const;
+/** Bytes: 10,000 containers with the longest names are 3.5 MB. */
+const route = { bodyLimit: 4 * 1024 * 1024 };
 
-export function apiKeyRoutes(apiKeys: ApiKeys): Routes {
-  return (app) => {
-    app.post(
-      all,
-      {
-        bodyLimit,
-        schema: {
-          operationId: 'createApiKey',
-          summary: 'Create an API key; its secret is shown here only',
-          tags,
-          params: ProjectRegion,
-          body: CreateApiKey,
-          response: { 200: CreatedApiKey },
-        },
-      },
-      (request) => apiKeys.create(request.by, request.scope, request.body),
-    );
+export const apiKeyRoutes = (apiKeys: ApiKeys): Routes[] => [
+  routesOf(apiKeyOperations(apiKeys)),
+  authorizeRoutes(apiKeys),
+];
 
-    app.get(
-      all,
-      {
-        schema: {
-          operationId: 'listApiKeys',
-          summary: 'List API keys by name',
-          tags,
-          params: ProjectRegion,
-          querystring: ListApiKeys,
-          response: { 200: ApiKeyCollection },
-        },
-      },
-      async (request, reply) => {
-        const { count, keys } = await apiKeys.list(request.scope, request.query);
-        return sendInGroups(reply, { count, results: keys });
-      },
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getApiKey',
-          summary: 'Get an API key',
-          tags,
-          params: ApiKeyPath,
-          response: { 200: ApiKey },
-        },
-      },
-      (request) => apiKeys.get(request.scope, request.params.key_name),
-    );
-
-    app.patch(
-      one,
-      {
-        bodyLimit,
-        schema: {
-          operationId: 'updateApiKey',
-          summary: 'Change what an API key opens, and until when',
-          tags,
-          params: ApiKeyPath,
-          body: UpdateApiKey,
-          response: { 200: ApiKey },
-        },
-      },
-      (request) => apiKeys.update(request.by, request.scope, request.params.key_name, request.body),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deleteApiKey',
-          summary: 'Delete an API key; it opens nothing from then on',
-          tags,
-          params: ApiKeyPath,
-          response: { 204: Type.Null() },
-        },
-      },
-      async (request, reply) => {
-        await apiKeys.delete(request.by, request.scope, request.params.key_name);
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
+const apiKeyOperations = (apiKeys: ApiKeys) => [
+  operation('POST', all, {
+    id: 'createApiKey',
+    summary: 'Create an API key',
+    description: 'The answer contains the secret, which no other answer repeats.',
+    access: projectMember,
+    body: CreateApiKey,
+    answer: CreatedApiKey,
+    route,
+    handle: ({ by, scope, body }) => apiKeys.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listApiKeys',
+    summary: 'List API keys',
+    description: 'Sorted by name.',
+    access: projectReader,
+    query: ListApiKeys,
+    answer: ApiKeyCollection,
+    handle: async ({ scope, query }, reply) => {
+      const { count, keys } = await apiKeys.list(scope, query);
+      return sendInGroups(reply, { count, results: keys });
+    },
+  }),
+  operation('GET', one, {
+    id: 'getApiKey',
+    summary: 'Get an API key',
+    access: projectReader,
+    answer: ApiKey,
+    handle: ({ scope, params }) => apiKeys.get(scope, params.key_name),
+  }),
+  operation('PATCH', one, {
+    id: 'updateApiKey',
+    summary: 'Update an API key',
+    description: 'Changes the containers, the description and the expiry, or disables and enables the key.',
+    access: projectMember,
+    body: UpdateApiKey,
+    answer: ApiKey,
+    route,
+    handle: ({ by, scope, params, body }) => apiKeys.update(by, scope, params.key_name, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteApiKey',
+    summary: 'Delete an API key',
+    description: 'The key opens nothing from now on.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => apiKeys.delete(by, scope, params.key_name),
+  }),
+];
 
 /**
- * What proxies ask before they let a request through to a container; docs/forward-auth.md has their configurations. They
- * pass on the client's request, so its method and what it carries must not matter.
+ * Proxies call these before they forward a request to a container (docs/forward-auth.md). They forward the request of
+ * their client, so its method, body and headers must not matter.
  */
-export function authorizeRoutes(apiKeys: ApiKeys): Routes {
+function authorizeRoutes(apiKeys: ApiKeys): Routes {
   return (app) => {
     app.register(async (scoped) => {
       scoped.removeAllContentTypeParsers();
       scoped.addContentTypeParser('*', (_request, body, done) => (body.resume(), done(null, undefined)));
-      // A proxy may pass on the length of a body that it does not send. What it sends next must not be taken for the body.
+      // A proxy may forward the length of a body that it does not send. Its next request must not be read as that body.
       scoped.addHook('onRequest', (request, reply, done) => {
         if (declaresBody(request)) reply.header('connection', 'close');
         done();
       });
-      authorizeByQuery(scoped as unknown as App, apiKeys);
-      authorizeByPath(scoped as unknown as App, apiKeys);
+      routesOf(authorizeOperations(apiKeys))(scoped as unknown as App);
+      authorizeAnyRequest(scoped as unknown as App, apiKeys);
     });
   };
 }
 
 /**
- * A proxy waits for these before each request of its clients. What they carry is not validated: a name that is none is in
- * no key's list, and proxies take a 400 for a fault of ours.
+ * A proxy waits for the answer before each request of its clients, so these routes do as little as possible. Input is
+ * not validated: an invalid name is in the list of no key, and proxies treat a 400 as a fault of this server.
  */
-const unhindered = {
+const unchecked = {
   config: { quiet: true },
   validatorCompiler: () => () => true,
   childLoggerFactory: (logger: FastifyBaseLogger) => logger,
 };
 
 const byQuery = `${authorize}?`;
-/** Plain text only: what is encoded goes the ordinary way. */
+/** Unencoded text only; encoded paths take the ordinary route. */
 const byPath = new RegExp(`^${authorize}/(\\d+)/(\\d+)/([\\w.-]+)/([a-z0-9-]+)(?:[/?]|$)`);
 
 /**
- * Says yes before the framework hears of the request, which would take most of the time. What is not plainly a yes goes
- * the ordinary way (`authorizeRoutes`): both decide by `refusal` of the gate.
+ * Accepts a request before Fastify sees it, which would take most of the time. Every other request takes the ordinary
+ * route (`authorizeRoutes`), which decides by the same rules.
  */
 export function authorizeQuickly(apiKeys: ApiKeys): QuickAnswer {
   return ({ method, url = '', headers }, response) => {
@@ -169,63 +156,59 @@ export function authorizeQuickly(apiKeys: ApiKeys): QuickAnswer {
   };
 }
 
-/** The query says which container, or the headers where there is no query. */
-function authorizeByQuery(app: App, apiKeys: ApiKeys): void {
-  app.get(
-    authorize,
-    {
-      ...unhindered,
-      schema: {
-        operationId: 'authorizeContainer',
-        summary: 'Tell a proxy whether the X-API-Key of a request opens a container',
-        description:
-          'The query says which container, or without one the headers X-Container-Name, X-Container-Namespace, ' +
-          'X-Container-Project and X-Container-Region. 401 and 403 give the reason in the header X-Cloudyard-Reason.',
-        tags,
-        security: [],
-        querystring: AuthorizeQuery,
-        response: { 204: Type.Null() },
-      },
-    },
-    (request, reply) => {
-      // With anything behind our path, the query is of the proxy's client: see below.
+const authorizeOperations = (apiKeys: ApiKeys) => [
+  operation('GET', authorize, {
+    id: 'authorizeContainer',
+    summary: 'Authorize a request to a container',
+    description:
+      'For proxies. The status is 204 if the key in the header `X-API-Key` opens the container; 401 and 403 have the reason ' +
+      'in the header `X-Cloudyard-Reason`. The query names the container; without `name`, the headers `X-Container-Name`, ' +
+      '`X-Container-Namespace`, `X-Container-Project` and `X-Container-Region` do.',
+    access: everyone,
+    query: AuthorizeQuery,
+    status: 204,
+    route: unchecked,
+    handle: ({ query }, { request }) => {
+      // If the proxy appended its own path, the query is that of its client: see below.
       const { url } = request;
       const isOurs = url.length === authorize.length || url[authorize.length] === '?';
-      apiKeys.authorize(header(request, 'x-api-key'), isOurs ? containerOf(request, request.query) : {});
-      reply.code(204).send(null);
+      apiKeys.authorize(header(request, 'x-api-key'), isOurs ? containerOf(request, query) : {});
     },
-  );
-}
+  }),
+  operation('GET', containerPath, {
+    id: 'authorizeContainerByPath',
+    summary: 'Authorize a request to a container in the path',
+    description:
+      'For proxies that append the path of their client, such as Envoy. Other methods and longer paths have the same ' +
+      'effect. The status is 200 if the key in the header `X-API-Key` opens the container; 401 and 403 have the reason in ' +
+      'the header `X-Cloudyard-Reason`.',
+    access: everyone,
+    status: 200,
+    route: unchecked,
+    handle: ({ params }, { request }) => apiKeys.authorize(header(request, 'x-api-key'), containerInQuery(params)),
+  }),
+];
 
 /**
- * For Envoy, which puts the path of the client's request behind ours, keeps its method, and takes nothing but 200 for
- * yes. What stands behind the container is not looked at, and neither are query and headers: they are the client's.
+ * For Envoy, which appends the path of its client's request to this path, keeps the method, and accepts only the status
+ * 200. The rest of the path, the query and the headers are those of the client, and are ignored.
  */
-function authorizeByPath(app: App, apiKeys: ApiKeys): void {
-  const path = `${authorize}/:project_id/:region_id/:namespace/:name`;
-  const route = (method: string[], url: string, hide: boolean) =>
+function authorizeAnyRequest(app: App, apiKeys: ApiKeys): void {
+  const others = ['DELETE', 'OPTIONS', 'PATCH', 'POST', 'PUT'];
+  const add = (method: string[], url: string) =>
     app.route({
       method,
       url,
-      ...unhindered,
-      schema: {
-        operationId: 'authorizeContainerByPath',
-        summary: 'The same for a container that the path names, whatever the method and whatever follows',
-        tags,
-        security: [],
-        hide,
-        params: AuthorizePath,
-        response: { 200: Type.Null() },
-      },
+      ...unchecked,
+      config: { ...unchecked.config, access: everyone },
+      schema: { operationId: 'authorizeContainerByPath', hide: true },
       handler: (request, reply) => {
-        apiKeys.authorize(header(request, 'x-api-key'), containerInQuery(request.params));
-        reply.code(200).send(undefined as never);
+        apiKeys.authorize(header(request, 'x-api-key'), containerInQuery(request.params as AuthorizeQuery));
+        reply.code(200).send();
       },
     });
-  const others = ['DELETE', 'OPTIONS', 'PATCH', 'POST', 'PUT'];
-  route(['GET'], path, false);
-  route(others, path, true);
-  route(['GET', ...others], `${path}/*`, true);
+  add(others, containerPath);
+  add(['GET', ...others], `${containerPath}/*`);
 }
 
 function containerOf(request: FastifyRequest, query: AuthorizeQuery): ContainerRequest {
@@ -238,7 +221,7 @@ function containerOf(request: FastifyRequest, query: AuthorizeQuery): ContainerR
   };
 }
 
-/** Not validated, so all is text, or a list of texts. */
+/** The input is not validated: each field is text or a list of texts. */
 function containerInQuery({ name, namespace, project_id, region_id }: AuthorizeQuery): ContainerRequest {
   return { name, namespace, projectId: numberIn(project_id), regionId: numberIn(region_id) };
 }
@@ -248,7 +231,7 @@ function header(request: FastifyRequest, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** What is no number is the number of no project; nor is what is empty, as a proxy's variable may be by mistake. */
+/** NaN matches no project. Empty text is not a number: a variable of the proxy may be empty by mistake. */
 function numberIn(given: unknown): number | undefined {
   if (given === undefined) return undefined;
   return typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : Number.NaN;

@@ -1,86 +1,112 @@
-/** Requests and responses of API keys (docs/interface.md, "API keys"). */
+/** Requests and responses of API keys. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
 
-/** Of keys and of containers alike. */
-const PlatformName = Type.String({ pattern: '^[a-z][-a-z0-9]{0,62}[a-z0-9]$', maxLength: 64 });
-const Namespace = Type.String({
+const nameRule = '2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
+const namespaceRule = '1 to 255 characters without control characters';
+
+/** Names of keys and of containers. */
+export const PlatformName = Type.String({
+  pattern: '^[a-z][-a-z0-9]{0,62}[a-z0-9]$',
+  maxLength: 64,
+  description: nameRule,
+});
+export const Namespace = Type.String({
   minLength: 1,
   maxLength: 255,
   pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F]*$',
-  description: '1 to 255 characters, none of them a control character',
+  description: namespaceRule,
 });
-const Container = Type.Object({ name: PlatformName, namespace: Namespace }, { additionalProperties: false });
+const Container = Type.Object(
+  {
+    name: Described(PlatformName, `Name of the container: ${nameRule}`),
+    namespace: Described(Namespace, `Namespace of the container: ${namespaceRule}`),
+  },
+  { title: 'ApiKeyContainerInput', additionalProperties: false },
+);
 export type Container = Static<typeof Container>;
 
-const Containers = Type.Array(Container, {
-  maxItems: 10_000,
-  description: 'The containers that the key opens; with none it opens nothing',
-});
-const Description = Type.String({ maxLength: 1000 });
-const Expire = Nullable(
-  Type.String({ format: 'iso-date-time', description: 'When it ends; UTC where it has no zone; null: never' }),
+const containersRule = 'Containers that the key opens, at most 10,000; a key without containers opens none';
+const Containers = Type.Array(Container, { maxItems: 10_000, description: containersRule });
+const Description = Type.String({ maxLength: 1000, description: 'Any text' });
+const Expire = Described(
+  Nullable(Type.String({ format: 'iso-date-time' })),
+  'When the key expires, ISO 8601, UTC if it has no offset; null: never',
 );
-
-export const ApiKeyPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, key_name: PlatformName });
+const isDisabled = 'Whether the key opens nothing for now';
+const container = { name: 'web', namespace: 'default' };
 
 export const CreateApiKey = Type.Object(
   {
-    name: PlatformName,
+    name: Described(PlatformName, `${nameRule}; unique in the project and region`),
     containers: Containers,
     description: Type.Optional({ ...Description, default: '' }),
     expire: Type.Optional(Expire),
-    is_disabled: Type.Optional(Type.Boolean({ default: false })),
+    is_disabled: Type.Optional(Type.Boolean({ default: false, description: isDisabled })),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateApiKey',
+    additionalProperties: false,
+    examples: [{ name: 'first-key', containers: [container], expire: '2030-01-01T00:00:00Z' }],
+  },
 );
 export type CreateApiKey = Static<typeof CreateApiKey>;
 
 export const UpdateApiKey = Type.Object(
   {
-    containers: Type.Optional(Nullable(Containers)),
-    description: Type.Optional(Nullable(Description)),
+    containers: Type.Optional(Described(Nullable(Containers), `${containersRule}; null: none`)),
+    description: Type.Optional(Described(Nullable(Description), 'Any text; null: none')),
     expire: Type.Optional(Expire),
-    is_disabled: Type.Optional(Nullable(Type.Boolean())),
+    is_disabled: Type.Optional(Described(Nullable(Type.Boolean()), `${isDisabled}; null: false`)),
   },
-  { additionalProperties: false, description: 'What is absent stays; null clears, and enables a key' },
+  {
+    title: 'UpdateApiKey',
+    additionalProperties: false,
+    description: 'Omitted fields are unchanged',
+    examples: [{ containers: [container, { name: 'api', namespace: 'default' }], expire: null }],
+  },
 );
 export type UpdateApiKey = Static<typeof UpdateApiKey>;
 
 export const ListApiKeys = Type.Object(Paging(1000));
 export type ListApiKeys = Static<typeof ListApiKeys>;
 
+const ApiKeyContainer = Type.Object(
+  {
+    name: Type.String({ description: 'Name of the container' }),
+    namespace: Type.String({ description: 'Namespace of the container' }),
+  },
+  { title: 'ApiKeyContainer' },
+);
 const keyFields = {
-  name: Type.String(),
-  containers: Type.Array(Type.Object({ name: Type.String(), namespace: Type.String() })),
-  created_at: Type.String({ format: 'date-time', description: 'When it starts to work' }),
-  description: Type.String(),
-  expire: Nullable(Type.String({ format: 'date-time' })),
-  is_disabled: Type.Boolean(),
-  source: Type.Enum(['cloud', 'iate']),
-  status: Type.Enum(['active', 'disabled', 'expired', 'pending'], { description: 'What holds now' }),
+  name: Type.String({ description: 'Name of the key' }),
+  containers: Type.Array(ApiKeyContainer, { description: 'Containers that the key opens' }),
+  created_at: Described(DateTime, 'When the key was created'),
+  description: Type.String({ description: 'Text of the client' }),
+  expire: Described(Nullable(DateTime), 'When the key expires; null: never'),
+  is_disabled: Type.Boolean({ description: isDisabled }),
+  source: Type.Enum(['cloud', 'iate'], { description: 'Always `cloud`' }),
+  status: Type.Enum(['active', 'disabled', 'expired', 'pending'], {
+    description: 'State of the key; `pending`: this server has not read the key yet',
+  }),
 };
-export const ApiKey = Type.Object(keyFields);
+export const ApiKey = Type.Object(keyFields, { title: 'ApiKey' });
 export type ApiKey = Static<typeof ApiKey>;
-export const CreatedApiKey = Type.Object({
-  ...keyFields,
-  secret: Type.String({ description: 'What clients send as `X-API-Key`: shown here and never again' }),
-});
+export const CreatedApiKey = Type.Object(
+  {
+    ...keyFields,
+    secret: Type.String({ description: 'What clients send in the header `X-API-Key`; never returned again' }),
+  },
+  { title: 'CreatedApiKey' },
+);
 export type CreatedApiKey = Static<typeof CreatedApiKey>;
 export const ApiKeyCollection = Collection(ApiKey);
 
-/** A proxy that asks for a whole path names the container there, where no client can. */
-export const AuthorizePath = Type.Object({
-  project_id: IntegerId,
-  region_id: IntegerId,
-  namespace: Namespace,
-  name: PlatformName,
-});
 export const AuthorizeQuery = Type.Object({
-  name: Type.Optional(PlatformName),
-  namespace: Type.Optional(Namespace),
-  project_id: Type.Optional(IntegerId),
-  region_id: Type.Optional(IntegerId),
+  name: Type.Optional(Described(PlatformName, 'Name of the container')),
+  namespace: Type.Optional(Described(Namespace, 'Namespace of the container')),
+  project_id: Type.Optional(Described(IntegerId, 'ID of the project; when omitted, keys of any project are valid')),
+  region_id: Type.Optional(Described(IntegerId, 'ID of the region; when omitted, keys of any region are valid')),
 });
 export type AuthorizeQuery = Static<typeof AuthorizeQuery>;

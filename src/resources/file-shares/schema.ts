@@ -94,8 +94,11 @@ const FileShareNetwork = Type.Object(
   { title: 'FileShareNetwork', additionalProperties: false, description: 'Network of a standard share' },
 );
 
+/** Fields that a create request sets and an update may change. */
+const editable = { name: Name };
+
 const common = {
-  name: Name,
+  ...editable,
   protocol: Type.Literal('NFS', { description: 'Always `NFS`' }),
   size: SizeGib,
   tags: Type.Optional(CreateTags),
@@ -149,7 +152,11 @@ export const CreateFileShare = selectBranch(
 export type CreateFileShare = Static<typeof CreateFileShare>;
 
 export const UpdateFileShare = Type.Object(
-  { name: Type.Optional(Name), share_settings: Type.Optional(ShareSettingsInput), tags: Type.Optional(UpdateTags) },
+  {
+    ...Type.Partial(Type.Object(editable)).properties,
+    share_settings: Type.Optional(ShareSettingsInput),
+    tags: Type.Optional(UpdateTags),
+  },
   {
     title: 'UpdateFileShare',
     additionalProperties: false,

@@ -48,7 +48,7 @@ const positions = ['1st', '2nd', '3rd', '4th', '5th', 'last'];
 
 class Fault extends Error {}
 
-/** Reads fields; what is wrong stands in `errors`, under the names of the fields. */
+/** Parses the fields. Errors have the names of the fields as paths. */
 export function parseCron(fields: CronFields): { cron: Cron } | { errors: FieldError[] } {
   const isGiven = (name: CronFieldName) => typeof fields[name] === 'string';
   const leastSignificant = cronFieldNames.findLastIndex(isGiven);
@@ -138,7 +138,7 @@ function addRange(
   for (let value = from; value <= to; value += step ?? 1) table[value] = true;
 }
 
-/** @throws Fault for what is too large to be told as it was written */
+/** @throws Fault for a number that JavaScript cannot represent exactly */
 function number(digits: string | undefined): number | null {
   if (digits === undefined) return null;
   if (!Number.isSafeInteger(Number(digits))) throw new Fault('a number is too large');

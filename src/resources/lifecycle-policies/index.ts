@@ -1,6 +1,6 @@
 import type { Notifications } from '../notifications/service.ts';
 import type { DutyOptions, Resource } from '../resource.ts';
-import { lifecyclePolicyRoutes } from './routes.ts';
+import { lifecyclePolicyOperations } from './routes.ts';
 import { createLifecyclePolicyDuties } from './runs/reconcile.ts';
 import type { LifecyclePolicyRunDeps } from './runs/reconcile.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
@@ -11,9 +11,9 @@ type DutyServices = Omit<LifecyclePolicyRunDeps, 'notify'> & DutyOptions & { not
 
 export const lifecyclePolicies = {
   operations: (services: { lifecyclePolicies: LifecyclePolicies; lifecyclePolicyRuns: LifecyclePolicyRuns }) =>
-    lifecyclePolicyRoutes(services.lifecyclePolicies, services.lifecyclePolicyRuns),
+    lifecyclePolicyOperations(services.lifecyclePolicies, services.lifecyclePolicyRuns),
   usageOfRows,
   usesOfProject,
-  duties: ({ notifications, pollSeconds, ...services }: DutyServices) =>
-    createLifecyclePolicyDuties({ ...services, notify: notifications.issue, lookSeconds: pollSeconds }),
+  duties: ({ notifications, ...services }: DutyServices) =>
+    createLifecyclePolicyDuties({ ...services, notify: notifications.issue }),
 } satisfies Resource;

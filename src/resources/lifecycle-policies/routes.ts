@@ -1,7 +1,7 @@
-/** The HTTP operations of lifecycle policies, with previews and estimates (docs/interface.md, "Lifecycle policies"). */
-import { Type } from 'typebox';
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion } from '../../http/shapes.ts';
+/** The operations of lifecycle policies. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { NumberOf } from '../../http/path-parameters.ts';
+import { operationsOf } from '../../http/operations.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { Price } from '../pricing/schema.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
@@ -10,7 +10,6 @@ import {
   CreateLifecyclePolicy,
   LifecyclePolicy,
   LifecyclePolicyCollection,
-  LifecyclePolicyPath,
   LifecyclePolicyPrice,
   LifecyclePolicyUsage,
   ListLifecyclePolicies,
@@ -26,216 +25,176 @@ import {
 } from './schema.ts';
 import type { LifecyclePolicies } from './service.ts';
 
-const tags = ['Lifecycle policies'];
+const tag = {
+  name: 'Lifecycle policies',
+  description:
+    'Snapshots of volumes on a schedule. A policy has at most 10 schedules. `status` is `active`, or ' +
+    '`paused`: then no schedule runs and no snapshot expires. Changes take effect at once, without a task. ' +
+    'Creating or resuming a policy starts no run; after downtime each schedule catches up with one run.\n\n' +
+    'A **cron** schedule runs at the local times of `timezone` (an IANA name, `UTC` by default) that match all its ' +
+    'fields. The rules are those of the CronTrigger of APScheduler:\n\n' +
+    '| Field | Values | Also |\n|---|---|---|\n' +
+    '| `month` | 1 to 12 | names: `jan`, `jan-mar` |\n' +
+    '| `day` | 1 to 31 | `last`; weekdays of the month: `2nd mon`, `last fri` |\n' +
+    '| `week` | 1 to 53 | ISO weeks |\n' +
+    '| `day_of_week` | 0 (Monday) to 6 | names: `mon`, `mon-fri` |\n' +
+    '| `hour` | 0 to 23 | |\n' +
+    '| `minute` | 0 to 59 | |\n\n' +
+    'Each field is text: `*`, `*/6`, `3`, `9-17`, `9-17/2`, or several of these with commas. At least one field is ' +
+    'required. Omitted fields before the last given one of the table are `*`; those after it have their first value ' +
+    '(`week` and `day_of_week`: `*`). A local time that a clock change skips does not run; one that occurs twice runs once.' +
+    '\n\nAn **interval** schedule runs every `weeks`, `days`, `hours` and `minutes` after its creation; the four are ' +
+    'added.\n\n' +
+    'Each schedule keeps the newest `max_quantity` snapshots of a volume, and deletes those older than `retention_time`. ' +
+    'The newest one never expires. Quota: `snapshot_schedule_count`; the snapshots count as any others.',
+};
+const operation = operationsOf(tag, { policy_id: NumberOf('the lifecycle policy') });
 const all = '/cloud/v1/lifecycle_policy/:project_id/:region_id';
 const one = `${all}/:policy_id`;
 
-const summarize = (operationId: string, summary: string, deprecated = false) => ({
-  operationId,
-  summary,
-  tags,
-  ...(deprecated && { deprecated }),
-});
-const ofOne = { params: LifecyclePolicyPath, querystring: NeedVolumes, response: { 200: LifecyclePolicy } };
-const asked = (request: { params: { policy_id: number }; query: { need_volumes?: boolean } }) => ({
+const changeOfOne = { access: projectMember, query: NeedVolumes, answer: LifecyclePolicy };
+const policyIn = (request: { params: { policy_id: number }; query: { need_volumes?: boolean } }) => ({
   id: request.params.policy_id,
   needVolumes: request.query.need_volumes,
 });
 
-export function lifecyclePolicyRoutes(policies: LifecyclePolicies, runs: LifecyclePolicyRuns): Routes {
-  return (app) => {
-    policyRoutes(policies)(app);
-    memberRoutes(policies)(app);
-    foresightRoutes(policies)(app);
-    app.get(
-      `${one}/runs`,
-      {
-        schema: {
-          ...summarize('listLifecyclePolicyRuns', 'List what the schedules of a policy did, newest first'),
-          params: LifecyclePolicyPath,
-          querystring: ListRuns,
-          response: { 200: RunCollection },
-        },
+export const lifecyclePolicyOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyRuns) => [
+  operation('POST', all, {
+    id: 'createLifecyclePolicy',
+    summary: 'Create a lifecycle policy',
+    access: projectMember,
+    query: NeedVolumes,
+    body: CreateLifecyclePolicy,
+    answer: LifecyclePolicy,
+    handle: ({ by, scope, query, body }) => policies.create(by, scope, body, query.need_volumes),
+  }),
+  operation('GET', all, {
+    id: 'listLifecyclePolicies',
+    summary: 'List lifecycle policies',
+    description: 'The oldest policy comes first.',
+    access: projectReader,
+    query: ListLifecyclePolicies,
+    answer: LifecyclePolicyCollection,
+    handle: async ({ scope, query }, reply) => sendInGroups(reply, await policies.list(scope, query)),
+  }),
+  operation('GET', one, {
+    id: 'getLifecyclePolicy',
+    summary: 'Get a lifecycle policy',
+    access: projectReader,
+    query: NeedVolumes,
+    answer: LifecyclePolicy,
+    handle: (request) => policies.get(request.scope, policyIn(request)),
+  }),
+  operation('PATCH', one, {
+    ...changeOfOne,
+    id: 'updateLifecyclePolicy',
+    summary: 'Update a lifecycle policy',
+    description: 'Renames, pauses or resumes the policy.',
+    body: UpdateLifecyclePolicy,
+    // An absent body changes nothing, like an empty one.
+    route: {
+      preValidation: async (request) => {
+        request.body ??= {};
       },
-      async (request, reply) =>
-        sendInGroups(reply, await runs.list(request.scope, request.params.policy_id, request.query)),
-    );
-  };
-}
+    },
+    handle: (request) => policies.update(request.by, request.scope, policyIn(request), request.body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteLifecyclePolicy',
+    summary: 'Delete a lifecycle policy',
+    description: 'The snapshots of the policy are kept, and no longer expire.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => policies.delete(by, scope, params.policy_id),
+  }),
+  ...scheduleOperations(policies, runs),
+  ...volumeOperations(policies),
+  ...previewOperations(policies),
+];
 
-function policyRoutes(policies: LifecyclePolicies): Routes {
-  return (app) => {
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createLifecyclePolicy', 'Create a lifecycle policy'),
-          params: ProjectRegion,
-          querystring: NeedVolumes,
-          body: CreateLifecyclePolicy,
-          response: { 200: LifecyclePolicy },
-        },
-      },
-      (request) => policies.create(request.by, request.scope, request.body, request.query.need_volumes),
-    );
+const scheduleOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyRuns) => [
+  operation('POST', `${one}/add_schedules`, {
+    ...changeOfOne,
+    id: 'addLifecyclePolicySchedules',
+    summary: 'Add schedules to a lifecycle policy',
+    description: 'A schedule that equals an existing one is not added again.',
+    body: AddSchedules,
+    handle: (request) => policies.addSchedules(request.by, request.scope, policyIn(request), request.body.schedules),
+  }),
+  operation('POST', `${one}/remove_schedules`, {
+    ...changeOfOne,
+    id: 'removeLifecyclePolicySchedules',
+    summary: 'Remove schedules from a lifecycle policy',
+    description: 'The snapshots of the schedules are kept, and no longer expire. Unknown IDs are ignored.',
+    body: RemoveSchedules,
+    handle: (request) =>
+      policies.removeSchedules(request.by, request.scope, policyIn(request), request.body.schedule_ids),
+  }),
+  operation('GET', `${one}/runs`, {
+    id: 'listLifecyclePolicyRuns',
+    summary: 'List the runs of a lifecycle policy',
+    description: 'The newest run comes first.',
+    access: projectReader,
+    query: ListRuns,
+    answer: RunCollection,
+    handle: async ({ scope, params, query }, reply) =>
+      sendInGroups(reply, await runs.list(scope, params.policy_id, query)),
+  }),
+];
 
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listLifecyclePolicies', 'List lifecycle policies, oldest first'),
-          params: ProjectRegion,
-          querystring: ListLifecyclePolicies,
-          response: { 200: LifecyclePolicyCollection },
-        },
-      },
-      async (request, reply) => sendInGroups(reply, await policies.list(request.scope, request.query)),
-    );
+const volumeOperations = (policies: LifecyclePolicies) => [
+  operation('PUT', `${one}/add_volumes_to_policy`, {
+    ...changeOfOne,
+    id: 'addLifecyclePolicyVolumes',
+    summary: 'Add volumes to a lifecycle policy',
+    body: VolumeIds,
+    handle: (request) => policies.addVolumes(request.by, request.scope, policyIn(request), request.body.volume_ids),
+  }),
+  operation('PUT', `${one}/remove_volumes_from_policy`, {
+    ...changeOfOne,
+    id: 'removeLifecyclePolicyVolumes',
+    summary: 'Remove volumes from a lifecycle policy',
+    description: 'The snapshots of the volumes are kept, and no longer expire. Unknown IDs are ignored.',
+    body: VolumeIds,
+    handle: (request) => policies.removeVolumes(request.by, request.scope, policyIn(request), request.body.volume_ids),
+  }),
+];
 
-    app.get(one, { schema: { ...summarize('getLifecyclePolicy', 'Get a lifecycle policy'), ...ofOne } }, (request) =>
-      policies.get(request.scope, asked(request)),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateLifecyclePolicy', 'Rename, pause or resume a lifecycle policy'),
-          ...ofOne,
-          body: UpdateLifecyclePolicy,
-        },
-        // No body at all changes nothing, as an empty one.
-        preValidation: async (request) => {
-          request.body ??= {};
-        },
-      },
-      (request) => policies.update(request.by, request.scope, asked(request), request.body),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteLifecyclePolicy', 'Delete a lifecycle policy and keep its snapshots'),
-          params: LifecyclePolicyPath,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await policies.delete(request.by, request.scope, request.params.policy_id);
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
-
-/** Its schedules and volumes. */
-function memberRoutes(policies: LifecyclePolicies): Routes {
-  return (app) => {
-    app.post(
-      `${one}/add_schedules`,
-      {
-        schema: {
-          ...summarize('addLifecyclePolicySchedules', 'Add schedules to a lifecycle policy'),
-          description: 'One that says the same as one that is there already is not added again.',
-          ...ofOne,
-          body: AddSchedules,
-        },
-      },
-      (request) => policies.addSchedules(request.by, request.scope, asked(request), request.body.schedules),
-    );
-
-    app.post(
-      `${one}/remove_schedules`,
-      {
-        schema: {
-          ...summarize('removeLifecyclePolicySchedules', 'Remove schedules from a lifecycle policy'),
-          ...ofOne,
-          body: RemoveSchedules,
-        },
-      },
-      (request) => policies.removeSchedules(request.by, request.scope, asked(request), request.body.schedule_ids),
-    );
-
-    app.put(
-      `${one}/add_volumes_to_policy`,
-      {
-        schema: {
-          ...summarize('addLifecyclePolicyVolumes', 'Put volumes under a lifecycle policy'),
-          ...ofOne,
-          body: VolumeIds,
-        },
-      },
-      (request) => policies.addVolumes(request.by, request.scope, asked(request), request.body.volume_ids),
-    );
-
-    app.put(
-      `${one}/remove_volumes_from_policy`,
-      {
-        schema: {
-          ...summarize('removeLifecyclePolicyVolumes', 'Take volumes out of a lifecycle policy'),
-          ...ofOne,
-          body: VolumeIds,
-        },
-      },
-      (request) => policies.removeVolumes(request.by, request.scope, asked(request), request.body.volume_ids),
-    );
-  };
-}
-
-/** What would be. */
-function foresightRoutes(policies: LifecyclePolicies): Routes {
-  return (app) => {
-    app.post(
-      `${all}/preview_schedule`,
-      {
-        schema: {
-          ...summarize('previewLifecyclePolicySchedule', 'Tell the next instants at which a schedule would run'),
-          params: ProjectRegion,
-          body: PreviewSchedule,
-          response: { 200: SchedulePreview },
-        },
-      },
-      async (request) => policies.preview(request.body),
-    );
-
-    app.post(
-      `${all}/estimate_max_policy_usage`,
-      {
-        schema: {
-          ...summarize('estimateLifecyclePolicyUsage', 'Tell what a lifecycle policy would keep and cost at most'),
-          params: ProjectRegion,
-          body: CreateLifecyclePolicy,
-          response: { 200: LifecyclePolicyUsage },
-        },
-      },
-      (request) => policies.estimate(request.scope, request.by.actor.clientId, request.body),
-    );
-
-    app.post(
-      '/cloud/v2/pricing/:project_id/:region_id/lifecycle_policy',
-      {
-        schema: {
-          ...summarize('previewLifecyclePolicyPrice', 'Preview the price of a lifecycle policy by volume, at most'),
-          params: ProjectRegion,
-          body: PriceLifecyclePolicy,
-          response: { 200: LifecyclePolicyPrice },
-        },
-      },
-      (request) => policies.price(request.scope, request.by.actor.clientId, request.body),
-    );
-
-    app.post(
-      '/cloud/v1/pricing/:project_id/:region_id/lifecycle_policy',
-      {
-        schema: {
-          ...summarize('previewLifecyclePolicyPriceV1', 'Preview the price of a lifecycle policy, at most', true),
-          params: ProjectRegion,
-          body: CreateLifecyclePolicy,
-          response: { 200: Price },
-        },
-      },
-      (request) => policies.priceV1(request.scope, request.by.actor.clientId, request.body),
-    );
-  };
-}
+const previewOperations = (policies: LifecyclePolicies) => [
+  operation('POST', `${all}/preview_schedule`, {
+    id: 'previewLifecyclePolicySchedule',
+    summary: 'Preview the run times of a schedule',
+    description: 'An interval starts at `from`.',
+    access: projectReader,
+    body: PreviewSchedule,
+    answer: SchedulePreview,
+    handle: ({ body }) => policies.preview(body),
+  }),
+  operation('POST', `${all}/estimate_max_policy_usage`, {
+    id: 'estimateLifecyclePolicyUsage',
+    summary: 'Estimate the maximum usage of a lifecycle policy',
+    description: 'Returns the largest number, size and price of the snapshots that the policy would keep at a time.',
+    access: projectReader,
+    body: CreateLifecyclePolicy,
+    answer: LifecyclePolicyUsage,
+    handle: ({ by, scope, body }) => policies.estimate(scope, by.actor.clientId, body),
+  }),
+  operation('POST', '/cloud/v2/pricing/:project_id/:region_id/lifecycle_policy', {
+    id: 'previewLifecyclePolicyPrice',
+    summary: 'Preview the maximum price of a lifecycle policy',
+    description: 'Lists the price of each volume.',
+    access: projectReader,
+    body: PriceLifecyclePolicy,
+    answer: LifecyclePolicyPrice,
+    handle: ({ by, scope, body }) => policies.price(scope, by.actor.clientId, body),
+  }),
+  operation('POST', '/cloud/v1/pricing/:project_id/:region_id/lifecycle_policy', {
+    id: 'previewLifecyclePolicyPriceV1',
+    summary: 'Preview the maximum price of a lifecycle policy (v1)',
+    description: 'Returns one price for all volumes. Use v2.',
+    deprecated: true,
+    access: projectReader,
+    body: CreateLifecyclePolicy,
+    answer: Price,
+    handle: ({ by, scope, body }) => policies.priceV1(scope, by.actor.clientId, body),
+  }),
+];

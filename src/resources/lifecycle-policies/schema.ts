@@ -1,226 +1,364 @@
-/** Requests and responses of lifecycle policies (docs/interface.md, "Lifecycle policies"). */
+/** Requests and responses of lifecycle policies. */
 import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import type { Static, TSchema } from 'typebox';
+import {
+  Collection,
+  DateTime,
+  Described,
+  exampleUuid,
+  Name,
+  Nullable,
+  Paging,
+  PlaceFields,
+  Uuid,
+} from '../../http/shapes.ts';
 import { Price } from '../pricing/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
-export const LifecyclePolicyPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, policy_id: IntegerId });
-/** `need_volumes` is what the real clients send. */
+/** The official clients send `need_volumes` with every operation on one policy. */
 export const NeedVolumes = Type.Object({
-  need_volumes: Type.Optional(Type.Boolean({ description: 'show `volumes`', default: false })),
+  need_volumes: Type.Optional(Type.Boolean({ description: 'Whether the answer contains `volumes`', default: false })),
 });
 export const ListLifecyclePolicies = Type.Object({ ...NeedVolumes.properties, ...Paging(1000) });
 export type ListLifecyclePolicies = Static<typeof ListLifecyclePolicies>;
 
 export const lifecyclePolicyStatuses = ['active', 'paused'] as const;
-export const LifecyclePolicyStatus = Type.Enum([...lifecyclePolicyStatuses]);
+export const LifecyclePolicyStatus = Type.Enum([...lifecyclePolicyStatuses], {
+  description: '`active`, or `paused`: no schedule runs and no snapshot expires',
+});
 export type LifecyclePolicyStatus = Static<typeof LifecyclePolicyStatus>;
-const Action = Type.Enum(['volume_snapshot']);
+const Action = Type.Enum(['volume_snapshot'], { description: 'Always `volume_snapshot`' });
 
 export const maxSchedules = 10;
 const maxVolumes = 10_000;
 export const defaultTemplate = 'Snapshot of volume {volume_id} created by policy {lifecycle_policy_id}';
-/** What a name template may refer to. */
+/** Placeholders of a name template. */
 export const placeholders = ['volume_id', 'lifecycle_policy_id', 'schedule_id', 'scheduled_at'] as const;
 
-/** Null is what an absent one is read as, so it may be written back. */
-const Maybe = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
+/** Null means the same as absent, so that clients can send back what they read. */
+const Maybe = <T extends TSchema>(schema: T, description: string) =>
+  Type.Optional(Described(Nullable(schema), description));
 const Count = Type.Integer({ minimum: 0, maximum: 1_000_000 });
 const CronField = Type.String({ maxLength: 1000 });
 
-const Durations = { weeks: Maybe(Count), days: Maybe(Count), hours: Maybe(Count), minutes: Maybe(Count) };
-const CreateRetentionTime = Type.Object(Durations, { additionalProperties: false });
+const cronDescriptions = {
+  month: 'cron: months, 1 to 12 or names such as `jan-mar`',
+  day: 'cron: days of the month, 1 to 31, `last`, or weekdays such as `2nd mon` and `last fri`',
+  week: 'cron: ISO weeks, 1 to 53',
+  day_of_week: 'cron: weekdays, 0 (Monday) to 6 or names such as `mon-fri`',
+  hour: 'cron: hours, 0 to 23',
+  minute: 'cron: minutes, 0 to 59',
+};
+const timezoneDescription = 'cron: IANA name of the time zone of the other fields';
+const intervalDescriptions = {
+  weeks: 'interval: weeks between runs',
+  days: 'interval: days between runs',
+  hours: 'interval: hours between runs',
+  minutes: 'interval: minutes between runs',
+};
+const retentionDescriptions = {
+  weeks: 'Weeks of the retention time',
+  days: 'Days of the retention time',
+  hours: 'Hours of the retention time',
+  minutes: 'Minutes of the retention time',
+};
 
-/** One shape for both types, so that a fault names its field; the service refuses fields of the other type. */
+const durationInput = (descriptions: typeof intervalDescriptions) => ({
+  weeks: Maybe(Count, descriptions.weeks),
+  days: Maybe(Count, descriptions.days),
+  hours: Maybe(Count, descriptions.hours),
+  minutes: Maybe(Count, descriptions.minutes),
+});
+const retention = 'Age at which snapshots are deleted, the sum of the fields; null: no limit';
+const CreateRetentionTime = Type.Object(durationInput(retentionDescriptions), {
+  title: 'CreateRetentionTime',
+  additionalProperties: false,
+});
+
+const schedule = { type: 'cron', day_of_week: 'mon-fri', hour: '3', timezone: 'Europe/Luxembourg', max_quantity: 7 };
+
+/** One shape for both types, so that errors name their field. The service rejects fields of the other type. */
 export const CreateSchedule = Type.Object(
   {
-    type: Type.Enum(['cron', 'interval']),
-    max_quantity: Type.Optional(Type.Integer({ exclusiveMinimum: 0, maximum: 10_000, default: 2 })),
-    resource_name_template: Maybe(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description: `may hold ${placeholders.map((name) => `{${name}}`).join(', ')}; by default "${defaultTemplate}"`,
+    type: Type.Enum(['cron', 'interval'], {
+      description: '`cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule',
+    }),
+    max_quantity: Type.Optional(
+      Type.Integer({
+        exclusiveMinimum: 0,
+        maximum: 10_000,
+        default: 2,
+        description: 'Number of snapshots of each volume that the schedule keeps',
       }),
     ),
-    retention_time: Maybe(CreateRetentionTime),
-    month: Maybe(CronField),
-    day: Maybe(CronField),
-    week: Maybe(CronField),
-    day_of_week: Maybe(CronField),
-    hour: Maybe(CronField),
-    minute: Maybe(CronField),
-    timezone: Maybe(Type.String({ maxLength: 100, description: 'IANA name; UTC by default' })),
-    ...Durations,
+    resource_name_template: Maybe(
+      Type.String({ minLength: 1, maxLength: 255 }),
+      `Name of the snapshots; ${placeholders.map((name) => `\`{${name}}\``).join(', ')} are replaced; by default ` +
+        `"${defaultTemplate}"`,
+    ),
+    retention_time: Maybe(CreateRetentionTime, retention),
+    month: Maybe(CronField, cronDescriptions.month),
+    day: Maybe(CronField, cronDescriptions.day),
+    week: Maybe(CronField, cronDescriptions.week),
+    day_of_week: Maybe(CronField, cronDescriptions.day_of_week),
+    hour: Maybe(CronField, cronDescriptions.hour),
+    minute: Maybe(CronField, cronDescriptions.minute),
+    timezone: Maybe(Type.String({ maxLength: 100 }), `${timezoneDescription}; \`UTC\` by default`),
+    ...durationInput(intervalDescriptions),
   },
   {
+    title: 'CreateLifecyclePolicySchedule',
     additionalProperties: false,
     description:
-      'cron: month, day, week, day_of_week, hour, minute as APScheduler has them, and timezone. interval: weeks, days, ' +
-      'hours, minutes, measured from creation.',
-    examples: [{ type: 'cron', day_of_week: 'mon-fri', hour: '3', timezone: 'Europe/Luxembourg', max_quantity: 7 }],
+      'A cron schedule needs at least one of `month`, `day`, `week`, `day_of_week`, `hour` and `minute`, an interval at ' +
+      'least one of `weeks`, `days`, `hours` and `minutes`. Fields of the other type are rejected.',
+    examples: [schedule, { type: 'interval', hours: 6, retention_time: { weeks: 2 }, max_quantity: 100 }],
   },
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-const Schedules = Type.Array(CreateSchedule, { maxItems: maxSchedules });
-const VolumeIdList = Type.Array(Uuid, { maxItems: maxVolumes });
+const Schedules = Type.Array(CreateSchedule, { maxItems: maxSchedules, description: 'Schedules, at most 10' });
+const VolumeIdList = Type.Array(Uuid, { maxItems: maxVolumes, description: 'IDs of volumes, at most 10,000' });
 
 export const CreateLifecyclePolicy = Type.Object(
   {
     action: Action,
     name: Name,
     schedules: Type.Optional(Schedules),
-    status: Type.Optional(LifecyclePolicyStatus),
+    status: Type.Optional(
+      Described(LifecyclePolicyStatus, '`active` (default), or `paused`: no schedule runs and no snapshot expires'),
+    ),
     volume_ids: Type.Optional(VolumeIdList),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateLifecyclePolicy',
+    additionalProperties: false,
+    examples: [{ action: 'volume_snapshot', name: 'nightly', schedules: [schedule], volume_ids: [exampleUuid] }],
+  },
 );
 export type CreateLifecyclePolicy = Static<typeof CreateLifecyclePolicy>;
 
 export const UpdateLifecyclePolicy = Type.Object(
   { name: Type.Optional(Name), status: Type.Optional(LifecyclePolicyStatus) },
-  { additionalProperties: false },
+  { title: 'UpdateLifecyclePolicy', additionalProperties: false, examples: [{ status: 'paused' }] },
 );
 export type UpdateLifecyclePolicy = Static<typeof UpdateLifecyclePolicy>;
 
-export const AddSchedules = Type.Object({ schedules: Schedules }, { additionalProperties: false });
-export const RemoveSchedules = Type.Object(
-  { schedule_ids: Type.Array(Uuid, { maxItems: 1000 }) },
-  { additionalProperties: false },
+export const AddSchedules = Type.Object(
+  { schedules: Schedules },
+  { title: 'AddLifecyclePolicySchedules', additionalProperties: false, examples: [{ schedules: [schedule] }] },
 );
-export const VolumeIds = Type.Object({ volume_ids: VolumeIdList }, { additionalProperties: false });
+export const RemoveSchedules = Type.Object(
+  { schedule_ids: Type.Array(Uuid, { maxItems: 1000, description: 'IDs of schedules of the policy' }) },
+  {
+    title: 'RemoveLifecyclePolicySchedules',
+    additionalProperties: false,
+    examples: [{ schedule_ids: [exampleUuid] }],
+  },
+);
+export const VolumeIds = Type.Object(
+  { volume_ids: VolumeIdList },
+  { title: 'LifecyclePolicyVolumeIds', additionalProperties: false, examples: [{ volume_ids: [exampleUuid] }] },
+);
 
 export const PreviewSchedule = Type.Object(
   {
     schedule: CreateSchedule,
-    from: Type.Optional(Type.String({ format: 'date-time', description: 'now by default' })),
-    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10 })),
+    from: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'Only later run times are returned; by default the current time',
+      }),
+    ),
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10, description: 'Number of run times' })),
   },
-  { additionalProperties: false },
+  { title: 'PreviewSchedule', additionalProperties: false, examples: [{ schedule, count: 5 }] },
 );
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
-export const SchedulePreview = Type.Object({
-  runs: Type.Array(Type.Object({ utc: Type.String(), local: Type.String() })),
-});
+const RunTime = Type.Object(
+  {
+    utc: Type.String({ description: 'Time of the run in UTC' }),
+    local: Type.String({ description: 'The same time with the offset of the time zone of the schedule' }),
+  },
+  { title: 'ScheduleRunTime' },
+);
+export const SchedulePreview = Type.Object(
+  { runs: Type.Array(RunTime, { description: 'The next run times; fewer than `count` if the schedule ends' }) },
+  { title: 'SchedulePreview' },
+);
 export type SchedulePreview = Static<typeof SchedulePreview>;
 
 export const PriceLifecyclePolicy = Type.Object(
   {
     schedules: Type.Optional(Schedules),
-    volume_ids: Type.Array(Uuid, { minItems: 1, maxItems: 100 }),
+    volume_ids: Type.Array(Uuid, { minItems: 1, maxItems: 100, description: 'IDs of volumes, at most 100' }),
   },
-  { additionalProperties: false },
+  {
+    title: 'PriceLifecyclePolicy',
+    additionalProperties: false,
+    examples: [{ schedules: [schedule], volume_ids: [exampleUuid] }],
+  },
 );
 export type PriceLifecyclePolicy = Static<typeof PriceLifecyclePolicy>;
 
-const MaybeText = Nullable(Type.String());
-const MaybeCount = Nullable(Type.Integer());
-const RetentionTime = Type.Object({ weeks: MaybeCount, days: MaybeCount, hours: MaybeCount, minutes: MaybeCount });
+const MaybeText = (description: string) => Described(Nullable(Type.String()), description);
+const MaybeCount = (description: string) => Described(Nullable(Type.Integer()), description);
+const duration = (descriptions: typeof intervalDescriptions) => ({
+  weeks: MaybeCount(descriptions.weeks),
+  days: MaybeCount(descriptions.days),
+  hours: MaybeCount(descriptions.hours),
+  minutes: MaybeCount(descriptions.minutes),
+});
+const RetentionTime = Type.Object(duration(retentionDescriptions), { title: 'RetentionTime' });
 const CommonSchedule = {
-  id: Uuid,
-  max_quantity: Type.Integer(),
-  owner: Type.String(),
-  owner_id: Type.Integer(),
-  resource_name_template: Type.String(),
-  retention_time: Nullable(RetentionTime),
-  user_id: Type.Integer(),
+  id: Described(Uuid, 'ID of the schedule'),
+  max_quantity: Type.Integer({ description: 'Number of snapshots of each volume that the schedule keeps' }),
+  owner: Type.String({ description: 'Always `lifecycle_policy`' }),
+  owner_id: Type.Integer({ description: 'ID of the lifecycle policy' }),
+  resource_name_template: Type.String({ description: 'Name of the snapshots, with placeholders' }),
+  retention_time: Described(Nullable(RetentionTime), retention),
+  user_id: Type.Integer({ description: 'ID of the token that created the schedule' }),
 };
-const CronSchedule = Type.Object({
-  ...CommonSchedule,
-  type: Type.Literal('cron'),
-  month: MaybeText,
-  day: MaybeText,
-  week: MaybeText,
-  day_of_week: MaybeText,
-  hour: MaybeText,
-  minute: MaybeText,
-  timezone: Type.String(),
+const CronSchedule = Type.Object(
+  {
+    ...CommonSchedule,
+    type: Type.Literal('cron', { description: 'Always `cron`' }),
+    month: MaybeText(cronDescriptions.month),
+    day: MaybeText(cronDescriptions.day),
+    week: MaybeText(cronDescriptions.week),
+    day_of_week: MaybeText(cronDescriptions.day_of_week),
+    hour: MaybeText(cronDescriptions.hour),
+    minute: MaybeText(cronDescriptions.minute),
+    timezone: Type.String({ description: timezoneDescription }),
+  },
+  { title: 'CronSchedule' },
+);
+const IntervalSchedule = Type.Object(
+  {
+    ...CommonSchedule,
+    type: Type.Literal('interval', { description: 'Always `interval`' }),
+    ...duration(intervalDescriptions),
+  },
+  { title: 'IntervalSchedule' },
+);
+export const Schedule = Type.Union([CronSchedule, IntervalSchedule], {
+  title: 'LifecyclePolicySchedule',
+  description: 'Omitted fields of the request are null or have their defaults',
 });
-const IntervalSchedule = Type.Object({
-  ...CommonSchedule,
-  type: Type.Literal('interval'),
-  weeks: MaybeCount,
-  days: MaybeCount,
-  hours: MaybeCount,
-  minutes: MaybeCount,
-});
-export const Schedule = Type.Union([CronSchedule, IntervalSchedule]);
 export type Schedule = Static<typeof Schedule>;
 
-export const LifecyclePolicy = Type.Object({
-  action: Action,
-  id: Type.Integer(),
-  name: Type.String(),
-  project_id: Type.Integer(),
-  region_id: Type.Integer(),
-  schedules: Type.Array(Schedule, { description: 'in the order given' }),
-  status: LifecyclePolicyStatus,
-  user_id: Type.Integer(),
-  volumes: Type.Optional(
-    Type.Array(Type.Object({ volume_id: Uuid, volume_name: Type.String() }), {
-      description: 'with `?need_volumes=true` only',
-    }),
-  ),
-});
+const LifecyclePolicyVolume = Type.Object(
+  {
+    volume_id: Described(Uuid, 'ID of the volume'),
+    volume_name: Type.String({ description: 'Name of the volume' }),
+  },
+  { title: 'LifecyclePolicyVolume' },
+);
+
+const { project_id, region_id } = PlaceFields;
+export const LifecyclePolicy = Type.Object(
+  {
+    action: Action,
+    id: Type.Integer({ description: 'ID of the policy' }),
+    name: Type.String({ description: 'Name of the policy' }),
+    project_id,
+    region_id,
+    schedules: Type.Array(Schedule, { description: 'Schedules, in the order of their creation' }),
+    status: LifecyclePolicyStatus,
+    user_id: Type.Integer({ description: 'ID of the token that created the policy' }),
+    volumes: Type.Optional(
+      Type.Array(LifecyclePolicyVolume, { description: 'Volumes of the policy; only with `need_volumes=true`' }),
+    ),
+  },
+  { title: 'LifecyclePolicy' },
+);
 export type LifecyclePolicy = Static<typeof LifecyclePolicy>;
 export const LifecyclePolicyCollection = Collection(LifecyclePolicy);
 export type LifecyclePolicyCollection = Static<typeof LifecyclePolicyCollection>;
 
-export const LifecyclePolicyUsage = Type.Object({
-  max_cost: Price,
-  max_volume_snapshot_count_usage: Type.Integer({ description: 'snapshots of all volumes together' }),
-  max_volume_snapshot_sequence_length: Type.Integer({ description: 'snapshots of one volume' }),
-  max_volume_snapshot_size_usage: Type.Integer({ description: 'GiB' }),
-});
+export const LifecyclePolicyUsage = Type.Object(
+  {
+    max_cost: Described(Price, 'Price of the largest size of all snapshots'),
+    max_volume_snapshot_count_usage: Type.Integer({ description: 'Largest number of snapshots of all volumes' }),
+    max_volume_snapshot_sequence_length: Type.Integer({ description: 'Largest number of snapshots of one volume' }),
+    max_volume_snapshot_size_usage: Type.Integer({ description: 'Largest size of all snapshots in GiB' }),
+  },
+  { title: 'LifecyclePolicyUsage' },
+);
 export type LifecyclePolicyUsage = Static<typeof LifecyclePolicyUsage>;
 
-const MaybeNumber = Nullable(Type.Number());
-const VolumePrices = Type.Object({
-  volumes: Type.Array(
-    Nullable(
-      Type.Object({
-        discount: Nullable(Type.Number({ description: 'percent' })),
-        price: Type.Number(),
-        type: VolumeTypeName,
-      }),
-    ),
-  ),
-});
-export const LifecyclePolicyPrice = Type.Object({
-  currency_code: Price.properties.currency_code,
-  discount: Nullable(Type.Number({ description: 'percent' })),
-  per_hour: VolumePrices,
-  per_month: VolumePrices,
-  price_status: Price.properties.price_status,
-  price_without_discount_per_month: MaybeNumber,
-  tax_percent: Type.Number(),
-  total_price_per_hour: MaybeNumber,
-  total_price_per_month: MaybeNumber,
-});
+const VolumePrice = Type.Object(
+  {
+    discount: Nullable(Type.Number({ description: 'Discount of the client in percent' })),
+    price: Type.Number({ description: 'Price of the snapshots of the volume with tax' }),
+    type: VolumeTypeName,
+  },
+  { title: 'LifecyclePolicyVolumePrice' },
+);
+const VolumePrices = Type.Object(
+  {
+    volumes: Type.Array(Nullable(VolumePrice), {
+      description: 'Prices of the volumes, in the order of the request without duplicates; null: no price',
+    }),
+  },
+  { title: 'LifecyclePolicyVolumePrices' },
+);
+const Amount = (description: string) => Described(Nullable(Type.Number()), description);
+const { currency_code, price_status, price_without_discount_per_month, tax_percent } = Price.properties;
+export const LifecyclePolicyPrice = Type.Object(
+  {
+    currency_code,
+    discount: Amount('Discount of the client in percent'),
+    per_hour: Described(VolumePrices, 'Prices of an hour, by volume'),
+    per_month: Described(VolumePrices, 'Prices of a month (730 hours), by volume'),
+    price_status,
+    price_without_discount_per_month,
+    tax_percent,
+    total_price_per_hour: Amount('Price of an hour with tax'),
+    total_price_per_month: Amount('Price of a month (730 hours) with tax'),
+  },
+  { title: 'LifecyclePolicyPrice' },
+);
 export type LifecyclePolicyPrice = Static<typeof LifecyclePolicyPrice>;
 
-export const ListRuns = Type.Object({ ...Paging(100), schedule_id: Type.Optional(Uuid) });
+export const ListRuns = Type.Object({
+  ...Paging(100),
+  schedule_id: Type.Optional(Described(Uuid, 'Only runs of this schedule')),
+});
 export type ListRuns = Static<typeof ListRuns>;
 
-const SnapshotOfVolume = Type.Object({ volume_id: Uuid, snapshot_id: Uuid });
-const Time = Type.String({ format: 'date-time' });
-export const Run = Type.Object({
-  id: Uuid,
-  schedule_id: Uuid,
-  due_at: Time,
-  started_at: Time,
-  done_at: Nullable(Time),
-  snapshots: Type.Array(SnapshotOfVolume, { description: 'made and good' }),
-  expired: Type.Array(SnapshotOfVolume, {
-    description: 'older ones that went by retention on account of it; one that is still there is not among them',
-  }),
-  failed: Type.Array(Type.Object({ volume_id: Uuid, message: Type.String() })),
-  pending: Type.Array(Type.Object({ volume_id: Uuid, snapshot_id: Nullable(Uuid) }), {
-    description: 'not done yet',
-  }),
-});
+const volume_id = Described(Uuid, 'ID of the volume');
+const SnapshotOfVolume = Type.Object(
+  { volume_id, snapshot_id: Described(Uuid, 'ID of the snapshot') },
+  { title: 'RunSnapshot' },
+);
+const FailedVolume = Type.Object(
+  { volume_id, message: Type.String({ description: 'Why the volume has no snapshot' }) },
+  { title: 'RunFailure' },
+);
+const PendingVolume = Type.Object(
+  {
+    volume_id,
+    snapshot_id: Described(Nullable(Uuid), 'ID of the snapshot; null until it is requested'),
+  },
+  { title: 'PendingRunSnapshot' },
+);
+export const Run = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the run'),
+    schedule_id: Described(Uuid, 'ID of the schedule'),
+    due_at: Described(DateTime, 'When the run was due'),
+    started_at: Described(DateTime, 'When the run started'),
+    done_at: Described(Nullable(DateTime), 'When the last snapshot was done; null before that'),
+    snapshots: Type.Array(SnapshotOfVolume, { description: 'Snapshots that were created' }),
+    expired: Type.Array(SnapshotOfVolume, {
+      description: 'Older snapshots that expired because of this run and are gone',
+    }),
+    failed: Type.Array(FailedVolume, { description: 'Volumes whose snapshot failed' }),
+    pending: Type.Array(PendingVolume, { description: 'Volumes whose snapshot is not done' }),
+  },
+  { title: 'LifecyclePolicyRun' },
+);
 export type Run = Static<typeof Run>;
 export const RunCollection = Collection(Run);
 export type RunCollection = Static<typeof RunCollection>;

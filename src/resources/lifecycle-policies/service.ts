@@ -1,30 +1,29 @@
 /**
- * The rules of lifecycle policies. They live in rows alone: a change is done with its transaction. When their schedules
- * run stands in `next_run_at`, which is null while a policy is paused; runs/ does the rest.
+ * The rules of lifecycle policies. A policy is only rows, so every change is done with its transaction. The next run of a
+ * schedule is in `next_run_at`, which is null while the policy is paused; runs/ does the rest.
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
-import type { Quota } from '../../quota/quota.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
+import { changedColumns, isEmpty, requireFound } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import { scheduleExpiry } from './retention/store.ts';
-import { forgetAfter } from './runs/store.ts';
+import { removeRunsAfter } from './runs/store.ts';
 import {
   checkSchedule,
   checkSchedules,
   localTime,
-  mostKept,
-  presentSchedule,
-  sameSchedule,
+  maxRetained,
+  toSchedule,
+  isSameSchedule,
   timesOf,
 } from './schedules.ts';
 import type { CheckedSchedule } from './schedules.ts';
@@ -44,18 +43,14 @@ import type {
 import * as store from './store.ts';
 import type { PolicyRow, VolumeOfPolicy } from './store.ts';
 
-export interface LifecyclePoliciesDeps {
-  db: Db;
-  clock: Clock;
-  quota: Quota;
-  idempotency: Idempotency;
+export interface LifecyclePoliciesDeps extends Omit<ServiceDeps, 'tasks'> {
   pricing: Pick<Pricing, 'snapshotOf'>;
 }
 
 export type LifecyclePolicies = ReturnType<typeof createLifecyclePolicies>;
 
-/** What is asked of a change: to which policy, and whether its answer shows the volumes. */
-export interface Asked {
+/** The policy that a request names, and whether the response shows its volumes. */
+export interface PolicyRequest {
   id: number;
   needVolumes?: boolean;
 }
@@ -63,17 +58,19 @@ export interface Asked {
 export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
   const { db, clock, quota, idempotency, pricing } = deps;
 
-  const present = async (on: Db | Tx, policies: PolicyRow[], needVolumes = false): Promise<LifecyclePolicy[]> => {
+  const toResponses = async (on: Db | Tx, policies: PolicyRow[], needVolumes = false): Promise<LifecyclePolicy[]> => {
     const ids = policies.map(({ id }) => id);
-    const schedules = Map.groupBy(await store.schedulesOf(on, ids), ({ policyId }) => policyId);
-    const volumes = needVolumes ? Map.groupBy(await store.volumesOf(on, ids), ({ policyId }) => policyId) : null;
+    const schedules = Map.groupBy(await store.findSchedules(on, ids), ({ policyId }) => policyId);
+    const volumes = needVolumes
+      ? Map.groupBy(await store.findVolumesOfPolicies(on, ids), ({ policyId }) => policyId)
+      : null;
     return policies.map((policy) => ({
       action: policy.action,
       id: policy.id,
       name: policy.name,
       project_id: policy.projectId,
       region_id: policy.regionId,
-      schedules: (schedules.get(policy.id) ?? []).map(presentSchedule),
+      schedules: (schedules.get(policy.id) ?? []).map(toSchedule),
       status: policy.status,
       user_id: policy.userId,
       ...(volumes && {
@@ -82,18 +79,17 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     }));
   };
 
-  /** A change of one policy, locked for it; answers the policy. */
+  /** Runs a change of a locked policy. Returns the changed policy. */
   const change = (
     context: RequestContext,
     scope: Scope,
-    { id, needVolumes }: Asked,
+    { id, needVolumes }: PolicyRequest,
     work: (tx: Tx, policy: PolicyRow) => Promise<void>,
   ): Promise<LifecyclePolicy> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
-      const policy = await store.lock(tx, id, scope);
-      if (!policy) throw notFound('lifecycle policy', id);
+      const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
       await work(tx, policy);
-      return (await present(tx, [(await store.find(tx, scope, id))!], needVolumes))[0]!;
+      return (await toResponses(tx, [(await store.find(tx, scope, id))!], needVolumes))[0]!;
     });
 
   const insertSchedules = async (
@@ -120,10 +116,10 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     await quota.reserve(tx, policy, { snapshot_schedule_count: schedules.length });
   };
 
-  /** Sets when its schedules run next, and when its snapshots expire: later than now, or never while it is paused. */
-  const setTimes = async (tx: Tx, { id, status }: Pick<PolicyRow, 'id' | 'status'>): Promise<void> => {
+  /** Sets the next runs of the schedules and the expiry of their snapshots: after now, or never while it is paused. */
+  const reschedule = async (tx: Tx, { id, status }: Pick<PolicyRow, 'id' | 'status'>): Promise<void> => {
     const now = clock.now();
-    const schedules = await store.schedulesOf(tx, [id]);
+    const schedules = await store.findSchedules(tx, [id]);
     const next = (schedule: store.ScheduleRow) => (status === 'active' ? timesOf(schedule).next(now) : null);
     await store.setNextRuns(
       tx,
@@ -135,9 +131,9 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
   const usage = async (scope: Scope, schedules: CreateSchedule[], volumeIds: string[]) => {
     const now = wholeSecond(clock.now());
     let perVolume = 0;
-    for (const schedule of checkSchedules(schedules, now)) perVolume += await mostKept(schedule, now);
+    for (const schedule of checkSchedules(schedules, now)) perVolume += await maxRetained(schedule, now);
     const ids = unique(volumeIds);
-    const volumes = await store.readVolumes(db, scope, ids);
+    const volumes = await store.findVolumes(db, scope, ids);
     requireVolumes(volumeIds, volumes);
     const gib = volumes.reduce((sum, { size }) => sum + size, 0) * perVolume;
     return { perVolume, count: volumes.length * perVolume, gib, volumes };
@@ -164,7 +160,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
           unique(volumeIds).map((volumeId) => ({ policyId: policy.id, volumeId })),
         );
         await insertSchedules(tx, context, policy, schedules, { now, position: 0 });
-        return (await present(tx, [policy], needVolumes))[0]!;
+        return (await toResponses(tx, [policy], needVolumes))[0]!;
       });
     },
 
@@ -173,59 +169,57 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       query: ListLifecyclePolicies,
     ): Promise<{ count: number; results: Groups<LifecyclePolicy> }> {
       const { count, rows } = await store.list(db, scope, query);
-      const read = async (ids: number[]) => present(db, await store.rowsById(db, ids), query.need_volumes);
+      const read = async (ids: number[]) => toResponses(db, await store.findRows(db, ids), query.need_volumes);
       return { count, results: readInGroups(rows, read, (policy) => policy) };
     },
 
-    async get(scope: Scope, { id, needVolumes }: Asked): Promise<LifecyclePolicy> {
-      const policy = await store.find(db, scope, id);
-      if (!policy) throw notFound('lifecycle policy', id);
-      return (await present(db, [policy], needVolumes))[0]!;
+    async get(scope: Scope, { id, needVolumes }: PolicyRequest): Promise<LifecyclePolicy> {
+      const policy = requireFound(await store.find(db, scope, id), 'lifecycle policy', id);
+      return (await toResponses(db, [policy], needVolumes))[0]!;
     },
 
-    update: (context: RequestContext, scope: Scope, asked: Asked, body: UpdateLifecyclePolicy) =>
-      change(context, scope, asked, async (tx, policy) => {
-        const { name = policy.name, status = policy.status } = body;
-        if (name === policy.name && status === policy.status) return;
-        await store.update(tx, policy.id, { name, status });
-        if (status !== policy.status) await setTimes(tx, { id: policy.id, status });
+    update: (context: RequestContext, scope: Scope, request: PolicyRequest, body: UpdateLifecyclePolicy) =>
+      change(context, scope, request, async (tx, policy) => {
+        const changes = changedColumns(policy, body);
+        if (isEmpty(changes)) return;
+        await store.update(tx, policy.id, changes);
+        if (changes.status) await reschedule(tx, { id: policy.id, status: changes.status });
       }),
 
-    /** Its snapshots stay, and those that are being made are made. */
+    /** Its snapshots are kept, including those in creation. */
     async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
       await idempotency.auditedTransaction(db, context, async (tx) => {
-        const policy = await store.lock(tx, id, scope);
-        if (!policy) throw notFound('lifecycle policy', id);
-        const schedules = await store.schedulesOf(tx, [id]);
+        const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
+        const schedules = await store.findSchedules(tx, [id]);
         await store.remove(tx, policy);
         await quota.release(tx, policy, { snapshot_schedule_count: schedules.length });
       });
     },
 
-    /** One that is there already is not added again: whoever lost the answer may ask again. */
-    addSchedules: (context: RequestContext, scope: Scope, asked: Asked, given: CreateSchedule[]) =>
-      change(context, scope, asked, async (tx, policy) => {
+    /** An existing schedule is not added again, so that a request can be repeated. */
+    addSchedules: (context: RequestContext, scope: Scope, request: PolicyRequest, given: CreateSchedule[]) =>
+      change(context, scope, request, async (tx, policy) => {
         const now = wholeSecond(clock.now());
         const checked = checkSchedules(given, now);
-        const before = await store.schedulesOf(tx, [policy.id]);
-        const fresh = checked.filter((one) => !before.some((schedule) => sameSchedule(schedule.given, one.given)));
-        if (before.length + fresh.length > maxSchedules) {
-          const message = `a policy has at most ${maxSchedules} schedules; this one has ${before.length}`;
+        const before = await store.findSchedules(tx, [policy.id]);
+        const added = checked.filter((one) => !before.some((schedule) => isSameSchedule(schedule.given, one.given)));
+        if (before.length + added.length > maxSchedules) {
+          const message = `a policy can have at most ${maxSchedules} schedules; this one has ${before.length}`;
           throw invalidInput([{ path: 'schedules', message }]);
         }
-        await insertSchedules(tx, context, policy, fresh, { now, position: (before.at(-1)?.position ?? -1) + 1 });
+        await insertSchedules(tx, context, policy, added, { now, position: (before.at(-1)?.position ?? -1) + 1 });
       }),
 
-    removeSchedules: (context: RequestContext, scope: Scope, asked: Asked, ids: string[]) =>
-      change(context, scope, asked, async (tx, policy) => {
+    removeSchedules: (context: RequestContext, scope: Scope, request: PolicyRequest, ids: string[]) =>
+      change(context, scope, request, async (tx, policy) => {
         const removed = await store.removeSchedules(tx, policy.id, ids);
         if (removed === 0) return;
         await scheduleExpiry(tx, policy.id);
         await quota.release(tx, policy, { snapshot_schedule_count: removed });
       }),
 
-    addVolumes: (context: RequestContext, scope: Scope, asked: Asked, volumeIds: string[]) =>
-      change(context, scope, asked, async (tx, policy) => {
+    addVolumes: (context: RequestContext, scope: Scope, request: PolicyRequest, volumeIds: string[]) =>
+      change(context, scope, request, async (tx, policy) => {
         const ids = unique(volumeIds);
         requireVolumes(volumeIds, await store.holdVolumes(tx, scope, ids));
         await store.addVolumes(
@@ -235,13 +229,13 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         await scheduleExpiry(tx, policy.id);
       }),
 
-    removeVolumes: (context: RequestContext, scope: Scope, asked: Asked, volumeIds: string[]) =>
-      change(context, scope, asked, async (tx, policy) => {
+    removeVolumes: (context: RequestContext, scope: Scope, request: PolicyRequest, volumeIds: string[]) =>
+      change(context, scope, request, async (tx, policy) => {
         await store.removeVolumes(tx, policy.id, unique(volumeIds));
         await scheduleExpiry(tx, policy.id);
       }),
 
-    /** Puts a volume that is being made under policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
+    /** Adds a new volume to policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
     async joinNewVolume(tx: Tx, scope: Scope, volumeId: string, policyIds: number[]): Promise<void> {
       const known = await store.holdPolicies(tx, scope, policyIds);
       const errors = policyIds.flatMap((id, i) =>
@@ -254,23 +248,23 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       );
     },
 
-    /** For a clock that is set back: what is later than now has not run, and intervals are measured from now at the latest. */
+    /** For a clock that is set back: later runs have not happened, and intervals start now at the latest. */
     async moveToPast(tx: Tx, now: Date): Promise<void> {
-      await forgetAfter(tx, now);
-      await store.createdUntil(tx, wholeSecond(now));
+      await removeRunsAfter(tx, now);
+      await store.limitCreatedAt(tx, wholeSecond(now));
     },
 
-    /** Sets all times anew, after the clock was set back. */
+    /** Sets the next runs of all policies, after the clock was set back. */
     async rescheduleAll(): Promise<void> {
-      for (const id of await store.allIds(db)) {
+      for (const id of await store.findAllIds(db)) {
         await transaction(db, async (tx) => {
-          const policy = await store.lock(tx, id);
-          if (policy) await setTimes(tx, policy);
+          const policy = await store.lockById(tx, id);
+          if (policy) await reschedule(tx, policy);
         });
       }
     },
 
-    /** The next instants of a schedule, as if it were made at `from`. */
+    /** The next runs of a schedule, as if it were created at `from`. */
     async preview(body: PreviewSchedule): Promise<SchedulePreview> {
       const { schedule, from, count = 10 } = body;
       const after = from === undefined ? clock.now() : new Date(from);
@@ -288,7 +282,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       return { runs };
     },
 
-    /** What the policy will need at most, if it is made so. */
+    /** The maximum usage of a policy that would be created from this body. */
     async estimate(scope: Scope, clientId: number, body: CreateLifecyclePolicy): Promise<LifecyclePolicyUsage> {
       const { perVolume, count, gib } = await usage(scope, body.schedules ?? [], body.volume_ids ?? []);
       return {
@@ -304,7 +298,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       return pricing.snapshotOf(scope, clientId, gib);
     },
 
-    /** The most that the policy's snapshots will cost, by volume in the order given. */
+    /** The maximum cost of the policy's snapshots, by volume in the order of the request. */
     async price(scope: Scope, clientId: number, body: PriceLifecyclePolicy): Promise<LifecyclePolicyPrice> {
       const { perVolume, gib, volumes } = await usage(scope, body.schedules ?? [], body.volume_ids);
       const whole = pricing.snapshotOf(scope, clientId, gib);
@@ -333,7 +327,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
   };
 }
 
-/** Intervals are measured from it and shown in whole seconds. */
+/** Responses show whole seconds, so intervals start at one. */
 function wholeSecond(instant: Date): Date {
   return new Date(Math.floor(instant.getTime() / 1000) * 1000);
 }
@@ -342,10 +336,10 @@ function unique(ids: string[]): string[] {
   return [...new Set(ids.map((id) => id.toLowerCase()))];
 }
 
-/** @throws ClientError 400 that names every volume that is not there, or not this project's */
-function requireVolumes(asked: string[], found: VolumeOfPolicy[]): void {
+/** @throws ClientError 400 that names every volume that does not exist in the project and region */
+function requireVolumes(ids: string[], found: VolumeOfPolicy[]): void {
   const known = new Set(found.map(({ id }) => id));
-  const errors = asked.flatMap((id, i) =>
+  const errors = ids.flatMap((id, i) =>
     known.has(id.toLowerCase()) ? [] : [{ path: `volume_ids.${i}`, message: `volume ${id} was not found` }],
   );
   if (errors.length > 0) throw invalidInput(errors);

@@ -1,51 +1,26 @@
 /** SQL of policies, their schedules and volumes. */
 import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { rowCounts } from '../../platform/table.ts';
+import * as kit from '../store-kit.ts';
+import type { ProjectRegion } from '../store-kit.ts';
 import { volumes } from '../volumes/table.ts';
 import { lifecyclePolicies, lifecyclePolicySchedules, lifecyclePolicyVolumes } from './table.ts';
 
 export type PolicyRow = typeof lifecyclePolicies.$inferSelect;
 export type ScheduleRow = typeof lifecyclePolicySchedules.$inferSelect;
-/** What policies know of a volume. */
+/** The columns of a volume that policies need. */
 export type VolumeOfPolicy = Pick<typeof volumes.$inferSelect, 'id' | 'name' | 'size' | 'typeName'>;
 
-/** The project and region that a request is about. */
-export interface Where {
-  projectId: number;
-  regionId: number;
-}
-
 const resource = 'lifecycle_policy';
-const standsIn = (where: Where) => [
-  eq(lifecyclePolicies.projectId, where.projectId),
-  eq(lifecyclePolicies.regionId, where.regionId),
-];
 
-export async function find(on: Db | Tx, where: Where, id: number): Promise<PolicyRow | null> {
-  const [row] = await on
-    .select()
-    .from(lifecyclePolicies)
-    .where(and(eq(lifecyclePolicies.id, id), ...standsIn(where)));
-  return row ?? null;
-}
+/** Every change of a policy, its schedules or its volumes holds the policy's lock. */
+export const { find, lock, lockById, update, remove: removeRow } = kit.singleRows(lifecyclePolicies);
 
-/** Takes the row's lock: whoever changes a policy, its schedules or its volumes holds it. */
-export async function lock(tx: Tx, id: number, where?: Where): Promise<PolicyRow | null> {
-  const [row] = await tx
-    .select()
-    .from(lifecyclePolicies)
-    .where(and(eq(lifecyclePolicies.id, id), ...(where ? standsIn(where) : [])))
-    .for('update');
-  return row ?? null;
-}
-
-/** Of all policies of all projects. */
-export async function allIds(db: Db): Promise<number[]> {
+/** The ids of all policies of all projects. */
+export async function findAllIds(db: Db): Promise<number[]> {
   const rows = await db.select({ id: lifecyclePolicies.id }).from(lifecyclePolicies).orderBy(asc(lifecyclePolicies.id));
   return rows.map((row) => row.id);
 }
@@ -53,66 +28,40 @@ export async function allIds(db: Db): Promise<number[]> {
 const bytesOfVolumes = sql<number>`(
   select count(*) * 64 from lifecycle_policy_volumes v where v.policy_id = lifecycle_policies.id)`;
 
-/** A thousand policies may have millions of volumes, so they are read apart. Counts come from `row_counts`, so that a page costs the same however many there are. */
+/** A page of policies, by id. A thousand policies may have millions of volumes, so the rows are read separately. */
 export async function list(
   db: Db,
-  where: Where,
+  scope: ProjectRegion,
   page: { limit?: number; offset?: number; need_volumes?: boolean },
 ): Promise<{ count: number; rows: SizedRow<number>[] }> {
-  const [rows, counted] = await Promise.all([
-    db
-      .select({ id: lifecyclePolicies.id, bytes: page.need_volumes ? bytesOfVolumes : sql<number>`0` })
-      .from(lifecyclePolicies)
-      .where(and(...standsIn(where)))
-      .orderBy(asc(lifecyclePolicies.id))
-      .limit(page.limit ?? 1000)
-      .offset(page.offset ?? 0),
-    db
-      .select({ count: rowCounts.count })
-      .from(rowCounts)
-      .where(
-        and(
-          eq(rowCounts.resource, resource),
-          eq(rowCounts.projectId, where.projectId),
-          eq(rowCounts.regionId, where.regionId),
-        ),
-      ),
-  ]);
-  return { count: counted[0]?.count ?? 0, rows };
+  const bytes = page.need_volumes ? bytesOfVolumes : sql<number>`0`;
+  return kit.readPage<SizedRow<number>>(db, db.select({ id: lifecyclePolicies.id, bytes }).from(lifecyclePolicies), {
+    table: lifecyclePolicies,
+    scope,
+    order: [asc(lifecyclePolicies.id)],
+    page,
+    counted: resource,
+  });
 }
 
-export async function rowsById(db: Db, ids: number[]): Promise<PolicyRow[]> {
+export async function findRows(db: Db, ids: number[]): Promise<PolicyRow[]> {
   return db.select().from(lifecyclePolicies).where(inArray(lifecyclePolicies.id, ids));
 }
 
 export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id'>): Promise<PolicyRow> {
   const [row] = await tx.insert(lifecyclePolicies).values(policy).returning();
-  await count(tx, policy, 1);
+  await kit.countRows(tx, resource, policy, 1);
   return row!;
 }
 
-async function count(tx: Tx, { projectId, regionId }: Where, by: 1 | -1): Promise<void> {
-  await tx
-    .insert(rowCounts)
-    .values({ resource, projectId, regionId, count: by })
-    .onConflictDoUpdate({
-      target: [rowCounts.resource, rowCounts.projectId, rowCounts.regionId],
-      set: { count: sql`${rowCounts.count} + ${by}` },
-    });
-}
-
-export async function update(tx: Tx, id: number, changes: Partial<PolicyRow>): Promise<void> {
-  await tx.update(lifecyclePolicies).set(changes).where(eq(lifecyclePolicies.id, id));
-}
-
-/** Goes with its schedules and what was recorded of its runs. */
+/** Removes the policy with its schedules and the records of its runs. */
 export async function remove(tx: Tx, policy: PolicyRow): Promise<void> {
-  await tx.delete(lifecyclePolicies).where(eq(lifecyclePolicies.id, policy.id));
-  await count(tx, policy, -1);
+  await removeRow(tx, policy.id);
+  await kit.countRows(tx, resource, policy, -1);
 }
 
-/** Of several policies, in the order in which they were given. */
-export async function schedulesOf(on: Db | Tx, policyIds: number[]): Promise<ScheduleRow[]> {
+/** The schedules of several policies, in the order of the requests that added them. */
+export async function findSchedules(on: Db | Tx, policyIds: number[]): Promise<ScheduleRow[]> {
   if (policyIds.length === 0) return [];
   return on
     .select()
@@ -125,7 +74,7 @@ export async function insertSchedules(tx: Tx, schedules: Omit<ScheduleRow, 'fail
   if (schedules.length > 0) await tx.insert(lifecyclePolicySchedules).values(schedules);
 }
 
-/** Returns how many there were. */
+/** Returns how many existed. */
 export async function removeSchedules(tx: Tx, policyId: number, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0;
   const removed = await tx
@@ -149,42 +98,38 @@ export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | 
   );
 }
 
-/** No schedule is younger than this. */
-export async function createdUntil(tx: Tx, createdAt: Date): Promise<void> {
+/** Sets the creation time of younger schedules to this time. */
+export async function limitCreatedAt(tx: Tx, createdAt: Date): Promise<void> {
   await tx.update(lifecyclePolicySchedules).set({ createdAt }).where(gt(lifecyclePolicySchedules.createdAt, createdAt));
 }
 
-/** Those of the volumes that are in the project and region and not on their way out, held until the commit. */
-export async function holdVolumes(tx: Tx, where: Where, ids: string[]): Promise<VolumeOfPolicy[]> {
+/** The volumes of the project and region among the ids that are not being deleted, held until the commit. */
+export async function holdVolumes(tx: Tx, scope: ProjectRegion, ids: string[]): Promise<VolumeOfPolicy[]> {
   if (ids.length === 0) return [];
-  return volumesIn(tx, where, ids).orderBy(asc(volumes.id)).for('key share');
+  return volumesIn(tx, scope, ids).orderBy(asc(volumes.id)).for('key share');
 }
 
-/** The same, only read. */
-export async function readVolumes(on: Db, where: Where, ids: string[]): Promise<VolumeOfPolicy[]> {
-  return ids.length === 0 ? [] : volumesIn(on, where, ids);
+/** The same volumes, not held. */
+export async function findVolumes(on: Db, scope: ProjectRegion, ids: string[]): Promise<VolumeOfPolicy[]> {
+  return ids.length === 0 ? [] : volumesIn(on, scope, ids);
 }
 
-/** For lists of thousands, as one parameter. */
+/** One parameter, for lists of thousands. */
 const isOneOf = (column: PgColumn, ids: string[]) => sql`${column} = any(${sql.param(ids)}::uuid[])`;
 
 const volumeOfPolicy = { id: volumes.id, name: volumes.name, size: volumes.size, typeName: volumes.typeName };
 
-const volumesIn = (on: Db | Tx, where: Where, ids: string[]) =>
+const volumesIn = (on: Db | Tx, scope: ProjectRegion, ids: string[]) =>
   on
     .select(volumeOfPolicy)
     .from(volumes)
-    .where(
-      and(
-        isOneOf(volumes.id, ids),
-        eq(volumes.projectId, where.projectId),
-        eq(volumes.regionId, where.regionId),
-        isNull(volumes.deletedAt),
-      ),
-    );
+    .where(and(isOneOf(volumes.id, ids), kit.inScope(volumes, scope), isNull(volumes.deletedAt)));
 
-/** Of several policies, oldest volume first. */
-export async function volumesOf(on: Db | Tx, policyIds: number[]): Promise<(VolumeOfPolicy & { policyId: number })[]> {
+/** The volumes of several policies, oldest first. */
+export async function findVolumesOfPolicies(
+  on: Db | Tx,
+  policyIds: number[],
+): Promise<(VolumeOfPolicy & { policyId: number })[]> {
   if (policyIds.length === 0) return [];
   return on
     .select({ ...volumeOfPolicy, policyId: lifecyclePolicyVolumes.policyId })
@@ -194,10 +139,10 @@ export async function volumesOf(on: Db | Tx, policyIds: number[]): Promise<(Volu
     .orderBy(asc(volumes.createdAt), asc(volumes.id));
 }
 
-/** Leaves those that are there already. */
+/** Existing pairs are unchanged. */
 export async function addVolumes(tx: Tx, pairs: { policyId: number; volumeId: string }[]): Promise<void> {
   if (pairs.length === 0) return;
-  // There may be 10,000: as two parameters, because 20,000 would take longer to write down than to insert.
+  // Two array parameters: 20,000 single parameters take longer to write than to insert.
   const [policyIds, volumeIds] = [pairs.map((pair) => pair.policyId), pairs.map((pair) => pair.volumeId)];
   await tx.execute(sql`
     insert into ${lifecyclePolicyVolumes} (policy_id, volume_id)
@@ -211,27 +156,18 @@ export async function removeVolumes(tx: Tx, policyId: number, volumeIds: string[
     .where(and(eq(lifecyclePolicyVolumes.policyId, policyId), isOneOf(lifecyclePolicyVolumes.volumeId, volumeIds)));
 }
 
-/** Those of the ids that are policies of the project and region, held until the commit. */
-export async function holdPolicies(tx: Tx, where: Where, ids: number[]): Promise<Set<number>> {
+/** The policies of the project and region among the ids, held until the commit. */
+export async function holdPolicies(tx: Tx, scope: ProjectRegion, ids: number[]): Promise<Set<number>> {
   const rows = await tx
     .select({ id: lifecyclePolicies.id })
     .from(lifecyclePolicies)
-    .where(and(inArray(lifecyclePolicies.id, ids), ...standsIn(where)))
+    .where(and(inArray(lifecyclePolicies.id, ids), kit.inScope(lifecyclePolicies, scope)))
     .orderBy(asc(lifecyclePolicies.id))
     .for('key share');
   return new Set(rows.map((row) => row.id));
 }
 
-const readUsesOfProject = prepared<Uses>(
-  'lifecycle_policy_uses_of_project',
-  `select 'lifecycle policy' as kind, count(*) as count, (array_agg(id::text order by id))[1:3] as ids
-   from lifecycle_policies where project_id = $1 having count(*) > 0`,
-);
-
-/** What of policies stands in a project. */
-export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
-  return readUsesOfProject(tx, projectId);
-}
+export const usesOfProject = kit.usesOfProject('lifecycle policy', lifecyclePolicies, { order: 'id' });
 
 /** What the rows use of the quota (quota/audit.ts). */
 export const usageOfRows = `

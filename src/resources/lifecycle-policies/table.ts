@@ -4,7 +4,7 @@ import { instant } from '../../platform/columns.ts';
 import { volumes } from '../volumes/table.ts';
 import type { CreateSchedule, LifecyclePolicyStatus } from './schema.ts';
 
-/** Policies live in rows alone; what their runs make are snapshots, which outlive them. */
+/** Policies are only rows. The snapshots of their runs outlive them. */
 export const lifecyclePolicies = pgTable(
   'lifecycle_policies',
   {
@@ -28,20 +28,20 @@ export const lifecyclePolicySchedules = pgTable(
     policyId: integer('policy_id')
       .notNull()
       .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
-    /** The policy's, so that what is due in a region is found without looking at any policy. */
+    /** Of the policy, so that due schedules of a region are found without a join. */
     regionId: integer('region_id').notNull(),
-    /** Schedules are shown in the order in which they were given. */
+    /** Responses list schedules in the order in which they were added. */
     position: integer('position').notNull(),
-    /** As the client gave it. */
+    /** As in the request. */
     given: jsonb('given').notNull().$type<CreateSchedule>(),
-    /** How long its snapshots are kept; null: by number alone. */
+    /** Null: snapshots are retained by number alone. */
     retentionSeconds: bigint('retention_seconds', { mode: 'number' }),
     userId: integer('user_id').notNull(),
-    /** What an interval is measured from. */
+    /** The start of an interval. */
     createdAt: instant('created_at').notNull(),
     /** Null while the policy is paused. */
     nextRunAt: instant('next_run_at'),
-    /** Whether the client was told that its runs fail; until one succeeds, it is not told again. */
+    /** Whether the client was notified that runs fail; the next notification needs a successful run in between. */
     failing: boolean('failing').notNull().default(false),
   },
   (t) => [

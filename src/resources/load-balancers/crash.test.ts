@@ -94,7 +94,7 @@ async function world(id: string) {
       pools: found.pools.map(({ members }) => members.map(({ address, port }) => `${address}:${port}`).join(' ')),
     },
     drift: await drift(cloud.db, truth),
-    unconverged: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
+    pending: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
   };
 }
 
@@ -108,7 +108,7 @@ const working = {
   pools: [`a pool ACTIVE ${both}`],
   host: { enabled: true, ports: ['80 served', '81 bare'], pools: [both] },
   drift: [],
-  unconverged: false,
+  pending: false,
 };
 const gone = { ...working, loadBalancer: 404, listeners: [], pools: [], host: undefined };
 
@@ -129,7 +129,7 @@ const addMember = async (id: string) =>
 
 const scenarios: Record<string, Scenario> = {
   'a create': { arrange: accepted, end: { ...working, tasks: ['create_loadbalancer FINISHED'] } },
-  'switching it off': {
+  'disabling it': {
     arrange: changed((id) => cloud.patch(`/cloud/v2/loadbalancers/1/1/${id}`, { admin_state_up: false, name: 'off' })),
     end: {
       ...working,
@@ -154,7 +154,7 @@ const scenarios: Record<string, Scenario> = {
     arrange: changed(remove),
     end: { ...gone, tasks: ['create_loadbalancer FINISHED', 'delete_loadbalancer FINISHED'] },
   },
-  'a create that the host refuses for good': {
+  'a create that fails permanently on the host': {
     arrange: accepted,
     trouble: () => ({ error: terminal(), done: false }),
     end: {
@@ -166,7 +166,7 @@ const scenarios: Record<string, Scenario> = {
       tasks: ['create_loadbalancer ERROR'],
     },
   },
-  'a change that the host refuses for good': {
+  'a change that fails permanently on the host': {
     arrange: changed(addMember),
     trouble: () => ({ error: terminal(), done: false }),
     end: {
@@ -176,7 +176,7 @@ const scenarios: Record<string, Scenario> = {
       tasks: ['create_loadbalancer FINISHED', 'update_lbpool ERROR'],
     },
   },
-  'a deletion that the host refuses for good': {
+  'a deletion that fails permanently on the host': {
     arrange: changed(remove),
     trouble: ({ method }) => (method === 'remove' ? { error: terminal(), done: false } : null),
     end: {
@@ -190,7 +190,7 @@ const scenarios: Record<string, Scenario> = {
 };
 
 const meddlers: Record<string, Scenario> = {
-  'another member is added while one is': {
+  'two members added at the same time': {
     arrange: changed(addMember),
     meddle: async (id) =>
       cloud.patch(`/cloud/v2/lbpools/1/1/${await idOf(id, 'lbpools')}`, { members: pool.members.slice(1) }),
@@ -201,7 +201,7 @@ const meddlers: Record<string, Scenario> = {
       tasks: ['create_loadbalancer FINISHED', 'update_lbpool FINISHED', 'update_lbpool FINISHED'],
     },
   },
-  'the change after one that fails for good': {
+  'the change after a permanent failure': {
     arrange: changed(addMember),
     trouble: ({ desired }) => (desired?.pools[0]?.members.length === 3 ? { error: terminal(), done: false } : null),
     meddle: async (id) =>

@@ -4,14 +4,14 @@ import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { DutyOptions, Resource } from '../resource.ts';
 import type { Secrets } from '../secrets/service.ts';
-import { listenerRoutes } from './listeners/routes.ts';
+import { listenerOperations } from './listeners/routes.ts';
 import type { Listeners } from './listeners/service.ts';
-import { lbPoolMemberRoutes } from './members/routes.ts';
-import { lbPoolRoutes } from './pools/routes.ts';
+import { lbPoolMemberOperations } from './members/routes.ts';
+import { lbPoolOperations } from './pools/routes.ts';
 import type { LbPools } from './pools/service.ts';
 import { createLoadBalancerReconciler } from './reconcile.ts';
 import { createLoadBalancerDuties } from './recorders.ts';
-import { loadBalancerRoutes } from './routes.ts';
+import { loadBalancerOperations } from './routes.ts';
 import type { LoadBalancers } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
@@ -20,10 +20,10 @@ type DutyServices = ReconcilerDeps & DutyOptions & { clock: Clock };
 
 export const loadBalancers = {
   operations: (services: { loadBalancers: LoadBalancers; listeners: Listeners; lbPools: LbPools }) => [
-    loadBalancerRoutes(services.loadBalancers),
-    listenerRoutes(services.listeners),
-    lbPoolRoutes(services.lbPools),
-    lbPoolMemberRoutes(services.lbPools),
+    ...loadBalancerOperations(services.loadBalancers),
+    ...listenerOperations(services.listeners),
+    ...lbPoolOperations(services.lbPools),
+    ...lbPoolMemberOperations(services.lbPools),
   ],
   usageOfRows,
   usesOfProject,

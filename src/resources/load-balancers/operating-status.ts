@@ -1,6 +1,6 @@
 /** Pure: operating statuses of rows, from what the proxy reports. */
 import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
-import type { OperatingStatus } from './pools/schema.ts';
+import type { OperatingStatus } from './shapes.ts';
 import type { StatusChanges, WholeLoadBalancer } from './store.ts';
 
 const statusOfHealth: Record<MemberHealth, OperatingStatus> = {

@@ -1,8 +1,10 @@
-/** The HTTP operations of load balancers (docs/interface.md, "Load balancers"). Those of tags are in metadata/. */
-import type { Routes } from '../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../http/shapes.ts';
+/** The operations of load balancers. Those of tags are in metadata/. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { IdOf } from '../../http/path-parameters.ts';
+import { TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
-import { loadBalancerMetadataRoutes } from './metadata/routes.ts';
+import { loadBalancerMetadataOperations } from './metadata/routes.ts';
 import {
   CheckLoadBalancerLimits,
   CreateLoadBalancer,
@@ -12,201 +14,148 @@ import {
   LoadBalancer,
   LoadBalancerCollection,
   LoadBalancerMetricsCollection,
-  LoadBalancerPath,
   LoadBalancerQuota,
-  LoadBalancerStatus,
-  LoadBalancerStatusCollection,
   RequestMetrics,
   ResizeLoadBalancer,
   UpdateLoadBalancer,
   UpdateLoadBalancerV1,
 } from './schema.ts';
 import type { LoadBalancers } from './service.ts';
+import { LoadBalancerStatus, LoadBalancerStatusCollection } from './status/schema.ts';
 
-const tags = ['Load balancers'];
+const tag = {
+  name: 'Load balancers',
+  description:
+    'An IPv4 address (`vip_address`) with listeners, which are its ports, and pools, which are groups of members that ' +
+    'get the traffic. The load balancer and its parts each have two statuses:\n\n' +
+    '| Field | Meaning | Values |\n|---|---|---|\n' +
+    '| `provisioning_status` | whether the host has the configuration | `PENDING_CREATE`, `PENDING_UPDATE`, ' +
+    '`PENDING_DELETE`, then `ACTIVE` or `ERROR` |\n' +
+    '| `operating_status` | what the proxy sees | `ONLINE`, `DEGRADED`, `ERROR`, `NO_MONITOR`, `DRAINING`, `OFFLINE` |\n\n' +
+    'The load balancer and its parts lock together: while a task changes one of them, `task_id` names the task, and ' +
+    'other changes fail with 409; only changes of members and health monitors wait for each other instead. Flavors ' +
+    'differ in price only. Floating IPs and IPv6 addresses are not supported. Quota: `loadbalancer_count`.',
+};
+const operation = operationsOf(tag, { load_balancer_id: IdOf('the load balancer') });
 const all = '/cloud/v1/loadbalancers/:project_id/:region_id';
 const one = `${all}/:load_balancer_id`;
 
-export function loadBalancerRoutes(loadBalancers: LoadBalancers): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string, deprecated = false) => ({
-      operationId,
-      summary,
-      tags,
-      ...(deprecated && { deprecated }),
-    });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createLoadBalancer', 'Create a load balancer, optionally with listeners and pools'),
-          params: ProjectRegion,
-          body: CreateLoadBalancer,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => loadBalancers.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listLoadBalancers', 'List load balancers'),
-          params: ProjectRegion,
-          querystring: ListLoadBalancers,
-          response: { 200: LoadBalancerCollection },
-        },
-      },
-      async (request, reply) => sendInGroups(reply, await loadBalancers.list(request.scope, request.query)),
-    );
-
-    app.get(
-      `${all}/status`,
-      {
-        schema: {
-          ...summarize('listLoadBalancerStatuses', 'List the statuses of load balancers and their parts'),
-          params: ProjectRegion,
-          response: { 200: LoadBalancerStatusCollection },
-        },
-      },
-      async (request, reply) => sendInGroups(reply, await loadBalancers.status.list(request.scope)),
-    );
-
-    app.post(
-      `${all}/check_limits`,
-      {
-        schema: {
-          ...summarize('checkLoadBalancerLimits', 'List the quotas that a new load balancer would exceed'),
-          params: ProjectRegion,
-          body: CheckLoadBalancerLimits,
-          response: { 200: LoadBalancerQuota },
-        },
-      },
-      (request) => loadBalancers.checkLimits(request.scope, request.body),
-    );
-
-    app.post(
-      `${one}/check_limits`,
-      {
-        schema: {
-          ...summarize('checkLoadBalancerLimitsBesides', 'List the quotas that another load balancer would exceed'),
-          params: LoadBalancerPath,
-          body: CheckLoadBalancerLimits,
-          response: { 200: LoadBalancerQuota },
-        },
-      },
-      (request) => loadBalancers.checkLimits(request.scope, request.body, request.params.load_balancer_id),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          ...summarize('getLoadBalancer', 'Get a load balancer'),
-          params: LoadBalancerPath,
-          querystring: GetLoadBalancer,
-          response: { 200: LoadBalancer },
-        },
-      },
-      (request) => loadBalancers.get(request.scope, request.params.load_balancer_id, request.query.show_stats),
-    );
-
-    app.patch(
-      one.replace('/v1/', '/v2/'),
-      {
-        schema: {
-          ...summarize('updateLoadBalancer', 'Update a load balancer'),
-          params: LoadBalancerPath,
-          body: UpdateLoadBalancer,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => loadBalancers.update(request.by, request.scope, request.params.load_balancer_id, request.body),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateLoadBalancerV1', 'Update a load balancer and return it', true),
-          params: LoadBalancerPath,
-          body: UpdateLoadBalancerV1,
-          response: { 200: LoadBalancer },
-        },
-      },
-      (request, reply) => {
-        reply.header('deprecation', 'true');
-        return loadBalancers.updateV1(request.by, request.scope, request.params.load_balancer_id, request.body);
-      },
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteLoadBalancer', 'Delete a load balancer with its listeners and pools'),
-          params: LoadBalancerPath,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => loadBalancers.delete(request.by, request.scope, request.params.load_balancer_id),
-    );
-
-    app.post(
-      `${one}/resize`,
-      {
-        schema: {
-          ...summarize('resizeLoadBalancer', 'Change the flavor of a load balancer'),
-          params: LoadBalancerPath,
-          body: ResizeLoadBalancer,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) =>
-        loadBalancers.resize(request.by, request.scope, request.params.load_balancer_id, request.body.flavor),
-    );
-
-    app.post(
-      `${one}/failover`,
-      {
-        schema: {
-          ...summarize('failoverLoadBalancer', 'Reconcile a load balancer with its host'),
-          params: LoadBalancerPath,
-          body: FailoverLoadBalancer,
-          response: { 200: TaskIds },
-        },
-      },
-      (request) => loadBalancers.failover(request.by, request.scope, request.params.load_balancer_id),
-    );
-
-    app.post(
-      `${one}/metrics`,
-      {
-        schema: {
-          ...summarize('getLoadBalancerMetrics', 'Get the traffic of a load balancer over time'),
-          params: LoadBalancerPath,
-          body: RequestMetrics,
-          response: { 200: LoadBalancerMetricsCollection },
-        },
-      },
-      (request) => loadBalancers.traffic.metrics(request.scope, request.params.load_balancer_id, request.body),
-    );
-
-    app.get(
-      `${one}/status`,
-      {
-        schema: {
-          ...summarize('getLoadBalancerStatus', 'Get the statuses of a load balancer and its parts'),
-          params: LoadBalancerPath,
-          response: { 200: LoadBalancerStatus },
-        },
-      },
-      async (request, reply) =>
-        sendInGroups(reply, await loadBalancers.status.get(request.scope, request.params.load_balancer_id)),
-    );
-
-    loadBalancerMetadataRoutes(loadBalancers)(app);
-  };
-}
+export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
+  operation('POST', all, {
+    id: 'createLoadBalancer',
+    summary: 'Create a load balancer',
+    description: 'Listeners and their pools can be created with it: one task creates everything or nothing.',
+    access: projectMember,
+    body: CreateLoadBalancer,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => loadBalancers.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listLoadBalancers',
+    summary: 'List load balancers',
+    access: projectReader,
+    query: ListLoadBalancers,
+    answer: LoadBalancerCollection,
+    handle: async ({ scope, query }, reply) => sendInGroups(reply, await loadBalancers.list(scope, query)),
+  }),
+  operation('GET', `${all}/status`, {
+    id: 'listLoadBalancerStatuses',
+    summary: 'List the statuses of load balancers and their parts',
+    description: 'The oldest load balancer comes first. The list is not paged.',
+    access: projectReader,
+    answer: LoadBalancerStatusCollection,
+    handle: async ({ scope }, reply) => sendInGroups(reply, await loadBalancers.status.list(scope)),
+  }),
+  operation('POST', `${all}/check_limits`, {
+    id: 'checkLoadBalancerLimits',
+    summary: 'Check the quota for a new load balancer',
+    description: 'Lists the quotas that a new load balancer would exceed; the answer is empty when it fits.',
+    access: projectReader,
+    body: CheckLoadBalancerLimits,
+    answer: LoadBalancerQuota,
+    handle: ({ scope, body }) => loadBalancers.checkLimits(scope, body),
+  }),
+  operation('POST', `${one}/check_limits`, {
+    id: 'checkLoadBalancerLimitsBesides',
+    summary: 'Check the quota for another load balancer',
+    description: 'The answer is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.',
+    access: projectReader,
+    body: CheckLoadBalancerLimits,
+    answer: LoadBalancerQuota,
+    handle: ({ scope, params, body }) => loadBalancers.checkLimits(scope, body, params.load_balancer_id),
+  }),
+  operation('GET', one, {
+    id: 'getLoadBalancer',
+    summary: 'Get a load balancer',
+    access: projectReader,
+    query: GetLoadBalancer,
+    answer: LoadBalancer,
+    handle: ({ scope, params, query }) => loadBalancers.get(scope, params.load_balancer_id, query.show_stats),
+  }),
+  operation('PATCH', '/cloud/v2/loadbalancers/:project_id/:region_id/:load_balancer_id', {
+    id: 'updateLoadBalancer',
+    summary: 'Update a load balancer',
+    description: 'Changes the name, tags and settings that the body contains. Without a change no task starts.',
+    access: projectMember,
+    body: UpdateLoadBalancer,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => loadBalancers.update(by, scope, params.load_balancer_id, body),
+  }),
+  operation('PATCH', one, {
+    id: 'updateLoadBalancerV1',
+    summary: 'Update a load balancer (v1)',
+    description: 'Returns the load balancer instead of a task. Use v2.',
+    deprecated: true,
+    access: projectMember,
+    body: UpdateLoadBalancerV1,
+    answer: LoadBalancer,
+    handle: ({ by, scope, params, body }) => loadBalancers.updateV1(by, scope, params.load_balancer_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteLoadBalancer',
+    summary: 'Delete a load balancer',
+    description: 'Deletes the load balancer with its listeners and pools. A failed deletion can be repeated.',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => loadBalancers.delete(by, scope, params.load_balancer_id),
+  }),
+  operation('POST', `${one}/resize`, {
+    id: 'resizeLoadBalancer',
+    summary: 'Change the flavor of a load balancer',
+    access: projectMember,
+    body: ResizeLoadBalancer,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => loadBalancers.resize(by, scope, params.load_balancer_id, body.flavor),
+  }),
+  operation('POST', `${one}/failover`, {
+    id: 'failoverLoadBalancer',
+    summary: 'Fail over a load balancer',
+    description:
+      'There is no second instance: the host is compared with the requested configuration and repaired. This is also ' +
+      'another attempt after a failed task.',
+    access: projectMember,
+    body: FailoverLoadBalancer,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => loadBalancers.failover(by, scope, params.load_balancer_id),
+  }),
+  operation('POST', `${one}/metrics`, {
+    id: 'getLoadBalancerMetrics',
+    summary: 'Get the traffic of a load balancer over time',
+    description:
+      'The oldest point comes first. A point is a minute for periods of up to 5 hours, ten minutes for up to 48 hours, ' +
+      'and otherwise an hour.',
+    access: projectReader,
+    body: RequestMetrics,
+    answer: LoadBalancerMetricsCollection,
+    handle: ({ scope, params, body }) => loadBalancers.traffic.metrics(scope, params.load_balancer_id, body),
+  }),
+  operation('GET', `${one}/status`, {
+    id: 'getLoadBalancerStatus',
+    summary: 'Get the statuses of a load balancer and its parts',
+    access: projectReader,
+    answer: LoadBalancerStatus,
+    handle: async ({ scope, params }, reply) =>
+      sendInGroups(reply, await loadBalancers.status.get(scope, params.load_balancer_id)),
+  }),
+  ...loadBalancerMetadataOperations(loadBalancers, tag),
+];

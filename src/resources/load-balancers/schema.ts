@@ -1,50 +1,75 @@
-/** Requests and responses of load balancers (docs/interface.md, "Load balancers"). */
+/** Requests and responses of load balancers. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Name, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  DateTime,
+  Described,
+  IntegerId,
+  Name,
+  Nullable,
+  Paging,
+  PlaceFields,
+  ShortText,
+  TaskFields,
+  Uuid,
+} from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
-import { CreateTags, maxTagChanges, maxTagLength, Tag, UpdateTags } from '../../tags/tags.ts';
-import { NestedListener } from './listeners/schema.ts';
-import { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
+import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { exampleNestedListener, NestedListener } from './listeners/schema.ts';
+import { ShowStats, StatsOrNull, statuses } from './shapes.ts';
 
-export const LoadBalancerPath = Type.Object({
-  project_id: IntegerId,
-  region_id: IntegerId,
-  load_balancer_id: Uuid,
+export const VipFamily = Type.Enum(['dual', 'ipv4', 'ipv6'], {
+  description: 'Family of the address; only `ipv4` is supported',
 });
-
-export const VipFamily = Type.Enum(['dual', 'ipv4', 'ipv6']);
 export type VipFamily = Static<typeof VipFamily>;
-const MemberConnectivity = Type.Enum(['L2', 'L3']);
+const MemberConnectivity = Type.Enum(['L2', 'L3'], {
+  description: 'Stored and returned without effect: members are always reached by their IP addresses (L3)',
+});
 export type MemberConnectivity = Static<typeof MemberConnectivity>;
+
+const logging = {
+  destination_region_id: 'ID of the region of the log service',
+  enabled: 'Whether logging is requested',
+  retention_policy: 'How long logs are retained; null: no limit',
+  period: 'Retention in days; null: no limit',
+  topic_name: 'Topic of the log service',
+};
+const noLogs = 'Log settings, stored and returned without effect: no log service is connected';
 
 const LoggingInput = Type.Object(
   {
-    destination_region_id: Type.Optional(Nullable(IntegerId)),
-    enabled: Type.Optional(Type.Boolean({ default: false })),
+    destination_region_id: Type.Optional(Described(Nullable(IntegerId), logging.destination_region_id)),
+    enabled: Type.Optional(Type.Boolean({ default: false, description: logging.enabled })),
     retention_policy: Type.Optional(
-      Nullable(
-        Type.Object(
-          { period: Nullable(Type.Integer({ exclusiveMinimum: 0, maximum: 1825 })) },
-          { additionalProperties: false },
+      Described(
+        Nullable(
+          Type.Object(
+            { period: Described(Nullable(Type.Integer({ exclusiveMinimum: 0, maximum: 1825 })), logging.period) },
+            { title: 'LoadBalancerLogRetentionInput', additionalProperties: false },
+          ),
         ),
+        logging.retention_policy,
       ),
     ),
     topic_name: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 1,
-          maxLength: 223,
-          pattern: '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$',
-        }),
+      Described(
+        Nullable(
+          Type.String({
+            minLength: 1,
+            maxLength: 223,
+            pattern: '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$',
+          }),
+        ),
+        logging.topic_name,
       ),
     ),
   },
-  { additionalProperties: false },
+  { title: 'LoadBalancerLoggingInput', additionalProperties: false, description: noLogs },
 );
 export type LoggingInput = Static<typeof LoggingInput>;
 
-/** As stored. No log service is connected. */
+/** As stored. */
 export interface Logging {
   destination_region_id: number | null;
   enabled: boolean;
@@ -60,32 +85,61 @@ export const flavors = {
 } as const;
 export type FlavorName = keyof typeof flavors;
 export const defaultFlavor: FlavorName = 'lb1-1-2';
-export const FlavorName = Type.Enum(Object.keys(flavors) as FlavorName[]);
+export const FlavorName = Type.Enum(Object.keys(flavors) as FlavorName[], {
+  description: 'Name of the flavor; flavors differ in price only',
+});
 
-export const FloatingIp = Type.Union([
-  Type.Object({ source: Type.Literal('new') }, { additionalProperties: false }),
-  Type.Object({ source: Type.Literal('existing'), existing_floating_id: Uuid }, { additionalProperties: false }),
-]);
+export const FloatingIp = Type.Union(
+  [
+    Type.Object(
+      { source: Type.Literal('new', { description: 'A new floating IP' }) },
+      { title: 'NewFloatingIp', additionalProperties: false },
+    ),
+    Type.Object(
+      {
+        source: Type.Literal('existing', { description: 'An existing floating IP' }),
+        existing_floating_id: Described(Uuid, 'ID of the floating IP'),
+      },
+      { title: 'ExistingFloatingIp', additionalProperties: false },
+    ),
+  ],
+  { title: 'LoadBalancerFloatingIp', description: 'Not supported: requests with a floating IP are rejected' },
+);
 
 const maxListeners = 51;
+const deprecatedMetadata = 'Another name for `tags`, which the Terraform provider sends';
 
 export const CreateLoadBalancer = Type.Object(
   {
     name: Name,
-    flavor: Type.Optional(FlavorName),
+    flavor: Type.Optional(
+      Described(FlavorName, `Flavor, \`${defaultFlavor}\` by default; flavors differ in price only`),
+    ),
     floating_ip: Type.Optional(FloatingIp),
-    listeners: Type.Optional(Type.Array(NestedListener, { maxItems: maxListeners })),
+    listeners: Type.Optional(
+      Type.Array(NestedListener, {
+        maxItems: maxListeners,
+        description: `Listeners with their pools, at most ${maxListeners}; none by default`,
+      }),
+    ),
     logging: Type.Optional(LoggingInput),
     preferred_connectivity: Type.Optional(MemberConnectivity),
     tags: Type.Optional(CreateTags),
-    /** The name of the Terraform provider for tags. */
-    metadata: Type.Optional(CreateTags),
+    metadata: Type.Optional(Described(CreateTags, deprecatedMetadata)),
     vip_ip_family: Type.Optional(VipFamily),
-    vip_network_id: Type.Optional(Uuid),
-    vip_port_id: Type.Optional(Uuid),
-    vip_subnet_id: Type.Optional(Uuid),
+    vip_network_id: Type.Optional(
+      Described(Uuid, 'ID of the network to show; by default the default network of the project. Nothing is routed'),
+    ),
+    vip_port_id: Type.Optional(Described(Uuid, 'Not supported: the region assigns the address')),
+    vip_subnet_id: Type.Optional(
+      Described(Uuid, 'ID of the subnet to show; by default the first one of the network. Requires `vip_network_id`'),
+    ),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateLoadBalancer',
+    additionalProperties: false,
+    examples: [{ name: 'my-load-balancer', listeners: [exampleNestedListener], tags: { team: 'web' } }],
+  },
 );
 export type CreateLoadBalancer = Static<typeof CreateLoadBalancer>;
 
@@ -95,43 +149,89 @@ const updates = {
   preferred_connectivity: Type.Optional(MemberConnectivity),
   tags: Type.Optional(UpdateTags),
 };
-export const UpdateLoadBalancerV1 = Type.Object(updates, { additionalProperties: false });
+const exampleUpdate = { name: 'renamed-load-balancer', tags: { team: null, stage: 'test' } };
+
+export const UpdateLoadBalancerV1 = Type.Object(updates, {
+  title: 'UpdateLoadBalancerV1',
+  additionalProperties: false,
+  examples: [exampleUpdate],
+});
 export const UpdateLoadBalancer = Type.Object(
-  { ...updates, admin_state_up: Type.Optional(Type.Boolean()) },
-  { additionalProperties: false },
+  {
+    ...updates,
+    admin_state_up: Type.Optional(
+      Type.Boolean({ description: 'Whether the listeners accept connections; false: the load balancer is off' }),
+    ),
+  },
+  { title: 'UpdateLoadBalancer', additionalProperties: false, examples: [exampleUpdate] },
 );
 export type UpdateLoadBalancer = Static<typeof UpdateLoadBalancer>;
 
-export const ResizeLoadBalancer = Type.Object({ flavor: FlavorName }, { additionalProperties: false });
-/** Null: no body. */
-export const FailoverLoadBalancer = Nullable(
-  Type.Object({ force: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
+export const ResizeLoadBalancer = Type.Object(
+  { flavor: Described(FlavorName, 'New flavor; flavors differ in price only') },
+  { title: 'ResizeLoadBalancer', additionalProperties: false, examples: [{ flavor: 'lb1-2-4' }] },
 );
+
+/** Null: no body. */
+export const FailoverLoadBalancer = Type.Union(
+  [
+    Type.Object(
+      { force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })) },
+      { additionalProperties: false },
+    ),
+    Type.Null(),
+  ],
+  { title: 'FailoverLoadBalancer', description: 'The body is optional', examples: [{ force: false }] },
+);
+
 export const RequestMetrics = Type.Object(
-  { time_interval: Type.Integer({ minimum: 1, maximum: 8760 }), time_unit: Type.Enum(['day', 'hour']) },
-  { additionalProperties: false },
+  {
+    time_interval: Type.Integer({
+      minimum: 1,
+      maximum: 8760,
+      description: 'Length of the period before now, in `time_unit`; traffic is retained for a week',
+    }),
+    time_unit: Type.Enum(['day', 'hour'], { description: 'Unit of `time_interval`' }),
+  },
+  { title: 'GetLoadBalancerMetrics', additionalProperties: false, examples: [{ time_interval: 6, time_unit: 'hour' }] },
 );
 export type RequestMetrics = Static<typeof RequestMetrics>;
 
-/** Null: no body. */
-export const CheckLoadBalancerLimits = Nullable(
-  Type.Object(
-    {
-      floating_ip: Type.Optional(
-        Type.Object(
-          { source: Type.Enum(['existing', 'new']), existing_floating_id: Type.Optional(Uuid) },
-          { additionalProperties: false },
-        ),
-      ),
-      logging: Type.Optional(LoggingInput),
-      vip_ip_family: Type.Optional(VipFamily),
-      vip_network_id: Type.Optional(Uuid),
-      vip_port_id: Type.Optional(Uuid),
-    },
-    { additionalProperties: false },
-  ),
-);
+const ignored = 'Accepted and ignored';
 
+/** Null: no body. */
+export const CheckLoadBalancerLimits = Type.Union(
+  [
+    Type.Object(
+      {
+        floating_ip: Type.Optional(
+          Type.Object(
+            {
+              source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
+              existing_floating_id: Type.Optional(Described(Uuid, ignored)),
+            },
+            {
+              title: 'CheckLoadBalancerLimitsFloatingIp',
+              additionalProperties: false,
+              description: 'Floating IP of the planned load balancer',
+            },
+          ),
+        ),
+        logging: Type.Optional(Described(LoggingInput, ignored)),
+        vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
+        vip_network_id: Type.Optional(Described(Uuid, ignored)),
+        vip_port_id: Type.Optional(Described(Uuid, ignored)),
+      },
+      { additionalProperties: false },
+    ),
+    Type.Null(),
+  ],
+  {
+    title: 'CheckLoadBalancerLimits',
+    description: 'The body is optional',
+    examples: [{ floating_ip: { source: 'new' } }],
+  },
+);
 export type CheckLoadBalancerLimits = Static<typeof CheckLoadBalancerLimits>;
 
 const orderings = [
@@ -145,123 +245,131 @@ const orderings = [
   'vip_ip_family',
 ] as const;
 export type Ordering = (typeof orderings)[number];
+
+const WithDdos = Type.Optional(Type.Boolean({ default: false, description: ignored }));
+
 export const ListLoadBalancers = Type.Object({
   ...Paging(1000),
   ...TagFilterQuery,
-  assigned_floating: Type.Optional(Type.Boolean()),
-  logging_enabled: Type.Optional(Type.Boolean()),
-  name: Type.Optional(ShortText),
-  order_by: Type.Optional(Type.Enum(orderings.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const))),
-  show_stats: Type.Optional(Type.Boolean({ default: false })),
-  with_ddos: Type.Optional(Type.Boolean({ default: false })),
+  assigned_floating: Type.Optional(
+    Type.Boolean({ description: '`true`: only load balancers with a floating IP, which none has' }),
+  ),
+  logging_enabled: Type.Optional(
+    Type.Boolean({ description: 'Only load balancers whose `logging.enabled` has this value' }),
+  ),
+  name: Type.Optional(Described(ShortText, 'Only load balancers whose name contains this text')),
+  order_by: Type.Optional(
+    Type.Enum(
+      orderings.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const),
+      { description: 'Field and direction to sort by; `created_at.asc` by default' },
+    ),
+  ),
+  show_stats: ShowStats,
+  with_ddos: WithDdos,
 });
 export type ListLoadBalancers = Static<typeof ListLoadBalancers>;
-export const GetLoadBalancer = Type.Object({
-  show_stats: Type.Optional(Type.Boolean({ default: false })),
-  with_ddos: Type.Optional(Type.Boolean({ default: false })),
-});
+export const GetLoadBalancer = Type.Object({ show_stats: ShowStats, with_ddos: WithDdos });
 
-/** In the v1 replacement a key with null counts as absent. */
-export const ReplaceTags = Type.Record(Type.String(), Nullable(Type.String({ maxLength: maxTagLength })), {
-  propertyNames: Type.String({ minLength: 1, maxLength: maxTagLength }),
-  maxProperties: maxTagChanges,
-});
-export type ReplaceTags = Static<typeof ReplaceTags>;
-export const MetadataKey = Type.Object({ key: ShortText });
-export const OptionalMetadataKey = Type.Object({ key: Type.Optional(ShortText) });
+const IpAndSubnet = {
+  ip_address: Type.String({ description: 'IP address' }),
+  subnet_id: Described(Uuid, 'ID of the subnet'),
+};
 
-const Instant = Type.String({ format: 'date-time' });
+const LoadBalancerFlavor = Type.Object(
+  {
+    flavor_id: Type.String({ description: 'ID of the flavor, equal to its name' }),
+    flavor_name: Type.String({ description: 'Name of the flavor' }),
+    ram: Type.Integer({ description: 'Nominal memory in MiB' }),
+    vcpus: Type.Integer({ description: 'Nominal number of virtual processors' }),
+  },
+  { title: 'LoadBalancerFlavorDetails' },
+);
 
-export const LoadBalancer = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  additional_vips: Type.Array(Type.Object({ ip_address: Type.String(), subnet_id: Uuid })),
-  admin_state_up: Type.Boolean(),
-  created_at: Instant,
-  creator_task_id: Nullable(Uuid),
-  ddos_profile: Type.Null(),
-  flavor: Nullable(
-    Type.Object({
-      flavor_id: Type.String(),
-      flavor_name: Type.String(),
-      ram: Type.Integer({ description: 'MiB' }),
-      vcpus: Type.Integer(),
+const LoadBalancerLogging = Type.Object(
+  {
+    destination_region_id: Described(Nullable(Type.Integer()), logging.destination_region_id),
+    enabled: Type.Boolean({ description: logging.enabled }),
+    retention_policy: Described(
+      Nullable(
+        Type.Object(
+          { period: Described(Nullable(Type.Integer()), logging.period) },
+          { title: 'LoadBalancerLogRetention' },
+        ),
+      ),
+      logging.retention_policy,
+    ),
+    topic_name: Described(Nullable(Type.String()), logging.topic_name),
+  },
+  { title: 'LoadBalancerLogging' },
+);
+
+export const LoadBalancer = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the load balancer'),
+    ...statuses,
+    ...PlaceFields,
+    ...TaskFields,
+    name: Type.String({ description: 'Name of the load balancer' }),
+    additional_vips: Type.Array(Type.Object(IpAndSubnet), { description: 'Further addresses; always empty' }),
+    admin_state_up: Type.Boolean({ description: 'Whether the listeners accept connections' }),
+    created_at: Described(DateTime, 'When the load balancer was requested'),
+    ddos_profile: Type.Null({ description: 'Always null' }),
+    flavor: Described(Nullable(LoadBalancerFlavor), 'Flavor; null if it is no longer offered'),
+    floating_ips: Type.Array(Type.Object({}), { maxItems: 0, description: 'Always empty' }),
+    listeners: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the listener') }, { title: 'ListenerReference' }), {
+      description: 'Listeners, the oldest first',
     }),
-  ),
-  floating_ips: Type.Array(Type.Object({}), { maxItems: 0 }),
-  listeners: Type.Array(Type.Object({ id: Uuid })),
-  logging: Nullable(
-    Type.Object({
-      destination_region_id: Nullable(Type.Integer()),
-      enabled: Type.Boolean(),
-      retention_policy: Nullable(Type.Object({ period: Nullable(Type.Integer()) })),
-      topic_name: Nullable(Type.String()),
-    }),
-  ),
-  operating_status: OperatingStatus,
-  preferred_connectivity: MemberConnectivity,
-  project_id: Type.Integer(),
-  provisioning_status: ProvisioningStatus,
-  region: Type.String(),
-  region_id: Type.Integer(),
-  stats: Nullable(Stats),
-  tags_v2: Type.Array(Tag),
-  task_id: Nullable(Uuid),
-  updated_at: Nullable(Instant),
-  vip_address: Nullable(Type.String()),
-  vip_fqdn: Type.Null(),
-  vip_ip_family: Nullable(VipFamily),
-  vip_port_id: Nullable(Uuid),
-  vrrp_ips: Type.Array(
-    Type.Object({
-      ip_address: Type.String(),
-      role: Type.Enum(['BACKUP', 'MASTER', 'STANDALONE']),
-      subnet_id: Uuid,
-    }),
-  ),
-});
+    logging: Described(Nullable(LoadBalancerLogging), noLogs),
+    preferred_connectivity: MemberConnectivity,
+    stats: StatsOrNull,
+    tags_v2: Type.Array(Tag, { description: 'Tags, by key' }),
+    updated_at: Described(Nullable(DateTime), 'When the load balancer or one of its parts was last changed'),
+    vip_address: Described(Nullable(Type.String()), 'IP address of the load balancer'),
+    vip_fqdn: Type.Null({ description: 'Always null' }),
+    vip_ip_family: Nullable(VipFamily),
+    vip_port_id: Described(Nullable(Uuid), 'ID of the address'),
+    vrrp_ips: Type.Array(
+      Type.Object({
+        ...IpAndSubnet,
+        role: Type.Enum(['BACKUP', 'MASTER', 'STANDALONE'], { description: 'Always `STANDALONE`' }),
+      }),
+      { description: 'Addresses of the instances: the address of the load balancer' },
+    ),
+  },
+  { title: 'LoadBalancer' },
+);
 export type LoadBalancer = Static<typeof LoadBalancer>;
 export const LoadBalancerCollection = Collection(LoadBalancer);
 export type LoadBalancerCollection = Static<typeof LoadBalancerCollection>;
 
-const statuses = { id: Uuid, operating_status: OperatingStatus, provisioning_status: ProvisioningStatus };
-const PoolStatus = Type.Object({
-  ...statuses,
-  name: Type.String(),
-  health_monitor: Nullable(Type.Object({ ...statuses, type: Type.String() })),
-  members: Type.Array(Type.Object({ ...statuses, address: Type.String(), protocol_port: Type.Integer() })),
-});
-export const LoadBalancerStatus = Type.Object({
-  ...statuses,
-  name: Type.String(),
-  listeners: Type.Array(Type.Object({ ...statuses, name: Type.String(), pools: Type.Array(PoolStatus) })),
-  tags: Type.Array(Tag),
-});
-export type LoadBalancerStatus = Static<typeof LoadBalancerStatus>;
-export const LoadBalancerStatusCollection = Collection(LoadBalancerStatus);
-export type LoadBalancerStatusCollection = Static<typeof LoadBalancerStatusCollection>;
-
-const MaybeNumber = Nullable(Type.Number());
+const Metric = (description: string) => Described(Nullable(Type.Number()), description);
 export const LoadBalancerMetricsCollection = Collection(
-  Type.Object({
-    cpu_util: MaybeNumber,
-    memory_util: MaybeNumber,
-    network_Bps_egress: MaybeNumber,
-    network_Bps_ingress: MaybeNumber,
-    network_pps_egress: MaybeNumber,
-    network_pps_ingress: MaybeNumber,
-    time: Nullable(Type.String()),
-  }),
+  Type.Object(
+    {
+      cpu_util: Metric('Always null: unknown for a single load balancer'),
+      memory_util: Metric('Always null: unknown for a single load balancer'),
+      network_Bps_egress: Metric('Bytes sent to clients per second'),
+      network_Bps_ingress: Metric('Bytes received from clients per second'),
+      network_pps_egress: Metric('Always null: packets are not counted'),
+      network_pps_ingress: Metric('Always null: packets are not counted'),
+      time: Described(Nullable(Type.String()), 'Start of the step, RFC 3339 in UTC'),
+    },
+    { title: 'LoadBalancerMetrics', description: 'Averages of one step: a minute, ten minutes or an hour' },
+  ),
 );
 export type LoadBalancerMetricsCollection = Static<typeof LoadBalancerMetricsCollection>;
 
-/** Only the quotas that would be exceeded. */
-export const LoadBalancerQuota = Type.Object({
-  loadbalancer_count_limit: Type.Optional(Type.Integer()),
-  loadbalancer_count_requested: Type.Optional(Type.Integer()),
-  loadbalancer_count_usage: Type.Optional(Type.Integer()),
-  floating_count_limit: Type.Optional(Type.Integer()),
-  floating_count_requested: Type.Optional(Type.Integer()),
-  floating_count_usage: Type.Optional(Type.Integer()),
-});
+const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
+
+export const LoadBalancerQuota = Type.Object(
+  {
+    loadbalancer_count_limit: quotaField('Limit of the number of load balancers'),
+    loadbalancer_count_requested: quotaField('Number of load balancers requested'),
+    loadbalancer_count_usage: quotaField('Number of load balancers in use'),
+    floating_count_limit: quotaField('Limit of the number of floating IPs'),
+    floating_count_requested: quotaField('Number of floating IPs requested'),
+    floating_count_usage: quotaField('Number of floating IPs in use'),
+  },
+  { title: 'LoadBalancerRequiredQuota', description: 'Only the quotas that would be exceeded' },
+);
 export type LoadBalancerQuota = Static<typeof LoadBalancerQuota>;

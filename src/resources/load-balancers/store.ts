@@ -15,8 +15,8 @@ import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
-import type { OperatingStatus, ProvisioningStatus, Stats } from './pools/schema.ts';
 import type { ListLoadBalancers, Ordering } from './schema.ts';
+import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 

@@ -6,8 +6,9 @@ import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
 import type { UserListItem } from './listeners/schema.ts';
-import type { HealthMonitor, OperatingStatus, ProvisioningStatus, SessionPersistence } from './pools/schema.ts';
+import type { HealthMonitor, SessionPersistence } from './pools/schema.ts';
 import type { Logging, MemberConnectivity, VipFamily } from './schema.ts';
+import type { OperatingStatus, ProvisioningStatus } from './shapes.ts';
 
 export type LoadBalancerRow = typeof loadBalancers.$inferSelect;
 export type ListenerRow = typeof lbListeners.$inferSelect;

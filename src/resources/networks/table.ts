@@ -17,7 +17,7 @@ export const networks = pgTable(
     type: text('type').notNull().$type<'vlan' | 'vxlan'>(),
     segmentationId: integer('segmentation_id').notNull(),
     mtu: integer('mtu').notNull(),
-    /** The one that a resource gets when its creator names none. */
+    /** The network of a resource whose create request names none. */
     isDefault: boolean('is_default').notNull(),
     tags: jsonb('tags').notNull().$type<Tags>(),
     creatorTaskId: uuid('creator_task_id'),

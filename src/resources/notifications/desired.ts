@@ -1,24 +1,24 @@
-/** Pure: rows to what is sent, and when it is tried again. */
+/** Pure: the contents of a delivery, from its rows, and the delay before the next attempt. */
 import { withZone } from '../../platform/clock.ts';
 import type { MessageBody } from './schema.ts';
 import type { NotificationRow } from './store.ts';
 
-const firstWaitMs = 5000;
-const longestWaitMs = 3_600_000;
-/** A message that nobody took for so long is given up. */
-export const givenUpAfterMs = 24 * 3_600_000;
+const firstDelayMs = 5000;
+const maxDelayMs = 3_600_000;
+/** A delivery without success for this time has failed. */
+export const expiresAfterMs = 24 * 3_600_000;
 
-/** How long to wait after so many failures: 5, 10, 20 s … and then every hour. */
-export function waitMs(failures: number): number {
-  return Math.min(firstWaitMs * 2 ** (failures - 1), longestWaitMs);
+/** The delay after this number of failures: 5, 10, 20 s … and then an hour. */
+export function retryDelayMs(failures: number): number {
+  return Math.min(firstDelayMs * 2 ** (failures - 1), maxDelayMs);
 }
 
-/** The body of a webhook's call; the same text at each attempt. */
+/** The body of a webhook call: the same text at each attempt. */
 export function webhookBody({ id, type, clientId, createdAt, subject, data }: NotificationRow): string {
   return JSON.stringify({ id, type, client_id: clientId, created_at: withZone(createdAt), subject, data });
 }
 
-/** The two parts of an e-mail, which say the same. */
+/** The two parts of an e-mail, with the same contents. */
 export function emailParts({ body, id }: NotificationRow): { text: string; html: string } {
   return { text: textOf(body, id), html: htmlOf(body, id) };
 }
@@ -31,7 +31,7 @@ function textOf({ paragraphs, figures }: MessageBody, id: string): string {
   return `${[first, ...table, ...others, idLine(id)].join('\n\n')}\n`;
 }
 
-/** Columns side by side, for a font of equal widths. */
+/** For a monospaced font. */
 function tableOf(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows
@@ -40,9 +40,9 @@ function tableOf(rows: string[][]): string {
 }
 
 function htmlOf({ paragraphs, figures }: MessageBody, id: string): string {
-  const paragraph = (text: string) => `<p>${escaped(text)}</p>`;
+  const paragraph = (text: string) => `<p>${escapeHtml(text)}</p>`;
   const row = (tag: 'th' | 'td', cells: string[]) =>
-    `<tr>${cells.map((cell) => `<${tag} align="left" style="padding: 2px 12px 2px 0">${escaped(cell)}</${tag}>`).join('')}</tr>`;
+    `<tr>${cells.map((cell) => `<${tag} align="left" style="padding: 2px 12px 2px 0">${escapeHtml(cell)}</${tag}>`).join('')}</tr>`;
   const table = figures
     ? [`<table>${row('th', figures.columns)}${figures.rows.map((cells) => row('td', cells)).join('')}</table>`]
     : [];
@@ -53,6 +53,6 @@ function htmlOf({ paragraphs, figures }: MessageBody, id: string): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => entities[sign]!);
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character]!);
 }

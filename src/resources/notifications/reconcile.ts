@@ -1,6 +1,7 @@
 /**
- * Makes one attempt to deliver. Level-triggered like any reconcile: a job names a delivery, and everything else is read
- * from its row. One that was killed after the message was taken, and before that was written down, sends it again, under
+ * Makes one attempt to deliver a message. The job names a delivery; everything else is read from its row.
+ *
+ * Failure modes: a process that dies between the acceptance of the message and its record causes a second delivery with
  * the same id.
  */
 import type { Logger } from 'pino';
@@ -11,7 +12,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isUnavailable, transaction } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
-import { emailParts, waitMs, webhookBody } from './desired.ts';
+import { emailParts, retryDelayMs, webhookBody } from './desired.ts';
 import type { Channel } from './schema.ts';
 import * as store from './store.ts';
 import type { DeliveryRow, NotificationRow } from './store.ts';
@@ -26,9 +27,9 @@ export interface DeliveriesDeps {
   clock: Clock;
   log: Logger;
   drivers: DeliveryDrivers;
-  /** What the calls of a webhook are signed with; null when it is gone. */
+  /** The secret that signs the calls of a webhook; null when the webhook was deleted. */
   secretOf(webhookId: string): Promise<string | null>;
-  /** Hears of every attempt, for metrics. */
+  /** Called for every attempt, for metrics. */
   onAttempt(channel: Channel, outcome: Outcome['state']): void;
 }
 
@@ -39,7 +40,7 @@ interface Outcome {
 
 const realDrivers: Record<Channel, string> = { email: 'smtp', webhook: 'webhook' };
 const keptAttempts = 50;
-/** How late an attempt may be before its job is taken for lost. */
+/** After this delay the job of an attempt counts as lost. */
 const lateMs = 120_000;
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
@@ -57,7 +58,7 @@ export function createDeliveries(deps: DeliveriesDeps) {
       return drivers.email.send({ id, to: target, subject, ...emailParts(notification) }, signal);
     }
     const secret = webhookId && (await deps.secretOf(webhookId));
-    if (secret === null) throw refusedForGood('the webhook was deleted');
+    if (secret === null) throw permanentError('the webhook was deleted');
     return drivers.webhook.send({ id, url: target, secret, body: webhookBody(notification) }, signal);
   };
 
@@ -70,14 +71,14 @@ export function createDeliveries(deps: DeliveriesDeps) {
       const { answer } = await send(delivery, notification, signal);
       return { state: drivers[delivery.channel].real ? 'delivered' : 'simulated', answer };
     } catch (error) {
-      // This process is stopping: somebody else makes the attempt, and it does not count.
+      // This process is stopping: another one makes the attempt, and this one does not count.
       if (signal.aborted) throw error;
       if (!(error instanceof DriverError)) {
         if (isUnavailable(error)) throw error;
         deps.log.error({ err: error, deliveryId: delivery.id }, 'a delivery failed');
         return { state: 'retry', answer: 'internal error; see the server log' };
       }
-      deps.log.warn({ err: error, deliveryId: delivery.id }, 'a message was not taken');
+      deps.log.warn({ err: error, deliveryId: delivery.id }, 'a message was not accepted');
       return { state: error.retryable ? 'retry' : 'failed', answer: presentable(error.customerMessage) };
     }
   };
@@ -88,7 +89,7 @@ export function createDeliveries(deps: DeliveriesDeps) {
       if (row?.state !== 'pending') return;
       const now = clock.now();
       const failures = row.failures + (state === 'retry' ? 1 : 0);
-      const next = new Date(now.getTime() + waitMs(failures));
+      const next = new Date(now.getTime() + retryDelayMs(failures));
       const ended = state === 'retry' && next > row.giveUpAt ? 'failed' : state;
       await store.update(tx, id, {
         attempts: [...row.attempts, { at: withZone(now), answer }].slice(-keptAttempts),
@@ -96,16 +97,16 @@ export function createDeliveries(deps: DeliveriesDeps) {
         failures,
         ...(ended === 'retry' ? { nextAttemptAt: next } : { state: ended, nextAttemptAt: null, endedAt: now }),
       });
-      if (ended === 'retry') await store.requestAttempts(tx, [id], waitMs(failures) / 1000);
+      if (ended === 'retry') await store.requestAttempts(tx, [id], retryDelayMs(failures) / 1000);
     });
 
   return {
-    /** Makes an attempt, unless the delivery has ended. @throws when it should be made again for no fault of the receiver */
+    /** Makes an attempt, unless the delivery has ended. @throws when it must be repeated for a reason other than the receiver */
     async deliver(id: string, signal: AbortSignal): Promise<void> {
-      const found = await store.load(db, id);
+      const found = await store.findWithNotification(db, id);
       if (found?.delivery.state !== 'pending') return;
       const { channel } = found.delivery;
-      // A process that was not told of the mail server must not take a message from those that were.
+      // A process without a mail server must not take messages from processes that have one.
       if (!drivers[channel].real && (await store.isRealElsewhere(db, realDrivers[channel]))) {
         throw new Error(`another process sends by ${realDrivers[channel]}`);
       }
@@ -114,13 +115,13 @@ export function createDeliveries(deps: DeliveriesDeps) {
       await record(id, outcome);
     },
 
-    /** Asks anew for attempts whose job is not there: only a broken database can have lost one. */
+    /** Requests attempts whose job is lost, which only a database failure can cause. */
     async requeueLost(): Promise<void> {
-      await store.requestAttempts(db, await store.withoutJob(db, new Date(clock.now().getTime() - lateMs)));
+      await store.requestAttempts(db, await store.findWithoutJob(db, new Date(clock.now().getTime() - lateMs)));
     },
   };
 }
 
-function refusedForGood(message: string): DriverError {
+function permanentError(message: string): DriverError {
   return new DriverError(message, { customerMessage: message, retryable: false });
 }

@@ -1,25 +1,26 @@
 /**
- * Notifications: what a client is told. A message and its deliveries are written in the transaction of what they tell of
- * (the outbox), each delivery with a job of its own, so nothing that happened goes untold, whatever dies. It is kept and
- * shown also where the client has neither an address nor a webhook.
+ * Notifications: messages to clients. A message is stored and listed even if the client has no receiver.
+ *
+ * Invariant: a message and its deliveries are written in the transaction of the event (the outbox), each delivery with a
+ * job of its own, so that no crash loses a message.
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../authz/actor.ts';
 import { ClientError, notFound } from '../../errors/catalogue.ts';
-import type { Idempotency } from '../../idempotency/idempotency.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Clients } from '../clients/service.ts';
-import { givenUpAfterMs } from './desired.ts';
+import { requireFound } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
+import { expiresAfterMs } from './desired.ts';
 import type { Delivery, ListNotifications, MessageBody, Notification, NotificationCollection } from './schema.ts';
 import * as store from './store.ts';
 import type { DeliveryRow, NotificationRow } from './store.ts';
 
-/** What any part of Cloudyard has to tell a client. */
+/** A message from any part of Cloudyard to a client. */
 export interface Message {
   clientId: number;
-  /** What kind of message, for programs: `quota_threshold`. */
+  /** For programs, such as `quota_threshold`. */
   type: string;
   /** One line. */
   subject: string;
@@ -29,10 +30,7 @@ export interface Message {
   data: Record<string, unknown>;
 }
 
-export interface NotificationsDeps {
-  db: Db;
-  clock: Clock;
-  idempotency: Idempotency;
+export interface NotificationsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   clients: Clients;
 }
 
@@ -41,18 +39,17 @@ export type Notifications = ReturnType<typeof createNotifications>;
 export function createNotifications(deps: NotificationsDeps) {
   const { db, clock } = deps;
 
-  const presented = async (on: Db | Tx, rows: NotificationRow[]): Promise<Notification[]> => {
-    const deliveries = await store.deliveriesOf(
+  const toResponses = async (on: Db | Tx, rows: NotificationRow[]): Promise<Notification[]> => {
+    const deliveries = await store.findDeliveries(
       on,
       rows.map(({ id }) => id),
     );
-    return rows.map((row) => presentNotification(row, deliveries));
+    return rows.map((row) => toResponse(row, deliveries));
   };
 
   const get = async (on: Db | Tx, clientId: number, id: string): Promise<Notification> => {
-    const row = await store.find(on, clientId, id);
-    if (!row) throw notFound('notification', id);
-    return (await presented(on, [row]))[0]!;
+    const row = requireFound(await store.find(on, clientId, id), 'notification', id);
+    return (await toResponses(on, [row]))[0]!;
   };
 
   return {
@@ -61,31 +58,21 @@ export function createNotifications(deps: NotificationsDeps) {
     async list(clientId: number, filter: ListNotifications): Promise<NotificationCollection> {
       await deps.clients.require(clientId);
       const { count, rows } = await store.list(db, clientId, filter);
-      return { count, results: await presented(db, rows) };
+      return { count, results: await toResponses(db, rows) };
     },
 
-    /** Writes a message, and a delivery for each address and webhook that the client has now. Returns its id. */
+    /** Writes a message, and a delivery for each current address and webhook of the client. Returns its id. */
     async issue(tx: Tx, message: Message): Promise<string> {
       const id = randomUUID();
       const now = clock.now();
       await store.insert(tx, { id, ...message, createdAt: now });
-      const { emails, webhooks } = await store.receivers(tx, message.clientId);
-      const pending = {
-        notificationId: id,
-        state: 'pending' as const,
-        nextAttemptAt: now,
-        giveUpAt: new Date(now.getTime() + givenUpAfterMs),
-      };
-      const deliveries = [
-        ...emails.map((target) => ({ id: randomUUID(), ...pending, channel: 'email' as const, target })),
-        ...webhooks.map((webhook) => ({
-          id: randomUUID(),
-          ...pending,
-          channel: 'webhook' as const,
-          target: webhook.url,
-          webhookId: webhook.id,
-        })),
+      const { emails, webhooks } = await store.findReceivers(tx, message.clientId);
+      const due = { notificationId: id, nextAttemptAt: now, giveUpAt: new Date(now.getTime() + expiresAfterMs) };
+      const receivers = [
+        ...emails.map((target) => ({ channel: 'email' as const, target, webhookId: null })),
+        ...webhooks.map(({ id, url }) => ({ channel: 'webhook' as const, target: url, webhookId: id })),
       ];
+      const deliveries = receivers.map((receiver) => ({ id: randomUUID(), ...due, ...receiver }));
       await store.insertDeliveries(tx, deliveries);
       await store.requestAttempts(
         tx,
@@ -94,11 +81,10 @@ export function createNotifications(deps: NotificationsDeps) {
       return id;
     },
 
-    /** Sends it once more, under the same id, whatever became of it before. */
+    /** Sends the message again under the same id, whatever the state of the delivery. */
     async replay(context: RequestContext, clientId: number, id: string, deliveryId: string): Promise<Notification> {
       return deps.idempotency.auditedTransaction(db, context, async (tx) => {
-        const notification = await store.find(tx, clientId, id);
-        if (!notification) throw notFound('notification', id);
+        const notification = requireFound(await store.find(tx, clientId, id), 'notification', id);
         const delivery = await store.lock(tx, deliveryId);
         if (delivery?.notificationId !== notification.id) throw notFound('delivery', deliveryId);
         if (delivery.channel === 'webhook' && delivery.webhookId === null) {
@@ -109,7 +95,7 @@ export function createNotifications(deps: NotificationsDeps) {
           state: 'pending',
           failures: 0,
           nextAttemptAt: now,
-          giveUpAt: new Date(now.getTime() + givenUpAfterMs),
+          giveUpAt: new Date(now.getTime() + expiresAfterMs),
           endedAt: null,
         });
         await store.requestAttempts(tx, [deliveryId]);
@@ -119,7 +105,7 @@ export function createNotifications(deps: NotificationsDeps) {
   };
 }
 
-function presentNotification(row: NotificationRow, deliveries: DeliveryRow[]): Notification {
+function toResponse(row: NotificationRow, deliveries: DeliveryRow[]): Notification {
   const mine = deliveries.filter(({ notificationId }) => notificationId === row.id);
   return {
     id: row.id,
@@ -128,11 +114,11 @@ function presentNotification(row: NotificationRow, deliveries: DeliveryRow[]): N
     created_at: withZone(row.createdAt),
     subject: row.subject,
     data: row.data,
-    deliveries: mine.map(presentDelivery),
+    deliveries: mine.map(toDelivery),
   };
 }
 
-function presentDelivery(row: DeliveryRow): Delivery {
+function toDelivery(row: DeliveryRow): Delivery {
   return {
     id: row.id,
     channel: row.channel,

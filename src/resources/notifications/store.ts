@@ -4,28 +4,39 @@ import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { addJob, hasJob } from '../../tasks/queue.ts';
 import { clients } from '../clients/table.ts';
+import * as kit from '../store-kit.ts';
 import { webhooks } from '../webhooks/table.ts';
 import type { ListNotifications } from './schema.ts';
 import { notificationDeliveries as deliveries, notifications } from './table.ts';
 
 export type NotificationRow = typeof notifications.$inferSelect;
 export type DeliveryRow = typeof deliveries.$inferSelect;
-export type NewDelivery = typeof deliveries.$inferInsert;
 
 /** The job that makes an attempt; it carries the delivery's id. */
 export const deliverJob = 'deliver';
 const jobKey = `'${deliverJob}:' || d.id`;
 
-export async function insert(tx: Tx, notification: NotificationRow): Promise<void> {
-  await tx.insert(notifications).values(notification);
-}
+export const insert = kit.insertRow(notifications);
+const insertRows = kit.insertRows(deliveries);
+
+const initial = {
+  state: 'pending',
+  attempts: [],
+  attemptCount: 0,
+  failures: 0,
+  endedAt: null,
+} satisfies Partial<DeliveryRow>;
+export type NewDelivery = Omit<DeliveryRow, keyof typeof initial>;
 
 export async function insertDeliveries(tx: Tx, rows: NewDelivery[]): Promise<void> {
-  if (rows.length > 0) await tx.insert(deliveries).values(rows);
+  await insertRows(
+    tx,
+    rows.map((row) => ({ ...row, ...initial })),
+  );
 }
 
-/** Where the messages of a client go. Its webhooks cannot be deleted before this transaction ends. */
-export async function receivers(
+/** The receivers of a client's messages. Its webhooks cannot be deleted before this transaction ends. */
+export async function findReceivers(
   tx: Tx,
   clientId: number,
 ): Promise<{ emails: string[]; webhooks: { id: string; url: string }[] }> {
@@ -39,7 +50,7 @@ export async function receivers(
   return { emails: client?.emails ?? [], webhooks: found };
 }
 
-/** What a client is sent on one channel goes one by one, so that a receiver which hangs takes one slot and no more. */
+/** Deliveries to a client on one channel run one by one, so that a receiver that hangs takes one worker slot only. */
 const enqueueDelivery = prepared(
   'delivery_enqueue',
   `select 1 from notification_deliveries d join notifications n on n.id = d.notification_id,
@@ -51,7 +62,7 @@ const enqueueDelivery = prepared(
    where d.id = any($1::uuid[])`,
 );
 
-/** Asks for an attempt, now or after some seconds; instead of the one that was asked for before. */
+/** Requests an attempt, now or after some seconds. Replaces an earlier request. */
 export async function requestAttempts(on: Db | Tx, ids: string[], afterSeconds = 0): Promise<void> {
   if (ids.length > 0) await enqueueDelivery(on, ids, afterSeconds);
 }
@@ -62,8 +73,8 @@ const lost = prepared<{ id: string }>(
      and not ${hasJob(jobKey)}`,
 );
 
-/** Deliveries that were due before `before` and that no job is there for. */
-export async function withoutJob(db: Db, before: Date): Promise<string[]> {
+/** Pending deliveries that were due before this time and have no job. */
+export async function findWithoutJob(db: Db, before: Date): Promise<string[]> {
   return (await lost(db, before)).map(({ id }) => id);
 }
 
@@ -73,7 +84,7 @@ const realElsewhere = prepared(
    where w.seen_at > now() - interval '10 seconds' and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
 );
 
-/** Whether a living process has the real driver of this name. */
+/** Whether a live process has the real driver of this name. */
 export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> {
   return (await realElsewhere(db, driver)).length > 0;
 }
@@ -105,7 +116,7 @@ export async function find(db: Db | Tx, clientId: number, id: string): Promise<N
   return row ?? null;
 }
 
-export async function deliveriesOf(db: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {
+export async function findDeliveries(db: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {
   if (notificationIds.length === 0) return [];
   return db
     .select()
@@ -115,7 +126,7 @@ export async function deliveriesOf(db: Db | Tx, notificationIds: string[]): Prom
 }
 
 /** A delivery with its message. */
-export async function load(
+export async function findWithNotification(
   db: Db,
   id: string,
 ): Promise<{ delivery: DeliveryRow; notification: NotificationRow } | null> {

@@ -4,14 +4,14 @@ import { instant } from '../../platform/columns.ts';
 import { webhooks } from '../webhooks/table.ts';
 import type { Attempt, Channel, DeliveryState, MessageBody } from './schema.ts';
 
-/** Every message that was ever issued to a client, whether or not it could be sent to anybody. */
+/** All messages to clients, whether or not they have receivers. */
 export const notifications = pgTable(
   'notifications',
   {
-    /** Receivers know a repetition by it. */
+    /** Receivers detect repetitions by it. */
     id: uuid('id').primaryKey(),
     clientId: integer('client_id').notNull(),
-    /** What kind of message: `quota_threshold`, … */
+    /** Such as `quota_threshold`. */
     type: text('type').notNull(),
     subject: text('subject').notNull(),
     /** For people. */
@@ -23,7 +23,7 @@ export const notifications = pgTable(
   (t) => [index('notifications_client').on(t.clientId, t.createdAt, t.id)],
 );
 
-/** One row a message and receiver: the outbox. */
+/** One row per message and receiver: the outbox. */
 export const notificationDeliveries = pgTable(
   'notification_deliveries',
   {
@@ -32,19 +32,19 @@ export const notificationDeliveries = pgTable(
       .notNull()
       .references(() => notifications.id, { onDelete: 'cascade' }),
     channel: text('channel').notNull().$type<Channel>(),
-    /** An e-mail address or a URL, as it was when the message was issued. */
+    /** The e-mail address or URL at the time of the message. */
     target: text('target').notNull(),
     /** Null for e-mail, and when the webhook was deleted. */
     webhookId: uuid('webhook_id').references(() => webhooks.id, { onDelete: 'set null' }),
     state: text('state').notNull().$type<DeliveryState>(),
-    /** The last ones, oldest first. */
+    /** The latest attempts, oldest first. */
     attempts: jsonb('attempts').notNull().$type<Attempt[]>().default([]),
     attemptCount: integer('attempt_count').notNull().default(0),
-    /** Failed ones since the last replay: what the backoff goes by. */
+    /** Failed attempts since the last replay, which determine the backoff. */
     failures: integer('failures').notNull().default(0),
-    /** When it is tried (again); null once it has ended. */
+    /** Null when the delivery has ended. */
     nextAttemptAt: instant('next_attempt_at'),
-    /** No attempt is made after this. */
+    /** The delivery fails when the next attempt would be after this time. */
     giveUpAt: instant('give_up_at').notNull(),
     endedAt: instant('ended_at'),
   },

@@ -1,6 +1,6 @@
 /**
  * Prices, in exact decimals. All prices include tax. An hour is rounded to six places, a month (730 hours, from the
- * unrounded hour) to two, halves up. What the book does not price is hidden; a book that cannot be read is an error.
+ * unrounded hour) to two, halves up. A unit without a price in the book is hidden; an unreadable book is an error.
  */
 import { Big } from 'big.js';
 import type { Logger } from 'pino';
@@ -28,12 +28,12 @@ export const hoursPerMonth = 730;
 const hourPlaces = 6;
 const monthPlaces = 2;
 
-/** The book of a region: null when it has none. @throws when the book is broken */
+/** The book of a region; null when it has none. @throws when the book is invalid */
 export type BookOfRegion = (regionId: number) => PriceBook | null;
 
 export type Pricing = ReturnType<typeof createPricing>;
 
-/** Where the sizes of what is there already are looked up. */
+/** The sources of the sizes of existing resources. */
 export interface PricingSources {
   volumes: Pick<Volumes, 'get'>;
   snapshots: Pick<Snapshots, 'get'>;
@@ -48,7 +48,7 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
       if (!book || unitHour === undefined) return withoutPrice('hide');
       return calculate(book, clientId, new Big(unitHour).times(amount));
     } catch (error) {
-      log.error({ err: error, regionId: scope.regionId }, 'the price book is broken');
+      log.error({ err: error, regionId: scope.regionId }, 'the price book is invalid');
       return withoutPrice('error');
     }
   };
@@ -65,34 +65,34 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
     volumeOf,
     snapshotOf,
 
-    /** Of a volume to be made: of a size, or of a snapshot, whose size and type count where none is given. */
-    async volume(scope: Scope, clientId: number, asked: PriceVolume): Promise<Price> {
-      // There are no images, so nothing that is made of one has a price.
-      if (asked.source === 'image') return withoutPrice('hide');
-      const snapshot = await named('snapshot_id', asked.snapshot_id, (id) => snapshots.get(scope, id));
-      if (asked.source === 'snapshot' && !snapshot) throw missing('snapshot_id');
-      if (asked.source === 'snapshot') requireSizeOf(snapshot!, asked.size);
-      const size = asked.size ?? snapshot?.size;
-      if (size === undefined) throw missing('size');
-      const from = snapshot && !asked.type_name ? await volumes.get(scope, snapshot.volume_id) : null;
-      return volumeOf(scope, clientId, asked.type_name ?? from?.volume_type ?? 'standard', size);
+    /** The price of a new volume, whose size and type default to those of its snapshot. */
+    async volume(scope: Scope, clientId: number, body: PriceVolume): Promise<Price> {
+      // Images are not supported, so a volume from one has no price.
+      if (body.source === 'image') return withoutPrice('hide');
+      const snapshot = await findReferenced('snapshot_id', body.snapshot_id, (id) => snapshots.get(scope, id));
+      if (body.source === 'snapshot' && !snapshot) throw required('snapshot_id');
+      if (body.source === 'snapshot') requireSizeOf(snapshot!, body.size);
+      const size = body.size ?? snapshot?.size;
+      if (size === undefined) throw required('size');
+      const from = snapshot && !body.type_name ? await volumes.get(scope, snapshot.volume_id) : null;
+      return volumeOf(scope, clientId, body.type_name ?? from?.volume_type ?? 'standard', size);
     },
 
-    /** Of a snapshot of a volume, as large as the volume is now. */
+    /** The price of a snapshot of a volume, at the current size of the volume. */
     async snapshot(scope: Scope, clientId: number, volumeId: string): Promise<Price> {
-      const volume = await named('volume_id', volumeId, (id) => volumes.get(scope, id));
+      const volume = await findReferenced('volume_id', volumeId, (id) => volumes.get(scope, id));
       return snapshotOf(scope, clientId, volume!.size);
     },
 
     loadBalancerV1,
 
-    /** By part: its flavor is all that is paid for. What has no price, as a floating IP, leaves the whole without one. */
-    loadBalancer(scope: Scope, clientId: number, asked: PriceLoadBalancer): LoadBalancerPrice {
-      const whole = asked.floating_ip ? withoutPrice('hide') : loadBalancerV1(scope, clientId, asked.flavor);
+    /** The price of a load balancer by part: only the flavor is charged. With a part without a price, the total has none. */
+    loadBalancer(scope: Scope, clientId: number, body: PriceLoadBalancer): LoadBalancerPrice {
+      const whole = body.floating_ip ? withoutPrice('hide') : loadBalancerV1(scope, clientId, body.flavor);
       return byPart(whole);
     },
 
-    /** What a load balancer may be, with what it costs when that is asked for. */
+    /** The flavors of load balancers, with prices on request. */
     flavors(scope: Scope, clientId: number, query: ListFlavors): FlavorCollection {
       const { include_prices, limit = 1000, offset = 0 } = query;
       const all = (Object.keys(flavors) as FlavorName[]).map((name) => {
@@ -114,25 +114,25 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
   };
 }
 
-function missing(path: string): ClientError {
+function required(path: string): ClientError {
   return invalidInput([{ path, message: 'is required' }]);
 }
 
-/** What a field of the body refers to, if it is given. @throws ClientError 400 that names the field */
-async function named<T>(path: string, id: string | null | undefined, find: (id: string) => Promise<T>) {
+/** The resource that an optional field refers to. @throws ClientError 400 that names the field */
+async function findReferenced<T>(path: string, id: string | null | undefined, find: (id: string) => Promise<T>) {
   if (!id) return null;
   return find(id).catch((error: unknown) => {
     throw error instanceof ClientError ? invalidInput([{ path, message: error.message }]) : error;
   });
 }
 
-/** Clients that stand in the book twice. */
+/** The errors in a price book: clients that are listed twice. */
 export function checkPriceBook(book: PriceBook) {
   const seen = new Set<number>();
   return (book.discounts ?? []).flatMap(({ client_id }, i) => {
-    const twice = seen.has(client_id);
+    const isRepeated = seen.has(client_id);
     seen.add(client_id);
-    return twice ? [{ path: `discounts.${i}.client_id`, message: 'stands in the book twice' }] : [];
+    return isRepeated ? [{ path: `discounts.${i}.client_id`, message: 'is listed twice' }] : [];
   });
 }
 

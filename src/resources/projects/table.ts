@@ -3,7 +3,7 @@ import { boolean, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-cor
 import { instant } from '../../platform/columns.ts';
 import { clients } from '../clients/table.ts';
 
-/** Deleted projects stay as rows (`include_deleted`); their names are free again. */
+/** Deleted projects stay as rows (`include_deleted`); their names can be used again. */
 export const projects = pgTable(
   'projects',
   {

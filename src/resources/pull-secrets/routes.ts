@@ -1,137 +1,93 @@
-/** The HTTP operations of pull secrets. */
-import { Type } from 'typebox';
-import type { App, Routes } from '../../http/app.ts';
-import { ProjectRegion } from '../../http/shapes.ts';
+/** The operations of pull secrets. */
+import { projectMember, projectReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { Described } from '../../http/shapes.ts';
 import {
   CreatePullSecret,
   DockerConfigJson,
   ListPullSecrets,
   PullSecret,
   PullSecretCollection,
-  PullSecretPath,
+  PullSecretName,
   UpdatePullSecret,
   Verification,
 } from './schema.ts';
 import type { PullSecrets } from './service.ts';
 
-const tags = ['Pull secrets'];
+const tag = {
+  name: 'Pull secrets',
+  description:
+    'Logins to container registries, stored encrypted. The password is returned only by `dockerconfigjson`, the file with ' +
+    'which skopeo, Podman and Kubernetes pull images.',
+};
+const operation = operationsOf(tag, {
+  secret_name: Described(PullSecretName, 'Name of the pull secret', 'my-registry'),
+});
 const all = '/cloud/v1/caas/secrets/:project_id/:region_id';
 const one = `${all}/:secret_name`;
+/** Operations that only Cloudyard has. */
+const own = '/cloudyard/v1/caas/secrets/:project_id/:region_id/:secret_name';
 
-export function pullSecretRoutes(pullSecrets: PullSecrets): Routes {
-  return (app) => {
-    app.post(
-      all,
-      {
-        schema: {
-          operationId: 'createPullSecret',
-          summary: 'Keep a login to a registry',
-          tags,
-          params: ProjectRegion,
-          body: CreatePullSecret,
-          response: { 200: PullSecret },
-        },
-      },
-      (request) => pullSecrets.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          operationId: 'listPullSecrets',
-          summary: 'List pull secrets by name, without their passwords',
-          tags,
-          params: ProjectRegion,
-          querystring: ListPullSecrets,
-          response: { 200: PullSecretCollection },
-        },
-      },
-      (request) => pullSecrets.list(request.scope, request.query),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          operationId: 'getPullSecret',
-          summary: 'Get a pull secret without its password',
-          tags,
-          params: PullSecretPath,
-          response: { 200: PullSecret },
-        },
-      },
-      (request) => pullSecrets.get(request.scope, request.params.secret_name),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          operationId: 'updatePullSecret',
-          summary: 'Change a pull secret',
-          tags,
-          params: PullSecretPath,
-          body: UpdatePullSecret,
-          response: { 200: PullSecret },
-        },
-      },
-      (request) => pullSecrets.update(request.by, request.scope, request.params.secret_name, request.body),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          operationId: 'deletePullSecret',
-          summary: 'Delete a pull secret',
-          tags,
-          params: PullSecretPath,
-          response: { 204: Type.Null() },
-        },
-      },
-      async (request, reply) => {
-        await pullSecrets.delete(request.by, request.scope, request.params.secret_name);
-        return reply.code(204).send(null);
-      },
-    );
-
-    useRoutes(app, pullSecrets);
-  };
-}
-
-/** What pull secrets are good for. */
-function useRoutes(app: App, pullSecrets: PullSecrets): void {
-  const ours = one.replace('/cloud/', '/cloudyard/');
-
-  app.post(
-    `${ours}/verify`,
-    {
-      schema: {
-        operationId: 'verifyPullSecret',
-        summary: 'Try the login at the registry, and say what happened',
-        tags,
-        params: PullSecretPath,
-        response: { 200: Verification },
-      },
-    },
-    (request) => pullSecrets.verify(request.by, request.scope, request.params.secret_name),
-  );
-
-  app.get(
-    `${ours}/dockerconfigjson`,
-    {
-      schema: {
-        operationId: 'getPullSecretDockerConfigJson',
-        summary: 'Get the file that skopeo, Podman and Kubernetes pull with; it has the password in it',
-        tags,
-        params: PullSecretPath,
-        response: { 200: DockerConfigJson },
-      },
-    },
-    (request, reply) => {
+export const pullSecretOperations = (pullSecrets: PullSecrets) => [
+  operation('POST', all, {
+    id: 'createPullSecret',
+    summary: 'Create a pull secret',
+    description: 'The login is not verified.',
+    access: projectMember,
+    body: CreatePullSecret,
+    answer: PullSecret,
+    handle: ({ by, scope, body }) => pullSecrets.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listPullSecrets',
+    summary: 'List pull secrets',
+    description: 'Sorted by name, without passwords.',
+    access: projectReader,
+    query: ListPullSecrets,
+    answer: PullSecretCollection,
+    handle: ({ scope, query }) => pullSecrets.list(scope, query),
+  }),
+  operation('GET', one, {
+    id: 'getPullSecret',
+    summary: 'Get a pull secret',
+    description: 'The answer does not contain the password.',
+    access: projectReader,
+    answer: PullSecret,
+    handle: ({ scope, params }) => pullSecrets.get(scope, params.secret_name),
+  }),
+  operation('PATCH', one, {
+    id: 'updatePullSecret',
+    summary: 'Update a pull secret',
+    access: projectMember,
+    body: UpdatePullSecret,
+    answer: PullSecret,
+    handle: ({ by, scope, params, body }) => pullSecrets.update(by, scope, params.secret_name, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deletePullSecret',
+    summary: 'Delete a pull secret',
+    access: projectMember,
+    handle: ({ by, scope, params }) => pullSecrets.delete(by, scope, params.secret_name),
+  }),
+  operation('POST', `${own}/verify`, {
+    id: 'verifyPullSecret',
+    summary: 'Verify a pull secret',
+    description: 'Logs in to the registry and returns what happened. An audit entry records the use of the password.',
+    access: projectMember,
+    answer: Verification,
+    handle: ({ by, scope, params }) => pullSecrets.verify(by, scope, params.secret_name),
+  }),
+  operation('GET', `${own}/dockerconfigjson`, {
+    id: 'getPullSecretDockerConfigJson',
+    summary: 'Get the Docker configuration of a pull secret',
+    description:
+      'The file `config.json` of Docker, which skopeo, Podman and Kubernetes also read. It contains the password. An audit ' +
+      'entry records the request.',
+    access: projectMember,
+    answer: DockerConfigJson,
+    handle: ({ by, scope, params }, reply) => {
       reply.header('cache-control', 'no-store');
-      return pullSecrets.dockerConfigJson(request.by, request.scope, request.params.secret_name);
+      return pullSecrets.dockerConfigJson(by, scope, params.secret_name);
     },
-  );
-}
+  }),
+];

@@ -1,32 +1,40 @@
-/** Requests and responses of pull secrets (docs/interface.md, "Pull secrets"). */
+/** Requests and responses of pull secrets. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Nullable, Paging } from '../../http/shapes.ts';
 
-/** `.` and `..` would be lost in paths. */
-const PullSecretName = Type.String({
+/** `.` and `..` would be removed from paths. */
+export const PullSecretName = Type.String({
   maxLength: 250,
   pattern: '^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$',
-  description: '1 to 250 letters, digits, `.`, `_` and `-`',
+  description: '1 to 250 letters, digits, `.`, `_` and `-`; unique in the project and region',
 });
 const Login = Type.String({
   minLength: 1,
   maxLength: 100,
   pattern: '^[^:\\u0000-\\u001F\\u007F-\\u009F]*$',
-  description: 'Without a colon, where registries would end it',
+  description: 'User name at the registry, without colons and control characters',
 });
-const Password = Type.String({ minLength: 1, maxLength: 5000, format: 'password', writeOnly: true });
+const Password = Type.String({
+  minLength: 1,
+  maxLength: 5000,
+  format: 'password',
+  writeOnly: true,
+  description: 'Password or access token at the registry',
+});
 const Registry = Type.String({
   minLength: 1,
   maxLength: 400,
-  description: 'As `docker login` takes it: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`',
+  description: 'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`',
 });
-
-export const PullSecretPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, secret_name: PullSecretName });
 
 export const CreatePullSecret = Type.Object(
   { name: PullSecretName, registry: Registry, login: Login, password: Password },
-  { additionalProperties: false },
+  {
+    title: 'CreatePullSecret',
+    additionalProperties: false,
+    examples: [{ name: 'my-registry', registry: 'registry.example.com', login: 'ci', password: 'my-password' }],
+  },
 );
 export type CreatePullSecret = Static<typeof CreatePullSecret>;
 
@@ -36,35 +44,59 @@ export const UpdatePullSecret = Type.Object(
     login: Type.Optional(Nullable(Login)),
     password: Type.Optional(Nullable(Password)),
   },
-  { additionalProperties: false, description: 'What is absent or null stays' },
+  {
+    title: 'UpdatePullSecret',
+    additionalProperties: false,
+    description: 'Fields that are omitted or null are unchanged',
+    examples: [{ password: 'my-new-password' }],
+  },
 );
 export type UpdatePullSecret = Static<typeof UpdatePullSecret>;
 
 export const ListPullSecrets = Type.Object(Paging(1000));
 export type ListPullSecrets = Static<typeof ListPullSecrets>;
 
-/** The password is not among it, and never will be. */
-export const PullSecret = Type.Object({
-  name: Type.String(),
-  registry: Type.String(),
-  login: Type.String(),
-  updated_at: Type.String({ format: 'date-time' }),
-});
+/** Invariant: does not contain the password. */
+export const PullSecret = Type.Object(
+  {
+    name: Type.String({ description: 'Name of the pull secret' }),
+    registry: Type.String({ description: 'Registry as in the request' }),
+    login: Type.String({ description: 'User name at the registry' }),
+    updated_at: Described(DateTime, 'When the pull secret last changed'),
+  },
+  { title: 'PullSecret' },
+);
 export type PullSecret = Static<typeof PullSecret>;
 export const PullSecretCollection = Collection(PullSecret);
 export type PullSecretCollection = Static<typeof PullSecretCollection>;
 
-export const Verification = Type.Object({
-  verified: Type.Boolean({ description: 'Whether the registry accepted the login and password' }),
-  outcome: Type.Enum(['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed']),
-  message: Type.String({ description: 'What happened, in a sentence' }),
-});
+export const Verification = Type.Object(
+  {
+    verified: Type.Boolean({ description: 'Whether the registry accepted the login and password' }),
+    outcome: Type.Enum(['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'], {
+      description:
+        '`accepted`: the login is valid; `refused`: it is not; `not_asked`: the registry needs no login; `no_registry`: ' +
+        'the host is not a registry; `unreachable`: it does not respond; `not_allowed`: this server must not connect to ' +
+        'it, or only without encryption',
+    }),
+    message: Type.String({ description: 'What happened, for people' }),
+  },
+  { title: 'PullSecretVerification' },
+);
 export type Verification = Static<typeof Verification>;
 
-export const DockerConfigJson = Type.Object({
-  auths: Type.Record(
-    Type.String(),
-    Type.Object({ username: Type.String(), password: Type.String(), auth: Type.String() }),
-  ),
-});
+const DockerConfigAuth = Type.Object(
+  {
+    username: Type.String({ description: 'User name at the registry' }),
+    password: Type.String({ description: 'Password at the registry' }),
+    auth: Type.String({ description: 'Base64 of `username:password`' }),
+  },
+  { title: 'DockerConfigAuth' },
+);
+export const DockerConfigJson = Type.Object(
+  {
+    auths: Type.Record(Type.String(), DockerConfigAuth, { description: 'Logins by registry; one entry' }),
+  },
+  { title: 'DockerConfigJson' },
+);
 export type DockerConfigJson = Static<typeof DockerConfigJson>;

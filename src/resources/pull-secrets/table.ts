@@ -11,7 +11,7 @@ export const pullSecrets = pgTable(
       .references(() => projects.id),
     regionId: integer('region_id').notNull(),
     name: text('name').notNull(),
-    /** As it was given: clients compare it with what they sent. */
+    /** As in the request, because clients compare it with their configuration. */
     registry: text('registry').notNull(),
     login: text('login').notNull(),
     /** Encrypted for `pull-secret:<id>` (platform/encryption.ts). */

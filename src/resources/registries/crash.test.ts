@@ -43,9 +43,9 @@ async function arrange(change: (id: number) => Promise<void>): Promise<string> {
 }
 
 const prefixOf = (id: string) => [...taken.keys()].find((prefix) => prefix.endsWith(`-${id}`)) ?? '';
-const pending = async (id: string) => (await store.unconverged(cloud.db, [1])).some((each) => each.id === id);
+const pending = async (id: string) => (await store.findPending(cloud.db, [1])).some((each) => each.id === id);
 const repositories = async (id: string) =>
-  (await contents.repositories(cloud.db, Number(id))).map(({ name, artifactCount }) => `${name} ${artifactCount}`);
+  (await contents.listRepositories(cloud.db, Number(id))).map(({ name, artifactCount }) => `${name} ${artifactCount}`);
 const crash = (arranged: () => Promise<string>, check: (id: string) => Promise<void>) =>
   crashEverywhere({
     ...{ db: cloud.db, tasks: cloud.services.tasks, driver: host, reconciler, check },
@@ -86,7 +86,7 @@ describe('a crash anywhere', () => {
     const arranged = () =>
       arrange((id) => transaction(cloud.db, (tx) => store.update(tx, id, { deletedAt: cloud.clock.now() })));
     const figures = await crash(arranged, async (id) => {
-      expect([await pending(id), await store.load(cloud.db, Number(id))]).toEqual([false, null]);
+      expect([await pending(id), await store.findById(cloud.db, Number(id))]).toEqual([false, null]);
       expect([...taken.get(prefixOf(id))!]).toEqual(['all']);
       expect(await drift(cloud.db, truth)).toEqual([]);
     });

@@ -1,112 +1,93 @@
-/** The HTTP operations of registries (docs/interface.md, "Registries"). */
-import { Type } from 'typebox';
+/** The operations of registries. */
+import { projectMember, projectReader } from '../../authz/access.ts';
 import type { Routes } from '../../http/app.ts';
-import { ProjectRegion } from '../../http/shapes.ts';
-import { registryContentsRoutes } from './contents/routes.ts';
+import { NumberOf } from '../../http/path-parameters.ts';
+import { operationsOf, routesOf } from '../../http/operations.ts';
+import { registryContentsOperations } from './contents/routes.ts';
 import {
   CheckRegistryLimits,
   CreateRegistry,
   Registry,
   RegistryCollection,
-  RegistryPath,
   RegistryRequiredQuota,
   ResizeRegistry,
 } from './schema.ts';
 import type { Registries } from './service.ts';
 import { registryHostRoutes } from './token-server/routes.ts';
-import { registryUserRoutes } from './users/routes.ts';
+import { registryUserOperations } from './users/routes.ts';
 
-const tags = ['Registries'];
+const tag = {
+  name: 'Registries',
+  description:
+    'Private registries of container images. A registry is ready as soon as it is created, and has no tasks. An image is ' +
+    'named `<url>/<repository>:<tag>`, where `url` is that of the registry. Create a user, then push and pull:\n\n' +
+    '```sh\n' +
+    'docker login 127.0.0.1:5000 -u <user> -p <secret>\n' +
+    'docker tag app 127.0.0.1:5000/images-1/team/app:v1\n' +
+    'docker push 127.0.0.1:5000/images-1/team/app:v1\n' +
+    '```\n\n' +
+    'The first push creates the repository. A registry whose `storage_used` reaches its `storage_limit` rejects pushes; ' +
+    'pulls and deletions still work. Quotas: `registry_count` and `registry_storage` (GiB, the sum of the limits).',
+};
+const operation = operationsOf(tag, { registry_id: NumberOf('the registry') });
 const all = '/cloud/v1/registries/:project_id/:region_id';
 const one = `${all}/:registry_id`;
 
-export function registryRoutes(registries: Registries): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string) => ({ operationId, summary, tags });
+export const registryRoutes = (registries: Registries): Routes[] => [
+  routesOf(registryOperations(registries)),
+  routesOf(registryUserOperations(registries.users)),
+  routesOf(registryContentsOperations(registries.contents)),
+  registryHostRoutes(registries.tokenServer, registries.events),
+];
 
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createRegistry', 'Create a registry'),
-          params: ProjectRegion,
-          body: CreateRegistry,
-          response: { 201: Registry },
-        },
-      },
-      async (request, reply) => {
-        const made = await registries.create(request.by, request.scope, request.body);
-        return reply.code(201).send(made);
-      },
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listRegistries', 'List registries, oldest first'),
-          params: ProjectRegion,
-          response: { 200: RegistryCollection },
-        },
-      },
-      (request) => registries.list(request.scope),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          ...summarize('getRegistry', 'Get a registry'),
-          params: RegistryPath,
-          response: { 200: Registry },
-        },
-      },
-      (request) => registries.get(request.scope, request.params.registry_id),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteRegistry', 'Delete a registry with all that it holds'),
-          params: RegistryPath,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await registries.delete(request.by, request.scope, request.params.registry_id);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.patch(
-      `${one}/resize`,
-      {
-        schema: {
-          ...summarize('resizeRegistry', 'Change how much a registry may hold'),
-          params: RegistryPath,
-          body: ResizeRegistry,
-          response: { 200: Registry },
-        },
-      },
-      (request) => registries.resize(request.by, request.scope, request.params.registry_id, request.body.storage_limit),
-    );
-
-    app.post(
-      `${all}/check_limits`,
-      {
-        schema: {
-          ...summarize('checkRegistryLimits', 'Tell which quotas a new registry of a size would exceed'),
-          params: ProjectRegion,
-          body: CheckRegistryLimits,
-          response: { 200: RegistryRequiredQuota },
-        },
-      },
-      (request) => registries.checkLimits(request.scope, request.body.storage_limit ?? 0),
-    );
-
-    registryUserRoutes(registries.users)(app);
-    registryContentsRoutes(registries.contents)(app);
-    registryHostRoutes(registries.tokenServer, registries.events)(app);
-  };
-}
+const registryOperations = (registries: Registries) => [
+  operation('POST', all, {
+    id: 'createRegistry',
+    summary: 'Create a registry',
+    access: projectMember,
+    body: CreateRegistry,
+    answer: Registry,
+    status: 201,
+    handle: ({ by, scope, body }) => registries.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listRegistries',
+    summary: 'List registries',
+    description: 'The oldest registry comes first.',
+    access: projectReader,
+    answer: RegistryCollection,
+    handle: ({ scope }) => registries.list(scope),
+  }),
+  operation('GET', one, {
+    id: 'getRegistry',
+    summary: 'Get a registry',
+    access: projectReader,
+    answer: Registry,
+    handle: ({ scope, params }) => registries.get(scope, params.registry_id),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteRegistry',
+    summary: 'Delete a registry',
+    description: 'Deletes the registry with its users and images. The answer comes when the images are deleted.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => registries.delete(by, scope, params.registry_id),
+  }),
+  operation('PATCH', `${one}/resize`, {
+    id: 'resizeRegistry',
+    summary: 'Change the storage limit of a registry',
+    description: 'A limit below `storage_used` deletes nothing; it only rejects pushes.',
+    access: projectMember,
+    body: ResizeRegistry,
+    answer: Registry,
+    handle: ({ by, scope, params, body }) => registries.resize(by, scope, params.registry_id, body.storage_limit),
+  }),
+  operation('POST', `${all}/check_limits`, {
+    id: 'checkRegistryLimits',
+    summary: 'Check the quota for a new registry',
+    description: 'Lists the quotas that a new registry with this limit would exceed; the answer is empty when it fits.',
+    access: projectReader,
+    body: CheckRegistryLimits,
+    answer: RegistryRequiredQuota,
+    handle: ({ scope, body }) => registries.checkLimits(scope, body.storage_limit ?? 0),
+  }),
+];

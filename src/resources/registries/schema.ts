@@ -1,160 +1,229 @@
-/** Requests and responses of registries (docs/interface.md, "Registries"). */
+/** Requests and responses of registries. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, ProjectRegion } from '../../http/shapes.ts';
+import { Collection, DateTime, Described } from '../../http/shapes.ts';
 
 /** The grammar of distribution. */
 export const repositoryPattern = '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$';
 
-export const RegistryPath = Type.Object({ ...ProjectRegion.properties, registry_id: IntegerId });
-export const RepositoryPath = Type.Object({
-  ...RegistryPath.properties,
-  repository_name: Type.String({
-    pattern: repositoryPattern,
-    maxLength: 255,
-    description: 'without the prefix of the registry; a slash in it is written %2F',
-  }),
+export const RepositoryName = Type.String({
+  pattern: repositoryPattern,
+  maxLength: 255,
+  description: 'Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`',
+  examples: ['team/app'],
 });
-export const ArtifactPath = Type.Object({
-  ...RepositoryPath.properties,
-  digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$', maxLength: 71 }),
+export const Digest = Type.String({
+  pattern: '^sha256:[0-9a-f]{64}$',
+  maxLength: 71,
+  description: 'Digest of the artifact',
+  examples: ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
 });
-export const TagPath = Type.Object({
-  ...ArtifactPath.properties,
-  tag_name: Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$', maxLength: 128 }),
+export const TagName = Type.String({
+  pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$',
+  maxLength: 128,
+  description: 'Name of the tag',
+  examples: ['v1'],
 });
-export const UserPath = Type.Object({ ...RegistryPath.properties, user_id: IntegerId });
 
 const maxStorageLimit = 1000;
-const StorageLimit = Type.Integer({ minimum: 1, maximum: maxStorageLimit, default: 5, description: 'GiB' });
+const StorageLimit = Type.Integer({
+  minimum: 1,
+  maximum: maxStorageLimit,
+  default: 5,
+  description: 'Storage limit in GiB',
+});
 
 export const CreateRegistry = Type.Object(
   {
-    name: Type.String({ pattern: '^[a-z][-a-z0-9]{0,22}[a-z0-9]$', maxLength: 24 }),
+    name: Type.String({
+      pattern: '^[a-z][-a-z0-9]{0,22}[a-z0-9]$',
+      maxLength: 24,
+      description:
+        '2 to 24 lowercase letters, digits and `-`; starts with a letter, ends without `-`; unique in the project and region',
+    }),
     storage_limit: Type.Optional(StorageLimit),
   },
-  { additionalProperties: false },
+  { title: 'CreateRegistry', additionalProperties: false, examples: [{ name: 'images', storage_limit: 10 }] },
 );
 export type CreateRegistry = Static<typeof CreateRegistry>;
 
 export const ResizeRegistry = Type.Object(
-  { storage_limit: Type.Optional(StorageLimit) },
-  { additionalProperties: false },
+  { storage_limit: Type.Optional(Described(StorageLimit, 'New storage limit in GiB')) },
+  { title: 'ResizeRegistry', additionalProperties: false, examples: [{ storage_limit: 20 }] },
 );
 export type ResizeRegistry = Static<typeof ResizeRegistry>;
 
 export const CheckRegistryLimits = Type.Object(
-  { storage_limit: Type.Optional(Type.Integer({ minimum: 0, maximum: maxStorageLimit, default: 0 })) },
-  { additionalProperties: false },
+  {
+    storage_limit: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: maxStorageLimit,
+        default: 0,
+        description: 'Storage limit of the planned registry in GiB',
+      }),
+    ),
+  },
+  { title: 'CheckRegistryLimits', additionalProperties: false, examples: [{ storage_limit: 10 }] },
 );
 
-const instant = Type.String({ format: 'date-time' });
-
-export const Registry = Type.Object({
-  id: Type.Integer(),
-  name: Type.String(),
-  created_at: instant,
-  updated_at: instant,
-  repo_count: Type.Integer(),
-  storage_limit: Type.Integer({ description: 'GiB' }),
-  storage_used: Type.Integer({
-    description: 'bytes, as the clients of the interface take it; each blob is counted once',
-  }),
-  url: Type.String({ description: 'What stands before the name of an image' }),
-});
+export const Registry = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the registry' }),
+    name: Type.String({ description: 'Name of the registry' }),
+    created_at: Described(DateTime, 'When the registry was created'),
+    updated_at: Described(DateTime, 'When the registry last changed'),
+    repo_count: Type.Integer({ description: 'Number of repositories' }),
+    storage_limit: Type.Integer({ description: 'Storage limit in GiB' }),
+    // Clients of the interface expect bytes here, although the limit is in GiB.
+    storage_used: Type.Integer({ description: 'Storage in use in bytes; each blob is counted once' }),
+    url: Type.String({
+      description: 'Prefix of image names, `host:port/prefix`; an image is `<url>/<repository>:<tag>`',
+    }),
+  },
+  { title: 'Registry' },
+);
 export type Registry = Static<typeof Registry>;
 export const RegistryCollection = Collection(Registry);
 export type RegistryCollection = Static<typeof RegistryCollection>;
 
-/** Only what would be exceeded; empty when all fits. */
-export const RegistryRequiredQuota = Type.Object({
-  registry_count_limit: Type.Optional(Type.Integer()),
-  registry_count_requested: Type.Optional(Type.Integer()),
-  registry_count_usage: Type.Optional(Type.Integer()),
-  registry_storage_limit: Type.Optional(Type.Integer()),
-  registry_storage_requested: Type.Optional(Type.Integer()),
-  registry_storage_usage: Type.Optional(Type.Integer()),
-});
+const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
+
+export const RegistryRequiredQuota = Type.Object(
+  {
+    registry_count_limit: quotaField('Limit of the number of registries'),
+    registry_count_requested: quotaField('Number of registries requested'),
+    registry_count_usage: quotaField('Number of registries in use'),
+    registry_storage_limit: quotaField('Limit of the sum of all storage limits in GiB'),
+    registry_storage_requested: quotaField('Storage limit requested in GiB'),
+    registry_storage_usage: quotaField('Sum of all storage limits in GiB'),
+  },
+  { title: 'RegistryRequiredQuota', description: 'Only the quotas that would be exceeded' },
+);
 export type RegistryRequiredQuota = Static<typeof RegistryRequiredQuota>;
 
-const Repository = Type.Object({
-  id: Type.Integer(),
-  name: Type.String(),
-  registry_id: Type.Integer(),
-  artifact_count: Type.Integer(),
-  pull_count: Type.Integer(),
-  created_at: instant,
-  updated_at: instant,
-});
+const Repository = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the repository' }),
+    name: Type.String({ description: 'Name of the repository without the prefix of the registry' }),
+    registry_id: Type.Integer({ description: 'ID of the registry' }),
+    artifact_count: Type.Integer({ description: 'Number of artifacts' }),
+    pull_count: Type.Integer({ description: 'Number of pulls' }),
+    created_at: Described(DateTime, 'When the repository was first pushed to'),
+    updated_at: Described(DateTime, 'When the repository last changed'),
+  },
+  { title: 'RegistryRepository' },
+);
 export const RepositoryCollection = Collection(Repository);
 export type RepositoryCollection = Static<typeof RepositoryCollection>;
 
-const Tag = Type.Object({
-  id: Type.Integer(),
-  name: Type.String(),
-  artifact_id: Type.Integer(),
-  repository_id: Type.Integer(),
-  pushed_at: instant,
-  pulled_at: instant,
-});
-export const Artifact = Type.Object({
-  id: Type.Integer(),
-  digest: Type.String(),
-  registry_id: Type.Integer(),
-  repository_id: Type.Integer(),
-  size: Type.Integer({ description: 'bytes, of the manifest and everything that it names' }),
-  pushed_at: instant,
-  pulled_at: Type.String({ format: 'date-time', description: '0001-01-01T00:00:00Z: never' }),
-  tags: Type.Array(Tag),
-});
+const times = {
+  pushed_at: Described(DateTime, 'When it was last pushed'),
+  pulled_at: Described(DateTime, 'When it was last pulled; `0001-01-01T00:00:00Z`: never'),
+};
+const RegistryTag = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the tag' }),
+    name: Type.String({ description: 'Name of the tag' }),
+    artifact_id: Type.Integer({ description: 'ID of the artifact' }),
+    repository_id: Type.Integer({ description: 'ID of the repository' }),
+    ...times,
+  },
+  { title: 'RegistryTag' },
+);
+export const Artifact = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the artifact' }),
+    digest: Type.String({ description: 'Digest of the manifest, `sha256:<hex>`' }),
+    registry_id: Type.Integer({ description: 'ID of the registry' }),
+    repository_id: Type.Integer({ description: 'ID of the repository' }),
+    size: Type.Integer({ description: 'Size in bytes of the manifest and of everything that it refers to' }),
+    ...times,
+    tags: Type.Array(RegistryTag, { description: 'Tags of the artifact' }),
+  },
+  { title: 'RegistryArtifact' },
+);
 export type Artifact = Static<typeof Artifact>;
 export const ArtifactCollection = Collection(Artifact);
 
-const Duration = Type.Integer({ minimum: -1, maximum: 365, description: 'days; -1: for ever, 0: expires at once' });
+const Duration = Type.Integer({
+  minimum: -1,
+  maximum: 365,
+  description: 'Days until the user expires, from now; -1: never, 0: at once',
+});
+const user = { name: 'ci', duration: 30, read_only: false };
 
 export const CreateRegistryUser = Type.Object(
   {
-    name: Type.String({ pattern: '^[a-z0-9]{1,16}$', maxLength: 16 }),
+    name: Type.String({
+      pattern: '^[a-z0-9]{1,16}$',
+      maxLength: 16,
+      description: '1 to 16 lowercase letters and digits; unique in the registry',
+    }),
     duration: Duration,
-    read_only: Type.Optional(Type.Boolean({ default: false })),
+    read_only: Type.Optional(Type.Boolean({ default: false, description: 'Whether the user can only pull' })),
     secret: Type.Optional(
-      Type.String({ maxLength: 255, pattern: '^\\P{Cc}*$', default: '', description: 'made up when empty' }),
+      Type.String({
+        maxLength: 255,
+        pattern: '^\\P{Cc}*$',
+        default: '',
+        description: 'Up to 255 characters without control characters; generated when empty',
+      }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'CreateRegistryUser', additionalProperties: false, examples: [user] },
 );
 export type CreateRegistryUser = Static<typeof CreateRegistryUser>;
 
 export const CreateRegistryUsers = Type.Object(
-  { users: Type.Array(CreateRegistryUser, { minItems: 1, maxItems: 100 }) },
-  { additionalProperties: false },
+  {
+    users: Type.Array(CreateRegistryUser, {
+      minItems: 1,
+      maxItems: 100,
+      description: 'The users, at most 100, with different names',
+    }),
+  },
+  {
+    title: 'CreateRegistryUsers',
+    additionalProperties: false,
+    examples: [{ users: [user, { name: 'deploy', duration: -1, read_only: true }] }],
+  },
 );
 
 export const UpdateRegistryUser = Type.Object(
-  { duration: Duration, read_only: Type.Optional(Type.Boolean()) },
-  { additionalProperties: false },
+  {
+    duration: Duration,
+    read_only: Type.Optional(Type.Boolean({ description: 'Whether the user can only pull; unchanged when omitted' })),
+  },
+  { title: 'UpdateRegistryUser', additionalProperties: false, examples: [{ duration: 90, read_only: true }] },
 );
 export type UpdateRegistryUser = Static<typeof UpdateRegistryUser>;
 
-const user = {
-  id: Type.Integer(),
-  name: Type.String(),
-  created_at: instant,
-  duration: Type.Integer(),
-  expires_at: Type.String({ format: 'date-time', description: '9999-12-31T00:00:00Z: never' }),
-  read_only: Type.Boolean(),
+const userFields = {
+  id: Type.Integer({ description: 'ID of the user' }),
+  name: Type.String({ description: 'Name with which the user logs in' }),
+  created_at: Described(DateTime, 'When the user was created'),
+  duration: Type.Integer({ description: 'Days from the last request that set it until the user expires; -1: never' }),
+  expires_at: Described(DateTime, 'When the user expires; `9999-12-31T00:00:00Z`: never'),
+  read_only: Type.Boolean({ description: 'Whether the user can only pull' }),
 };
-export const RegistryUser = Type.Object(user);
+export const RegistryUser = Type.Object(userFields, { title: 'RegistryUser' });
 export type RegistryUser = Static<typeof RegistryUser>;
 export const RegistryUserCollection = Collection(RegistryUser);
 export type RegistryUserCollection = Static<typeof RegistryUserCollection>;
 
-export const RegistryUserWithSecret = Type.Object({ ...user, secret: Type.String({ description: 'shown only here' }) });
+export const RegistryUserWithSecret = Type.Object(
+  { ...userFields, secret: Type.String({ description: 'Secret with which the user logs in; never returned again' }) },
+  { title: 'RegistryUserWithSecret' },
+);
 export type RegistryUserWithSecret = Static<typeof RegistryUserWithSecret>;
 
-/** Clients read one user here, but every secret is shown only once: the first user, and `results` with all of them. */
-export const RegistryUsersWithSecrets = Type.Object({
-  ...RegistryUserWithSecret.properties,
-  ...Collection(RegistryUserWithSecret).properties,
-});
+/** Clients expect a single user here, but this is the only answer with the secrets of all. */
+export const RegistryUsersWithSecrets = Type.Object(
+  { ...RegistryUserWithSecret.properties, ...Collection(RegistryUserWithSecret).properties },
+  {
+    title: 'RegistryUsersWithSecrets',
+    description: 'All new users in `results`; the other fields are those of the first one',
+  },
+);
 export type RegistryUsersWithSecrets = Static<typeof RegistryUsersWithSecrets>;

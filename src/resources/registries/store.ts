@@ -1,40 +1,31 @@
 /** SQL of registries, their removals, and where they are served. */
-import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
-import type { Uses } from '../../errors/catalogue.ts';
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
+import * as kit from '../store-kit.ts';
+import type { ProjectRegion } from '../store-kit.ts';
 import { registries, registryHosts, registryPushes, registryRemovals } from './table.ts';
 
 export type RegistryRow = typeof registries.$inferSelect;
 export type RemovalRow = typeof registryRemovals.$inferSelect;
 export type RegistryView = RegistryRow & { repoCount: number; address: string };
 
-/** The project and region that a request is about. */
-export interface Where {
-  projectId: number;
-  regionId: number;
-}
+/** `find` and `lock` return registries that are not being deleted. */
+export const { find, findById, lock, lockById, update, remove } = kit.singleRows(registries, {
+  condition: 'deleted_at is null',
+});
+export const insertRemoval = kit.insertRow(registryRemovals);
 
-/** What stands between host and repository in the name of an image: unique for ever, because ids are. */
+/** The part of an image name between host and repository. It is never reused, because ids are not. */
 export function prefixOf({ name, id }: Pick<RegistryRow, 'name' | 'id'>): string {
   return `${name}-${id}`;
 }
 
-/** The id in a prefix; null: it is none. */
+/** The id in a prefix; null when the text is not a prefix. */
 export function idIn(prefix: string): number | null {
   const id = Number(/-(\d{1,10})$/.exec(prefix)?.[1]);
   return Number.isSafeInteger(id) && id <= 2_147_483_647 ? id : null;
-}
-
-const holdLiveProject = prepared(
-  'registry_project',
-  'select 1 from projects where id = $1 and deleted_at is null for share',
-);
-
-/** Keeps the project from being deleted meanwhile. */
-export async function holdProject(tx: Tx, projectId: number): Promise<boolean> {
-  return (await holdLiveProject(tx, projectId)).length > 0;
 }
 
 export async function insert(
@@ -48,62 +39,33 @@ export async function insert(
   return row!;
 }
 
-const inScope = (where: Where) =>
-  and(eq(registries.projectId, where.projectId), eq(registries.regionId, where.regionId));
-
-/** Takes the row's lock; also of one that is leaving. */
-export async function lock(tx: Tx, id: number, where?: Where): Promise<RegistryRow | null> {
-  const [row] = await tx
-    .select()
-    .from(registries)
-    .where(and(eq(registries.id, id), where && inScope(where)))
-    .for('update');
-  return row ?? null;
+/** A registry that is being deleted, too. */
+export async function lockWithDeleted(tx: Tx, scope: ProjectRegion, id: number): Promise<RegistryRow | null> {
+  const row = await lockById(tx, id);
+  return row?.projectId === scope.projectId && row.regionId === scope.regionId ? row : null;
 }
 
-export async function load(on: Db | Tx, id: number, where?: Where): Promise<RegistryRow | null> {
-  const [row] = await on
-    .select()
-    .from(registries)
-    .where(and(eq(registries.id, id), where && inScope(where)));
-  return row ?? null;
-}
-
+const repoCount = sql<number>`(select count(*) from registry_repositories p where p.registry_id = registries.id)`;
 const views = (on: Db | Tx) =>
   on
-    .select({
-      registry: registries,
-      repoCount: sql<number>`(select count(*) from registry_repositories p where p.registry_id = registries.id)`,
-      address: registryHosts.address,
-    })
+    .select({ ...getTableColumns(registries), repoCount, address: registryHosts.address })
     .from(registries)
     .innerJoin(registryHosts, eq(registryHosts.regionId, registries.regionId));
 
-export async function view(on: Db | Tx, where: Where, id: number): Promise<RegistryView | null> {
-  const [row] = await views(on).where(and(inScope(where), eq(registries.id, id), isNull(registries.deletedAt)));
-  return row ? { ...row.registry, repoCount: row.repoCount, address: row.address } : null;
+export async function view(on: Db | Tx, scope: ProjectRegion, id: number): Promise<RegistryView | null> {
+  const [row] = await views(on).where(
+    and(kit.inScope(registries, scope), eq(registries.id, id), isNull(registries.deletedAt)),
+  );
+  return row ?? null;
 }
 
-export async function list(db: Db, where: Where): Promise<RegistryView[]> {
-  const rows = await views(db)
-    .where(and(inScope(where), isNull(registries.deletedAt)))
+export async function list(db: Db, scope: ProjectRegion): Promise<RegistryView[]> {
+  return views(db)
+    .where(and(kit.inScope(registries, scope), isNull(registries.deletedAt)))
     .orderBy(asc(registries.id));
-  return rows.map(({ registry, ...rest }) => ({ ...registry, ...rest }));
 }
 
-export async function update(tx: Tx, id: number, changes: Partial<RegistryRow>): Promise<void> {
-  await tx.update(registries).set(changes).where(eq(registries.id, id));
-}
-
-export async function remove(tx: Tx, id: number): Promise<void> {
-  await tx.delete(registries).where(eq(registries.id, id));
-}
-
-export async function insertRemoval(tx: Tx, removal: RemovalRow): Promise<void> {
-  await tx.insert(registryRemovals).values(removal);
-}
-
-export async function removals(db: Db, registryId: number): Promise<RemovalRow[]> {
+export async function findRemovals(db: Db, registryId: number): Promise<RemovalRow[]> {
   return db.select().from(registryRemovals).where(eq(registryRemovals.registryId, registryId));
 }
 
@@ -111,12 +73,12 @@ export async function hasRemoval(db: Db, id: string): Promise<boolean> {
   return (await db.$count(registryRemovals, eq(registryRemovals.id, id))) > 0;
 }
 
-export async function endRemoval(tx: Tx, id: string): Promise<void> {
+export async function removeRemoval(tx: Tx, id: string): Promise<void> {
   await tx.delete(registryRemovals).where(eq(registryRemovals.id, id));
 }
 
-/** Registries that are leaving, or of which something is to be removed. */
-export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]> {
+/** Registries that are being deleted or have pending removals. */
+export async function findPending(db: Db, regionIds: number[]): Promise<Placed[]> {
   const pending = sql`exists (select from registry_removals m where m.registry_id = registries.id)`;
   const rows = await db
     .select({ id: registries.id, regionId: registries.regionId, clientId: registries.clientId })
@@ -126,8 +88,8 @@ export async function unconverged(db: Db, regionIds: number[]): Promise<Placed[]
   return rows.map(({ id, ...placed }) => ({ id: String(id), ...placed }));
 }
 
-/** The prefixes among those given that belong to a row, in whatever region and state, with its id. */
-export async function known(db: Db, prefixes: string[]): Promise<Map<string, number>> {
+/** The ids of the registries, in any region and state, whose prefix is among these. */
+export async function findKnown(db: Db, prefixes: string[]): Promise<Map<string, number>> {
   const ids = prefixes.map(idIn).filter((id) => id !== null);
   const rows = await db
     .select({ id: registries.id, name: registries.name })
@@ -152,7 +114,7 @@ export async function hasHost(on: Db | Tx, regionId: number): Promise<boolean> {
   return (await on.$count(registryHosts, eq(registryHosts.regionId, regionId))) > 0;
 }
 
-/** Whether images of some region are served at host:port. */
+/** Whether images of any region are served at this host:port. */
 export async function isHost(db: Db, address: string): Promise<boolean> {
   return (await db.$count(registryHosts, eq(registryHosts.address, address))) > 0;
 }
@@ -174,10 +136,10 @@ const hold = prepared(
    where p.granted_at < now() - $3 * interval '1 second' returning 1`,
 );
 
-/** Repositories of a registry that somebody is noted to push to; rows are kept for two days. */
+/** The maximum number of repositories of a registry with recorded pushes. A row is kept for two days. */
 export const maxPushes = 10_000;
 
-/** Notes that somebody may push from now on; not while garbage collection holds the repository, nor past `maxPushes`. */
+/** Records that a client may push from now on. Refused while garbage collection holds the repository, and above `maxPushes`. */
 export async function notePush(
   db: Db,
   registryId: number,
@@ -188,41 +150,32 @@ export async function notePush(
   return (await db.$count(registryPushes, isNoted)) > 0 ? 'held' : 'too many';
 }
 
-/** Keeps everybody out for so many seconds, unless somebody was let in within the last `patience` seconds. */
+/** Blocks pushes for some seconds, unless a push was allowed within the last `quietSeconds`. */
 export async function holdPushes(
   db: Db,
   registryId: number,
   repository: string,
-  patience: number,
+  quietSeconds: number,
   seconds: number,
 ): Promise<boolean> {
-  return (await hold(db, registryId, repository, patience, seconds)).length > 0;
+  return (await hold(db, registryId, repository, quietSeconds, seconds)).length > 0;
 }
 
-export async function letPush(db: Db, registryId: number, repository: string): Promise<void> {
+export async function releasePushes(db: Db, registryId: number, repository: string): Promise<void> {
   await db
     .update(registryPushes)
     .set({ heldUntil: null })
     .where(and(eq(registryPushes.registryId, registryId), eq(registryPushes.repository, repository)));
 }
 
-/** What is long past; no patience is longer. */
-export async function forgetPushes(db: Db): Promise<void> {
+/** Deletes records that are older than any quiet period. */
+export async function deleteOldPushes(db: Db): Promise<void> {
   await db.delete(registryPushes).where(sql`${registryPushes.grantedAt} < now() - interval '2 days'`);
 }
 
-/** What the rows use of the quota. */
+/** What the rows use of the quota (quota/audit.ts). */
 export const usageOfRows = `
   select client_id, region_id, 'registry_count', count(*) from registries group by 1, 2
   union all select client_id, region_id, 'registry_storage', sum(storage_limit) from registries group by 1, 2`;
 
-const readUsesOfProject = prepared<Uses>(
-  'registry_uses_of_project',
-  `select 'registry' as kind, count(*) as count, (array_agg(id::text order by id))[1:3] as ids
-   from registries where project_id = $1 having count(*) > 0`,
-);
-
-/** What of registries stands in a project. */
-export async function usesOfProject(tx: Tx, projectId: number): Promise<Uses[]> {
-  return readUsesOfProject(tx, projectId);
-}
+export const usesOfProject = kit.usesOfProject('registry', registries, { order: 'id' });

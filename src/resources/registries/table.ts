@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
 
-/** One row a registry, until its content was taken out of service. Its id is part of its prefix, and never used again. */
+/** One row per registry, until the host has removed its contents. The id is part of the prefix and never reused. */
 export const registries = pgTable(
   'registries',
   {
@@ -29,7 +29,7 @@ export const registries = pgTable(
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
     deletedAt: instant('deleted_at'),
-    /** When something of what it holds was last removed: a look at the storage from before still shows it. */
+    /** When contents were last removed: an earlier scan of the storage still includes them. */
     removedAt: instant('removed_at'),
   },
   (t) => [
@@ -50,9 +50,9 @@ export const registryUsers = pgTable(
     id: serial('id').primaryKey(),
     registryId: registryId(),
     name: text('name').notNull(),
-    /** A MAC over name and secret, so that users are found by both, and a copy of the database opens nothing. */
+    /** A MAC of name and secret: identifies the user, and a copy of the database grants no access. */
     secretMac: bytes('secret_mac').notNull(),
-    /** Days; -1: for ever. */
+    /** Units: days; -1: unlimited. */
     duration: integer('duration').notNull(),
     readOnly: boolean('read_only').notNull(),
     createdAt: instant('created_at').notNull(),
@@ -65,7 +65,7 @@ export const registryUsers = pgTable(
   ],
 );
 
-/** What is to be taken from the host before whoever asked for it is answered. */
+/** Removals that the host has yet to do; their requests wait for them. */
 export const registryRemovals = pgTable(
   'registry_removals',
   {
@@ -78,7 +78,7 @@ export const registryRemovals = pgTable(
   (t) => [index('registry_removals_registry').on(t.registryId)],
 );
 
-/** When somebody was last let in to push to a repository, and until when garbage collection keeps everybody out. */
+/** When a push to a repository was last allowed, and until when garbage collection blocks pushes. */
 export const registryPushes = pgTable(
   'registry_pushes',
   {
@@ -90,17 +90,17 @@ export const registryPushes = pgTable(
   (t) => [primaryKey({ columns: [t.registryId, t.repository] })],
 );
 
-/** Where the images of a region are served, as its worker last said. */
+/** Where the images of a region are served, as its worker last reported. */
 export const registryHosts = pgTable('registry_hosts', {
   regionId: integer('region_id').primaryKey(),
   address: text('address').notNull(),
 });
 
-/** One row: the keys of the token server, encrypted, and the API server that clients are sent to. */
+/** One row: the encrypted keys of the token server, and the API server that authenticates clients. */
 export const registryAuthority = pgTable('registry_authority', {
   id: integer('id').primaryKey(),
   keys: bytes('keys').notNull(),
   apiUrl: text('api_url'),
-  /** When that server last said so. */
+  /** When that server last announced itself. */
   apiSeenAt: instant('api_seen_at'),
 });

@@ -1,7 +1,7 @@
 /**
- * Judges certificates and private keys: whether they parse, belong together and are good now. Every fault is told, with
- * the field that it is in and without anything of what stands there. What passes is something that OpenSSL loads, since
- * a load balancer that is given one certificate that it refuses serves none.
+ * Validates certificates and private keys: whether they parse, belong together and are valid now. All errors are reported
+ * with their fields and without any contents. OpenSSL loads whatever passes: a load balancer with a single certificate
+ * that it refuses serves none.
  */
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -118,8 +118,8 @@ export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: stri
 const maxIssuers = 20;
 
 /**
- * Judges what could be read of a certificate, the others of its chain and its key. Without faults and without a pair,
- * a part is missing, and whoever read it has told so.
+ * Validates a certificate, the others of its chain and its key, as far as they could be read. The result has neither faults
+ * nor a pair when a part is missing, which its reader has already reported.
  */
 export async function judgePair(
   leaf: PlacedCertificate | undefined,

@@ -103,7 +103,7 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
   }
 }
 
-/** The certificate is the one that the key belongs to, wherever it stands. */
+/** The certificate is the one that belongs to the key, at any position. */
 async function readingOfPair(
   certificates: Found<PlacedCertificate>,
   key: Found<PlacedKey>,
@@ -165,7 +165,7 @@ function privateKeyIn(text: string, path: string): Found<PlacedKey> {
   return faults.length > 0 ? { found: [], faults } : privateKeyAmong(blocks, path, []);
 }
 
-/** The one private key of a field in which blocks of the `other` labels may stand, too. */
+/** The only private key of a field, which may also contain blocks with the `other` labels. */
 function privateKeyAmong(blocks: PemBlock[], path: string, other: string[]): Found<PlacedKey> {
   // OpenSSL writes the curve before a key of its old form.
   const known = ['EC PARAMETERS', ...other];

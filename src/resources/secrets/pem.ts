@@ -1,6 +1,6 @@
 /**
- * PEM: blocks of base64 between BEGIN and END lines. What stands between blocks (names that programs write there,
- * comments) is dropped, and what is read is always written anew, so no text of a customer reaches a file of a driver.
+ * PEM: blocks of base64 between BEGIN and END lines. Text between blocks is dropped, and blocks are always encoded again,
+ * so that no text of a client reaches a file of a driver.
  */
 export interface PemBlock {
   /** Such as `CERTIFICATE`. */

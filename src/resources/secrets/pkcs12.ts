@@ -141,14 +141,14 @@ async function keyFrom(parameters: Element, keyBytes: number, rounds: Rounds): P
   if (count < 1 || rounds.left < 0) {
     throw new BundleError('is a PKCS#12 bundle that takes too many rounds to decrypt; export it with fewer (-iter)');
   }
-  // Absent: HMAC with SHA-1. Before it may stand the length of the key, which the cipher says, too.
+  // The default is HMAC with SHA-1. An optional key length precedes it; the cipher determines that, too.
   const pseudorandom = parameters.children.slice(2).find((element) => element.tag === tags.sequence);
   const digest = pseudorandom ? digests[oidOf(child(pseudorandom, 0, tags.oid))] : 'sha1';
   if (!digest) throw unsupported();
   return derive('', child(parameters, 0, tags.octets).content, count, keyBytes, digest);
 }
 
-/** RC2 and triple DES is what OpenSSL 1.1, LibreSSL and old Java write unless told otherwise. */
+/** OpenSSL 1.1, LibreSSL and old Java write RC2 and triple DES by default. */
 function unsupported(): BundleError {
   return new BundleError(
     'is a PKCS#12 bundle that is encrypted in a way that is not supported (RC2 and triple DES are no longer safe); ' +

@@ -3,7 +3,7 @@ import { bytes, instant } from '../../platform/columns.ts';
 import { projects } from '../projects/table.ts';
 import type { SecretKind, SecretType } from './schema.ts';
 
-/** Everything but `payload` is public: a list shows it, or may come to show it. */
+/** Only `payload` is confidential: responses may contain all other columns. */
 export const secrets = pgTable(
   'secrets',
   {
@@ -14,19 +14,19 @@ export const secrets = pgTable(
     regionId: integer('region_id').notNull(),
     name: text('name').notNull(),
     secretType: text('secret_type').notNull().$type<SecretType>(),
-    /** What a load balancer can use it as; null: as nothing. */
+    /** How load balancers can use it; null: not at all. */
     kind: text('kind').$type<SecretKind>(),
-    /** Encrypted for `secret:<id>` (platform/encryption.ts): PEM for what has a kind, otherwise the bytes as given. */
+    /** Encrypted for `secret:<id>` (platform/encryption.ts): PEM if it has a kind, otherwise the bytes of the request. */
     payload: bytes('payload').notNull(),
     contentType: text('content_type').notNull(),
     algorithm: text('algorithm'),
     bitLength: integer('bit_length'),
     mode: text('mode'),
-    /** As the customer set it. */
+    /** As the client set it. */
     expiration: instant('expiration'),
-    /** Until when the certificates or revocation lists in it are good. */
+    /** When the first of its certificates or revocation lists expires. */
     notAfter: instant('not_after'),
-    /** Names that the certificate is for, for information. */
+    /** The names in the certificate, for information. */
     subjectNames: text('subject_names').array().notNull(),
     creatorTaskId: uuid('creator_task_id').notNull(),
     createdAt: instant('created_at').notNull(),

@@ -23,7 +23,7 @@ export interface CertificateOptions {
   issuer?: Authority;
   notBefore?: Date;
   notAfter?: Date;
-  /** Made anew when absent: EC, P-256. */
+  /** Default: a new EC key, P-256. */
   key?: KeyObject;
 }
 

@@ -3,7 +3,7 @@ import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 
-/** Subnets are records of the control plane: no addresses are handed out. */
+/** Subnets are records of the control plane: no addresses are assigned. */
 export const subnets = pgTable(
   'subnets',
   {
@@ -14,10 +14,10 @@ export const subnets = pgTable(
       .notNull()
       .references(() => networks.id),
     name: text('name').notNull(),
-    /** PostgreSQL's type, which knows what overlaps and sorts by address. */
+    /** A native type, which has overlap operators and sorts by address. */
     cidr: cidr('cidr').notNull(),
     ipVersion: integer('ip_version').notNull().$type<4 | 6>(),
-    /** This and the addresses below are kept as the customer wrote them. */
+    /** This and the addresses below are stored as the client wrote them. */
     gatewayIp: text('gateway_ip'),
     enableDhcp: boolean('enable_dhcp').notNull(),
     dnsNameservers: jsonb('dns_nameservers').notNull().$type<string[]>(),

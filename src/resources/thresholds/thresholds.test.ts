@@ -1,7 +1,7 @@
 /** The threshold through the API, and what reaches it: every crossing is told once, with those of its window. */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
-import type { Configuration } from '../../main/services.ts';
+import type { Configuration } from '../../main/configuration.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Kind } from '../../quota/kinds.ts';
 

@@ -5,9 +5,9 @@ import { clients } from '../clients/table.ts';
 
 export const tokens = pgTable('tokens', {
   id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
-  /** What stands before the `$`. */
+  /** The part of the token before the `$`. */
   keyId: text('key_id').notNull().unique(),
-  /** SHA-256 of what stands behind it. */
+  /** SHA-256 of the part after it. */
   secretHash: bytes('secret_hash').notNull(),
   clientId: integer('client_id')
     .notNull()

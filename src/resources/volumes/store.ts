@@ -17,7 +17,7 @@ export type VolumeView = VolumeRow & { snapshotIds: string[]; taskId: string | n
 
 const resource = 'volume';
 
-/** Whoever changes a volume or its snapshots holds the volume's lock from reading to commit. */
+/** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
 export const { lock, findById, lockById, update, remove: removeRow } = kit.singleRows(volumes);
 export const { findPending, findKnown } = kit.reconciledRows(volumes);
 

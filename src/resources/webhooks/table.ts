@@ -2,7 +2,7 @@ import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
 import { clients } from '../clients/table.ts';
 
-/** Where a client's notifications are posted to. */
+/** URLs that receive a client's notifications. */
 export const webhooks = pgTable(
   'webhooks',
   {

@@ -329,10 +329,10 @@ describe('a message', () => {
     await cloud.db.$client.query('delete from graphile_worker._private_jobs where key = $1', [`deliver:${id}`]);
     receiver.answer();
     const before = new Date(Date.now() + 3_600_000);
-    const { withoutJob, requestAttempts } = await import('../notifications/store.ts');
-    expect(await withoutJob(cloud.db, before)).toEqual([id]);
+    const { findWithoutJob, requestAttempts } = await import('../notifications/store.ts');
+    expect(await findWithoutJob(cloud.db, before)).toEqual([id]);
     await requestAttempts(cloud.db, [id]);
-    expect(await withoutJob(cloud.db, before)).toEqual([]);
+    expect(await findWithoutJob(cloud.db, before)).toEqual([]);
     await delivery(client, { state: 'delivered' });
   });
 });

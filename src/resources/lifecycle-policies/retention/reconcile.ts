@@ -1,7 +1,8 @@
 /**
- * Retention: lets go the snapshots of a schedule and volume that are too many or too old, but never the newest good one.
- * That is decided with the volume held, so that nobody deletes the newest meanwhile. A removal that fails is asked for
- * again, as long as the policy still would.
+ * Retention: deletes the snapshots of a schedule and volume that exceed the number or age to retain.
+ *
+ * Invariant: the newest available snapshot is never deleted. The decision is made with the volume locked, so that nobody
+ * deletes the newest one concurrently. A failed deletion is retried as long as the policy still requires it.
  */
 import type { RequestContext } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -12,7 +13,7 @@ import { defaultQuantity } from '../schedules.ts';
 import * as store from './store.ts';
 import type { FailedExpiry } from './store.ts';
 
-/** What the service of snapshots does for retention. */
+/** The part of the service of snapshots that retention needs. */
 export interface SnapshotsOfRetention {
   ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string; createdAt: Date }[]>;
   expire(tx: Tx, context: RequestContext, id: string): Promise<string | null>;
@@ -23,55 +24,55 @@ export interface RetentionDeps {
   snapshots: SnapshotsOfRetention;
 }
 
-const lookAgainMs = 60_000;
+const retryMs = 60_000;
 
-/** Runs act for whoever made the policy. */
+/** A run acts for the creator of the policy. */
 export function contextOf({ clientId, userId, runId }: Pick<PendingVolume, 'clientId' | 'userId' | 'runId'>) {
   const actor = { tokenId: userId, clientId, role: 'member' as const, projectIds: null, operator: false };
   return { actor, requestId: runId };
 }
 
-/** Looks at a snapshot whose time may be up. */
+/** Handles a snapshot that may have expired. */
 export async function expire(deps: RetentionDeps, tx: Tx, id: string): Promise<void> {
   const volume = await runs.lock(tx, id);
   if (!volume?.expireAt || volume.expireAt > deps.clock.now()) return;
   await runs.updateVolume(tx, id, { expireAt: null });
-  await letGo(deps, tx, volume);
+  await expireOld(deps, tx, volume);
 }
 
-/** Asks once more for a removal that failed. */
-export async function expireAgain({ snapshots }: RetentionDeps, tx: Tx, failed: FailedExpiry): Promise<void> {
+/** Retries a failed deletion. */
+export async function retryExpiry({ snapshots }: RetentionDeps, tx: Tx, failed: FailedExpiry): Promise<void> {
   await snapshots.expire(tx, contextOf(failed), failed.snapshotId);
 }
 
-/** Deletes the good snapshots of a schedule and volume that are too many or too old, but never the newest. */
-export async function letGo({ snapshots, clock }: RetentionDeps, tx: Tx, volume: RunVolume): Promise<void> {
+/** Deletes the available snapshots of a schedule and volume that are too many or too old, except the newest. */
+export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, volume: RunVolume): Promise<void> {
   const { scheduleId, volumeId, maxQuantity, retentionSeconds } = volume;
   if (!volume.expires) return;
-  await store.holdVolume(tx, volumeId);
+  await store.lockVolume(tx, volumeId);
   const now = clock.now().getTime();
   const all = await snapshots.ofSchedule(tx, scheduleId, volumeId);
   const [newest, ...older] = all.filter(({ status }) => status === 'available');
   if (!newest) return;
   const expired: string[] = [];
-  const busy: string[] = [];
+  const locked: string[] = [];
   for (const [i, snapshot] of older.entries()) {
     const tooMany = i + 1 >= (maxQuantity ?? defaultQuantity);
     const tooOld = retentionSeconds !== null && now - snapshot.createdAt.getTime() >= retentionSeconds * 1000;
     if (!tooMany && !tooOld) continue;
-    // Made, which is to be recorded first; then all this is looked at again.
+    // Its creation must be recorded first; that runs this again.
     if (await store.isUnsettled(tx, snapshot.id)) continue;
     const task = await snapshots.expire(tx, contextOf(volume), snapshot.id);
-    (task ? expired : busy).push(snapshot.id);
+    (task ? expired : locked).push(snapshot.id);
   }
-  await store.noteExpired(tx, newest.id, expired);
-  await store.lookAgain(tx, busy, new Date(now + lookAgainMs));
+  await store.recordExpired(tx, newest.id, expired);
+  await store.setExpireAt(tx, locked, new Date(now + retryMs));
 }
 
 /**
- * Where a quota refuses the next snapshot of a volume: lets the oldest good one go first, if it would go anyway when that
- * is made, and never the only good one. Says whether something goes, of this volume or of another one of the client's
- * that took the room: then the snapshot is to be asked for again.
+ * Makes room when the quota refuses the next snapshot of a volume: deletes the oldest available snapshot if the next one
+ * would replace it, but never the only one. Returns whether a snapshot of the client is about to be deleted, so that the
+ * request should be repeated.
  */
 export async function makeRoom(
   { snapshots, clock }: RetentionDeps,
@@ -83,15 +84,17 @@ export async function makeRoom(
   if (volume?.state !== 'pending' || !volume.expires) return false;
   const { scheduleId, volumeId, maxQuantity, expired } = volume;
   const quantity = maxQuantity ?? defaultQuantity;
-  await store.holdVolume(tx, volumeId);
-  if (await store.isOneGoing(tx, scheduleId, volumeId)) {
+  await store.lockVolume(tx, volumeId);
+  if (await store.isAnyDeleting(tx, scheduleId, volumeId)) {
     await runs.updateVolume(tx, id, { message: refusal });
     return true;
   }
-  const good = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(({ status }) => status === 'available');
-  const oldest = good.at(-1);
-  if (!oldest || quantity < 2 || good.length < quantity) return store.isRoomComing(tx, id, clock.now());
-  // One that is not recorded as made, or is held just now, is waited for.
+  const available = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(
+    ({ status }) => status === 'available',
+  );
+  const oldest = available.at(-1);
+  if (!oldest || quantity < 2 || available.length < quantity) return store.isRoomComing(tx, id, clock.now());
+  // Wait until its creation is recorded, or until it is unlocked.
   if (await store.isUnsettled(tx, oldest.id)) return true;
   const task = await snapshots.expire(tx, contextOf(volume), oldest.id);
   if (task) await runs.updateVolume(tx, id, { message: refusal, expired: [...expired, oldest.id] });

@@ -1,11 +1,11 @@
-/** SQL of retention: what is to go, what has gone, and what would not go. */
+/** SQL of retention: expiring snapshots, and failed deletions. */
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 
 const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
 
-/** Holds the volume, as everybody does who adds or deletes one of its snapshots. */
-export async function holdVolume(tx: Tx, volumeId: string): Promise<void> {
+/** Locks the volume, as every change of one of its snapshots does. */
+export async function lockVolume(tx: Tx, volumeId: string): Promise<void> {
   await lockVolumeRow(tx, volumeId);
 }
 
@@ -17,8 +17,8 @@ const readExpiring = prepared<{ id: string }>(
    order by volume_id, id`,
 );
 
-/** Those to look at now, whether their snapshots are to go; in the order of their volumes. */
-export async function expiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
+/** Volumes of runs whose snapshots may have expired, in the order of locking volumes. */
+export async function findExpiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
   return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
 }
 
@@ -27,7 +27,7 @@ const readUnsettled = prepared(
   `select from lifecycle_policy_run_volumes where snapshot_id = $1 and state = 'running'`,
 );
 
-/** Whether nobody has yet recorded that the snapshot was made. */
+/** Whether the creation of the snapshot is not yet recorded. */
 export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> {
   return (await readUnsettled(tx, snapshotId)).length > 0;
 }
@@ -37,18 +37,18 @@ const addExpired = prepared(
   `update lifecycle_policy_run_volumes set expired = expired || $2::jsonb where snapshot_id = $1`,
 );
 
-/** Writes down, beside the newest snapshot, which ones were let go. */
-export async function noteExpired(tx: Tx, newest: string, expired: string[]): Promise<void> {
+/** Records the expired snapshots with the newest one. */
+export async function recordExpired(tx: Tx, newest: string, expired: string[]): Promise<void> {
   if (expired.length > 0) await addExpired(tx, newest, JSON.stringify(expired));
 }
 
-const writeLookAgain = prepared(
-  'lifecycle_policy_look_again',
+const writeExpireAt = prepared(
+  'lifecycle_policy_expire_at',
   'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1::uuid[])',
 );
 
-export async function lookAgain(tx: Tx, snapshotIds: string[], at: Date): Promise<void> {
-  if (snapshotIds.length > 0) await writeLookAgain(tx, snapshotIds, at);
+export async function setExpireAt(tx: Tx, snapshotIds: string[], at: Date): Promise<void> {
+  if (snapshotIds.length > 0) await writeExpireAt(tx, snapshotIds, at);
 }
 
 const writeExpiry = prepared(
@@ -67,33 +67,33 @@ const writeExpiry = prepared(
    from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
 );
 
-/** Sets anew when the snapshots of a policy expire, after its status, schedules or volumes changed. */
+/** Recalculates when the snapshots of a policy expire, after its status, schedules or volumes changed. */
 export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
   await writeExpiry(tx, policyId);
 }
 
-const readGoing = prepared(
+const readDeleting = prepared(
   'lifecycle_policy_snapshot_going',
   `select from snapshots where schedule_id = $1 and volume_id = $2 and status = 'deleting' limit 1`,
 );
 
-/** Whether the host is just removing one of the snapshots that a schedule made of a volume. */
-export async function isOneGoing(tx: Tx, scheduleId: string, volumeId: string): Promise<boolean> {
-  return (await readGoing(tx, scheduleId, volumeId)).length > 0;
+/** Whether a snapshot that a schedule made of a volume is being deleted. */
+export async function isAnyDeleting(tx: Tx, scheduleId: string, volumeId: string): Promise<boolean> {
+  return (await readDeleting(tx, scheduleId, volumeId)).length > 0;
 }
 
-const patience = `interval '10 minutes'`;
+const maxWait = `interval '10 minutes'`;
 
 const readRoomComing = prepared(
   'lifecycle_policy_room_coming',
   `select from lifecycle_policy_run_volumes own
-     join lifecycle_policy_runs of_own on of_own.id = own.run_id and of_own.started_at > $2::timestamptz - ${patience}
+     join lifecycle_policy_runs of_own on of_own.id = own.run_id and of_own.started_at > $2::timestamptz - ${maxWait}
      join lifecycle_policies p on p.id = of_own.policy_id
    where own.id = $1 and (
      exists (select from snapshots n where n.client_id = p.client_id and n.region_id = own.region_id
                and n.observed_generation < n.generation and n.status = 'deleting')
      or exists (select from lifecycle_policy_run_volumes rv
-                  join lifecycle_policy_runs r on r.id = rv.run_id and r.started_at > $2::timestamptz - ${patience}
+                  join lifecycle_policy_runs r on r.id = rv.run_id and r.started_at > $2::timestamptz - ${maxWait}
                   join lifecycle_policies other on other.id = r.policy_id and other.client_id = p.client_id
                   join lifecycle_policy_schedules s on s.id = r.schedule_id
                 where rv.region_id = own.region_id and rv.state = 'running'
@@ -103,14 +103,14 @@ const readRoomComing = prepared(
 );
 
 /**
- * Whether some snapshot of the client is about to go: one that is being removed, or the oldest of a volume whose next one
- * is being made. What the others free may be what this volume of a run waits for; but not for ever.
+ * Whether a snapshot of the client is about to be deleted: one in deletion, or the oldest of a volume whose next snapshot
+ * is in creation. It may release the quota that this volume of a run needs. Only for some time after the run began.
  */
 export async function isRoomComing(tx: Tx, runVolumeId: string, now: Date): Promise<boolean> {
   return (await readRoomComing(tx, runVolumeId, now)).length > 0;
 }
 
-/** A snapshot that did not go, and whom its run acts for. */
+/** A snapshot whose deletion failed, and the actor of its run. */
 export interface FailedExpiry {
   snapshotId: string;
   runId: string;
@@ -118,7 +118,7 @@ export interface FailedExpiry {
   userId: number;
 }
 
-/** Tasks are kept for ever, so what fails for long is tried less and less often: after a minute, two, … an hour. */
+/** Tasks are kept forever, so retries back off: after one minute, two, … an hour. */
 const readFailed = prepared<FailedExpiry>(
   'lifecycle_policy_failed_expiries',
   `select n.id as "snapshotId", r.id as "runId", p.client_id as "clientId", p.user_id as "userId"
@@ -132,7 +132,7 @@ const readFailed = prepared<FailedExpiry>(
    order by n.volume_id, n.id limit $3`,
 );
 
-/** Snapshots whose removal failed some time ago, and that policies would still let go; in the order of their volumes. */
-export function failed(db: Db, regionIds: number[], now: Date, limit: number): Promise<FailedExpiry[]> {
+/** Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. */
+export function findFailed(db: Db, regionIds: number[], now: Date, limit: number): Promise<FailedExpiry[]> {
   return readFailed(db, regionIds, now, limit);
 }

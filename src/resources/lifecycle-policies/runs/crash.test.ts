@@ -27,7 +27,7 @@ const depsOn = (db: Db) => ({
   // In the transaction, as a notification is.
   notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into told values ($1)', [data['run_id']]),
   regionIds: [1],
-  lookSeconds: 1,
+  pollSeconds: 1,
 });
 
 const order = ['start', 'request', 'settle', 'expire', 'end'] as const;

@@ -1,4 +1,4 @@
-/** What a client is told when a schedule begins to fail, in the words of the notifications. */
+/** The notification about a schedule whose runs begin to fail. */
 import { withZone } from '../../../platform/clock.ts';
 import type { RunReport } from './store.ts';
 
@@ -19,11 +19,11 @@ export function failureOf(report: RunReport): Failure {
     subject: `Lifecycle policy ${policyName}: ${failed.length} of ${volumes} snapshots failed`,
     body: {
       paragraphs: [
-        `The run of lifecycle policy ${policyName} (${policyId}) that was due at ${due} could not make ${failed.length} ` +
-          `of ${volumes} snapshots. Its schedule goes on.`,
-        'You will be told again when it fails after a run that succeeded.',
+        `The run of lifecycle policy ${policyName} (${policyId}) due at ${due} failed to create ${failed.length} of ` +
+          `${volumes} snapshots. The schedule stays active.`,
+        'The next notification follows when a run fails after one that succeeded.',
       ],
-      figures: { columns: ['Volume', 'Why'], rows: failed.map(({ volume_id, message }) => [volume_id, message]) },
+      figures: { columns: ['Volume', 'Reason'], rows: failed.map(({ volume_id, message }) => [volume_id, message]) },
     },
     data: {
       policy_id: policyId,

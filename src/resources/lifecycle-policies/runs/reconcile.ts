@@ -1,11 +1,12 @@
 /**
- * The scheduler. A look at what is due writes a run, a row for each of its volumes, and the next instant, in one
- * transaction: so each instant runs once, however many look, and whatever dies. Then it asks for the snapshots, set by
- * set, in the transaction that writes down which ones they are; what that leaves another look asks for. When one is
- * made, or failed, a third look settles it and lets older ones go; whoever settles the last volume of a run ends it.
- * Nothing waits for anything that could hang: what hangs is one row that is not settled.
+ * The scheduler, as periodic scans. The first writes a run, a row for each of its volumes, and the next instant of the
+ * schedule in one transaction. It then requests the snapshots, set by set, in transactions that record their ids; a second
+ * scan requests the remaining ones. A third scan settles each volume whose snapshot is complete or failed, and expires
+ * older snapshots. The run ends when its last volume is settled.
  *
- * After downtime each schedule runs once, under the oldest instant that was missed; the others are passed over.
+ * Invariant: each instant runs once, however many workers scan and whichever of them die.
+ * Failure modes: a snapshot that hangs delays only the row of its volume. After downtime a schedule runs once, for the
+ * oldest missed instant; the others are skipped.
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../../authz/actor.ts';
@@ -16,9 +17,9 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { policyTag } from '../../../tags/tags.ts';
 import type { Tags } from '../../../tags/tags.ts';
-import { contextOf, expire, expireAgain, letGo, makeRoom } from '../retention/reconcile.ts';
+import { contextOf, expire, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
-import { expiring, failed } from '../retention/store.ts';
+import { findExpiring, findFailed } from '../retention/store.ts';
 import type { FailedExpiry } from '../retention/store.ts';
 import { snapshotName, timesOf } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
@@ -27,7 +28,7 @@ import type { DueSchedule, NewRunVolume, PendingVolume } from './store.ts';
 import { failureOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
-/** What the service of snapshots does for runs. */
+/** The part of the service of snapshots that runs need. */
 export interface SnapshotsOfRuns extends SnapshotsOfRetention {
   createForRuns(tx: Tx, runs: SnapshotOfRun[]): Promise<{ snapshotId: string }[]>;
 }
@@ -47,13 +48,13 @@ export interface LifecyclePolicyRunDeps {
   clock: Clock;
   snapshots: SnapshotsOfRuns;
   log: Logger;
-  /** Tells the client that a schedule has begun to fail. In the transaction that knows it. */
+  /** Notifies the client that a schedule has begun to fail, in the transaction that records it. */
   notify(tx: Tx, failure: Failure): Promise<unknown>;
 }
 
-/** Asks for the snapshots of a set of volumes, all or none. */
+/** Requests the snapshots of a set of volumes, all or none. */
 function requestSnapshots({ db, snapshots }: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
-  return impatiently(db, async (tx) => {
+  return withLockTimeout(db, async (tx) => {
     const claimed = await store.claimPending(tx, ids);
     if (claimed.length === 0) return;
     const made = await snapshots.createForRuns(tx, claimed.map(snapshotOf));
@@ -72,20 +73,25 @@ function snapshotOf(volume: PendingVolume): SnapshotOfRun {
 }
 
 /**
- * The same. What fails for one that stands alone is its failure, if trying again would not help: no volume, or no quota
- * and nothing that could go first.
+ * Requests snapshots and records a permanent failure: in a set of one, the volume does not exist, or the quota is used up
+ * and no older snapshot can be deleted.
  */
-async function requestOrRefuse(deps: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
+async function requestOrFail(deps: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
   try {
     await requestSnapshots(deps, ids);
   } catch (error) {
     if (ids.length > 1 || !(error instanceof ClientError)) throw error;
-    await endSettled(deps, [await impatiently(deps.db, (tx) => refuse(deps, tx, ids[0]!, error))]);
+    await endSettled(deps, [await withLockTimeout(deps.db, (tx) => handleRefusal(deps, tx, ids[0]!, error))]);
   }
 }
 
 /** Returns the run, if this settled one of its volumes. */
-async function refuse(deps: LifecyclePolicyRunDeps, tx: Tx, id: string, error: ClientError): Promise<string | null> {
+async function handleRefusal(
+  deps: LifecyclePolicyRunDeps,
+  tx: Tx,
+  id: string,
+  error: ClientError,
+): Promise<string | null> {
   const waits = error.code === 'QuotaExceeded' && (await makeRoom(deps, tx, id, error.message));
   return waits ? null : recordFailure(tx, id, error.message);
 }
@@ -99,12 +105,12 @@ async function recordFailure(tx: Tx, id: string, message: string): Promise<strin
 }
 
 /**
- * Ends the runs whose volumes are all settled, and tells the clients whose schedules thereby begin to fail. After the
- * commit that settled volumes of them: of those who settle at the same time, the last one finds all of them settled.
+ * Ends the runs whose volumes are all settled, and notifies the clients whose schedules begin to fail. Call it after the
+ * commit that settled volumes: of concurrent transactions, the last one then finds all volumes settled.
  */
 async function endSettled(deps: LifecyclePolicyRunDeps, runIds: (string | null)[]): Promise<void> {
   const touched = [...new Set(runIds)].filter((id) => id !== null);
-  await endRuns(deps, await store.settledAmong(deps.db, touched));
+  await endRuns(deps, await store.findSettledRuns(deps.db, touched));
 }
 
 async function endRuns(deps: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
@@ -121,53 +127,60 @@ async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: 
   if (ended.failed && changed) await notify(tx, failureOf(await store.report(tx, runId)));
 }
 
-/** Rows that one statement writes. */
+/** Rows per statement. */
 const batch = 250;
-/** Rows that one transaction works on one by one, and holds until it has done with all. */
-const few = 25;
-const keptDays = 90;
+/** Rows per transaction that handles each row separately, and holds all of them until the commit. */
+const smallBatch = 25;
+const retentionDays = 90;
 
 export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
 
-/** What is to be done from time to time, each in its own turn, so that nothing slow keeps runs from starting. */
+/** The scans, each with its own timer, so that a slow one cannot delay the start of runs. */
 export function createLifecyclePolicyDuties(
-  deps: DutyDeps & { lookSeconds: number },
+  deps: DutyDeps & { pollSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
-  const { db, clock, regionIds, lookSeconds } = deps;
+  const { db, clock, regionIds, pollSeconds } = deps;
   const settleAll = async (ids: string[]) => endSettled(deps, await eachOf(db, ids, (tx, id) => settle(deps, tx, id)));
   const expireAll = (ids: string[]) => eachOf(db, ids, (tx, id) => expire(deps, tx, id));
-  const expireAllAgain = (all: FailedExpiry[]) => eachOf(db, all, (tx, one) => expireAgain(deps, tx, one));
+  const retryAll = (all: FailedExpiry[]) => eachOf(db, all, (tx, one) => retryExpiry(deps, tx, one));
   return [
-    { seconds: lookSeconds, work: () => startAndRequest(deps) },
-    // What is left to ask for where that failed, or somebody died over it.
+    { seconds: pollSeconds, work: () => startAndRequest(deps) },
+    // Snapshots whose first request failed, or whose worker died.
     {
-      seconds: 4 * lookSeconds,
-      work: async () => inSets(await store.pending(db, regionIds), batch, (ids) => requestOrRefuse(deps, ids)),
-    },
-    { seconds: lookSeconds, work: async () => inSets(await store.settled(db, regionIds, batch), few, settleAll) },
-    {
-      seconds: lookSeconds,
-      work: async () => inSets(await expiring(db, regionIds, clock.now(), batch), few, expireAll),
-    },
-    // What is left to end when somebody died between settling and ending.
-    {
-      seconds: 120 * lookSeconds,
-      work: async () => inSets(await store.settledRuns(db, regionIds, batch), few, (ids) => endRuns(deps, ids)),
+      seconds: 4 * pollSeconds,
+      work: async () => inSets(await store.findPending(db, regionIds), batch, (ids) => requestOrFail(deps, ids)),
     },
     {
-      seconds: 4 * lookSeconds,
-      work: async () => inSets(await failed(db, regionIds, clock.now(), batch), few, expireAllAgain),
+      seconds: pollSeconds,
+      work: async () => inSets(await store.findSettled(db, regionIds, batch), smallBatch, settleAll),
     },
-    { seconds: 3600, work: () => store.forget(db, new Date(clock.now().getTime() - keptDays * 86_400_000)) },
+    {
+      seconds: pollSeconds,
+      work: async () => inSets(await findExpiring(db, regionIds, clock.now(), batch), smallBatch, expireAll),
+    },
+    // Runs whose worker died between settling the last volume and ending the run.
+    {
+      seconds: 120 * pollSeconds,
+      work: async () =>
+        inSets(await store.findAbandonedRuns(db, regionIds, batch), smallBatch, (ids) => endRuns(deps, ids)),
+    },
+    {
+      seconds: 4 * pollSeconds,
+      work: async () => inSets(await findFailed(db, regionIds, clock.now(), batch), smallBatch, retryAll),
+    },
+    {
+      seconds: 3600,
+      work: () => store.removeOldRuns(db, new Date(clock.now().getTime() - retentionDays * 86_400_000)),
+    },
   ];
 }
 
-/** Asks once for what it has started: what that fails for may take long, and must not keep the next runs from starting. */
+/** Requests the snapshots of new runs once. Retries may take long and must not delay the next runs. */
 export async function startAndRequest(deps: DutyDeps): Promise<void> {
   for (const ids of setsOf(await startDueRuns(deps), batch)) await requestSnapshots(deps, ids).catch(() => {});
 }
 
-/** Starts every run that is due. Returns what it wrote of their volumes. Most looks find nothing: they cost one statement. */
+/** Starts every due run. Returns the rows of their volumes. Most scans find nothing and cost one statement. */
 export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
   const started: string[] = [];
   const next = await store.nextRun(deps.db, deps.regionIds);
@@ -186,15 +199,15 @@ async function startBatch(
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
   if (due.length === 0) return { schedules: 0, volumes: [] };
-  const candidates = await store.volumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
+  const candidates = await store.findVolumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
     const doneAt = byPolicy.has(policyId) ? null : now;
     return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt, doneAt };
   });
-  const fresh = await store.insertRuns(tx, runs, now);
+  const inserted = await store.insertRuns(tx, runs, now);
   const volumes = due.flatMap((schedule, i) =>
-    fresh.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
+    inserted.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
   );
   await store.insertVolumes(tx, volumes);
   await setNextRuns(
@@ -214,7 +227,7 @@ function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId:
   }));
 }
 
-/** A schedule that was good once and is no longer (its zone is gone) must not stop the others. */
+/** A schedule that is no longer valid (its zone was removed) must not block the others. */
 function nextOf(schedule: DueSchedule, now: Date, log: Logger): Date | null {
   try {
     return timesOf(schedule).next(now);
@@ -228,8 +241,8 @@ const setsOf = <T>(all: T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
 /**
- * Works set by set. One that fails is halved until what it fails for stands alone: so that stops no others, and what a
- * quota leaves is used to the last. @throws what the first that stood alone failed for
+ * Works set by set. A failing set is halved until the failing item is alone, so that it cannot block the others and the
+ * quota is used up to the limit. @throws the error of the first item that failed alone
  */
 async function inSets<T>(all: T[], size: number, work: (set: T[]) => Promise<unknown>): Promise<void> {
   const left = setsOf(all, size);
@@ -246,35 +259,35 @@ async function inSets<T>(all: T[], size: number, work: (set: T[]) => Promise<unk
   if (failures.length > 0) throw failures[0];
 }
 
-/** A transaction that fails where somebody holds a row longer than a change takes: he hangs, and others are not to. */
-function impatiently<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+/** A transaction that fails instead of waiting for a lock that is held longer than any change takes. */
+function withLockTimeout<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(db, async (tx) => {
     await tx.$client.query(`set local lock_timeout = '1s'`);
     return work(tx);
   });
 }
 
-/** Works on each of a set, all in one transaction. */
+/** Handles each item of a set, all in one transaction. */
 function eachOf<T, R>(db: Db, set: T[], work: (tx: Tx, one: T) => Promise<R>): Promise<R[]> {
-  return impatiently(db, async (tx) => {
+  return withLockTimeout(db, async (tx) => {
     const results: R[] = [];
     for (const one of set) results.push(await work(tx, one));
     return results;
   });
 }
 
-/** Records what became of the snapshot of a volume. Returns the run, if this settled one of its volumes. */
+/** Records the result of a volume's snapshot. Returns the run, if this settled one of its volumes. */
 async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<string | null> {
   const volume = await store.lock(tx, id);
   if (volume?.state !== 'running' || volume.snapshotStatus === 'creating') return null;
   if (volume.snapshotStatus === 'available') {
     const { expires, retentionSeconds, snapshotCreatedAt } = volume;
-    const ages = expires && retentionSeconds !== null;
-    const expireAt = ages ? new Date(snapshotCreatedAt!.getTime() + retentionSeconds * 1000) : null;
+    const expiresByAge = expires && retentionSeconds !== null;
+    const expireAt = expiresByAge ? new Date(snapshotCreatedAt!.getTime() + retentionSeconds * 1000) : null;
     await store.updateVolume(tx, id, { state: 'made', expireAt });
-    await letGo(deps, tx, volume);
+    await expireOld(deps, tx, volume);
   } else {
-    // A failed one counts for nothing, and its owner should not have to clean up. What is busy is asked again soon.
+    // A failed snapshot is useless, so it is deleted. One that is locked is tried again at the next scan.
     const failed = volume.snapshotStatus === 'error';
     if (failed && !(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return null;
     const message = volume.snapshotError ?? 'The snapshot was deleted before it was complete.';

@@ -11,7 +11,7 @@ const sql = async (text: string, ...values: unknown[]) => (await cloud.db.$clien
 
 function deps() {
   const { db, services } = cloud;
-  return { ...services, db, log: silentLogger, notify: services.notifications.issue, regionIds: [1], lookSeconds: 1 };
+  return { ...services, db, log: silentLogger, notify: services.notifications.issue, regionIds: [1], pollSeconds: 1 };
 }
 const requestTheRest = () => createLifecyclePolicyDuties(deps())[1]!.work();
 

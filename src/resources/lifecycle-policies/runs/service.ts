@@ -1,4 +1,4 @@
-/** What was recorded of the runs of policies. */
+/** What clients see of the runs of policies. */
 import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -20,16 +20,16 @@ export interface LifecyclePolicyRunsDeps {
 
 export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePolicyRunsDeps) {
   return {
-    /** When something is due next in these regions; null: nothing is. */
+    /** The next run or expiry in these regions; null when there is none. */
     nextEvent: (regionIds: number[]) => store.nextEvent(db, regionIds),
 
-    /** Seconds that the most overdue schedule of these regions has been waiting. */
+    /** By how many seconds the most overdue schedule of these regions is late. */
     async lateness(regionIds: number[]): Promise<number> {
       const next = await store.nextRun(db, regionIds);
       return next ? Math.max(0, (clock.now().getTime() - next.getTime()) / 1000) : 0;
     },
 
-    /** How much is due in these regions and not done. */
+    /** The number of due schedules and expiries and of unfinished runs in these regions. */
     countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
 
     /** Newest first. */
@@ -37,16 +37,16 @@ export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePoli
       await policies.get(scope, { id: policyId });
       const { count, rows } = await store.list(db, policyId, filter);
       const read = async (ids: string[]) => {
-        const [runs, volumes] = await Promise.all([store.rowsById(db, ids), store.volumesOfRuns(db, ids)]);
+        const [runs, volumes] = await Promise.all([store.findRows(db, ids), store.findVolumesOfRuns(db, ids)]);
         const byRun = Map.groupBy(volumes, (volume) => volume.runId);
-        return runs.map((run) => present(run, byRun.get(run.id) ?? []));
+        return runs.map((run) => toResponse(run, byRun.get(run.id) ?? []));
       };
       return { count, results: readInGroups(rows, read, (run) => run) };
     },
   };
 }
 
-function present(run: RunRow, volumes: RunVolumeRow[]): Run {
+function toResponse(run: RunRow, volumes: RunVolumeRow[]): Run {
   const inState = (...states: RunVolumeRow['state'][]) => volumes.filter(({ state }) => states.includes(state));
   return {
     id: run.id,

@@ -1,4 +1,4 @@
-/** SQL of runs: what is due, what was made of it, and what is to go. */
+/** SQL of runs: due schedules, runs and their volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
@@ -24,14 +24,14 @@ const readDue = prepared<DueSchedule>(
 );
 
 /**
- * Claims schedules that are due: no other worker gets them until the commit, which gives them their next instant. One
- * whose policy is being changed just now waits for the next look.
+ * Claims due schedules: no other worker gets them until the commit, which sets their next runs. A schedule whose policy is
+ * locked is left for the next scan.
  */
 export function claimDue(tx: Tx, regionIds: number[], now: Date, limit: number): Promise<DueSchedule[]> {
   return readDue(tx, regionIds, now, limit);
 }
 
-/** The first of an indexed column in each of the regions. */
+/** SQL: the lowest value of an indexed column in the regions. */
 const firstOf = (table: string, column: string) =>
   `(select min(first.at) from unnest($1::int[]) as region (id), lateral (
       select ${column} as at from ${table} where region_id = region.id and ${column} is not null
@@ -45,12 +45,12 @@ const readNextEvent = prepared<{ at: Date | null }>(
   `select least(${firstRun}, ${firstExpiry}) as at`,
 );
 
-/** When a schedule of these regions is due next; null: none is. */
+/** The next run of a schedule in these regions; null when there is none. */
 export async function nextRun(db: Db, regionIds: number[]): Promise<Date | null> {
   return (await readNextRun(db, regionIds))[0]!.at;
 }
 
-/** When something is due next in these regions, a run or an expiry; null: nothing is. */
+/** The next run or expiry in these regions; null when there is none. */
 export async function nextEvent(db: Db, regionIds: number[]): Promise<Date | null> {
   return (await readNextEvent(db, regionIds))[0]!.at;
 }
@@ -62,7 +62,7 @@ const readOpen = prepared<{ open: number }>(
         + (select count(*) from lifecycle_policy_runs where region_id = any($1::int[]) and done_at is null) as open`,
 );
 
-/** How much is due and not done in these regions. */
+/** The number of due schedules and expiries and of unfinished runs in these regions. */
 export async function countOpen(db: Db, regionIds: number[], now: Date): Promise<number> {
   return (await readOpen(db, regionIds, now))[0]!.open;
 }
@@ -75,7 +75,7 @@ const writeRuns = prepared<{ id: string }>(
    on conflict (schedule_id, scheduled_at) do nothing returning id`,
 );
 
-/** Returns the ids of those that there was no run for: a clock that was set back brings the same instants again. */
+/** Returns the ids of the new runs: after the clock was set back, a run of the same instant may already exist. */
 export async function insertRuns(tx: Tx, runs: Omit<RunRow, 'startedAt'>[], now: Date): Promise<Set<string>> {
   const inserted = await writeRuns(
     tx,
@@ -116,12 +116,12 @@ const readVolumesOfPolicies = prepared<{ policyId: number; volumeId: string }>(
    where pv.policy_id = any($1::int[]) order by v.created_at, v.id`,
 );
 
-/** What the policies are to make snapshots of. */
-export function volumesOfPolicies(tx: Tx, policyIds: number[]): Promise<{ policyId: number; volumeId: string }[]> {
+/** The volumes of the policies that are not being deleted. */
+export function findVolumesOfPolicies(tx: Tx, policyIds: number[]): Promise<{ policyId: number; volumeId: string }[]> {
   return readVolumesOfPolicies(tx, policyIds);
 }
 
-/** A volume of a run, with what its snapshot is made by. */
+/** A volume of a run, with the properties of its snapshot. */
 export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volumeId' | 'name'> {
   policyId: number;
   scheduleId: string;
@@ -130,14 +130,14 @@ export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volu
   userId: number;
 }
 
-/** The same with how the snapshot is, and how long it is kept. */
+/** A volume of a run, with the state of its snapshot and how long it is retained. */
 export interface RunVolume extends RunVolumeRow, PendingVolume {
-  /** Null: there is none, or none any more. */
+  /** Null when the snapshot was not created or was deleted. */
   snapshotStatus: SnapshotStatus | null;
   snapshotCreatedAt: Date | null;
   /** Why the snapshot failed. */
   snapshotError: string | null;
-  /** Whether anything expires: not while the policy is paused, nor when the schedule or the volume is no longer in it. */
+  /** Whether snapshots expire: not while the policy is paused, or after the schedule or the volume was removed from it. */
   expires: boolean;
   maxQuantity: number | null;
   retentionSeconds: number | null;
@@ -149,14 +149,14 @@ const withPolicy = `lifecycle_policy_run_volumes rv
      join lifecycle_policy_runs r on r.id = rv.run_id
      join lifecycle_policies p on p.id = r.policy_id`;
 
-/** Of the ids given, those whose snapshots nobody has asked for, nor is about to: the rows, locked. */
+/** Locks the pending rows among the ids. Rows that another worker has locked are skipped. */
 export const claimPending = prepared<PendingVolume>(
   'lifecycle_policy_run_volumes_claim',
   `select ${columns} from ${withPolicy}
    where rv.id = any($1::uuid[]) and rv.state = 'pending' for update of rv skip locked`,
 );
 
-/** Takes ids, and the ids of their snapshots. */
+/** Parameters: the ids of the rows, and the ids of their snapshots. */
 export const setRunning = prepared(
   'lifecycle_policy_run_volumes_running',
   `update lifecycle_policy_run_volumes rv set state = 'running', snapshot_id = made.snapshot_id
@@ -178,7 +178,7 @@ const lockVolume = prepared<RunVolume>(
    where rv.id = $1 for update of rv`,
 );
 
-/** Null when the policy is gone: then nobody asks any more what became of its runs. */
+/** Null when the policy was deleted: the records of its runs are deleted with it. */
 export async function lock(tx: Tx, id: string): Promise<RunVolume | null> {
   return (await lockVolume(tx, id))[0] ?? null;
 }
@@ -196,8 +196,8 @@ const readSettledAmong = prepared<{ id: string }>(
    where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}`,
 );
 
-/** Those of some runs that are to be ended. */
-export async function settledAmong(db: Db, runIds: string[]): Promise<string[]> {
+/** The unfinished runs among the ids whose volumes are all settled. */
+export async function findSettledRuns(db: Db, runIds: string[]): Promise<string[]> {
   return runIds.length === 0 ? [] : (await readSettledAmong(db, runIds)).map((row) => row.id);
 }
 
@@ -208,8 +208,8 @@ const readSettledRuns = prepared<{ id: string }>(
    order by r.scheduled_at limit $2`,
 );
 
-/** Runs that are to be ended, and whose end somebody died over. */
-export async function settledRuns(db: Db, regionIds: number[], limit: number): Promise<string[]> {
+/** The unfinished runs of the regions whose volumes are all settled: their worker died before it ended them. */
+export async function findAbandonedRuns(db: Db, regionIds: number[], limit: number): Promise<string[]> {
   return (await readSettledRuns(db, regionIds, limit)).map((row) => row.id);
 }
 
@@ -220,7 +220,7 @@ const endOne = prepared<{ scheduleId: string; failed: boolean }>(
      select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state = 'failed') as failed`,
 );
 
-/** Ends a run whose volumes are all settled, and says whether any of them failed; null when there is nothing to end. */
+/** Ends a run whose volumes are all settled. Returns whether any of them failed; null when there is nothing to end. */
 export async function endRun(tx: Tx, runId: string, now: Date) {
   return (await endOne(tx, runId, now))[0] ?? null;
 }
@@ -230,12 +230,12 @@ const writeFailing = prepared<{ id: string }>(
   'update lifecycle_policy_schedules set failing = $2 where id = $1 and failing <> $2 returning id',
 );
 
-/** Says whether it was otherwise before. */
+/** Returns whether the value changed. */
 export async function setFailing(tx: Tx, scheduleId: string, failing: boolean): Promise<boolean> {
   return (await writeFailing(tx, scheduleId, failing)).length > 0;
 }
 
-/** A run with everything that a message about it tells. */
+/** A run with the contents of the message about it. */
 export interface RunReport {
   runId: string;
   scheduleId: string;
@@ -271,8 +271,8 @@ const readSettled = prepared<{ id: string }>(
    order by rv.volume_id, rv.id limit $2`,
 );
 
-/** Those whose snapshot is made, failed or gone; in the order of their volumes, which is the order to hold these in. */
-export async function settled(db: Db, regionIds: number[], limit: number): Promise<string[]> {
+/** Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. */
+export async function findSettled(db: Db, regionIds: number[], limit: number): Promise<string[]> {
   return (await readSettled(db, regionIds, limit)).map((row) => row.id);
 }
 
@@ -286,10 +286,10 @@ const readPending = prepared<{ id: string }>(
 );
 
 /**
- * All whose snapshots are still to be asked for, but not while they wait for an older one to go: no limit, so that those
- * that have to wait keep no others from it.
+ * Volumes of runs whose snapshots are to be requested, except those that wait for the deletion of an older snapshot.
+ * Unlimited, so that rows that wait cannot block the others.
  */
-export async function pending(db: Db, regionIds: number[]): Promise<string[]> {
+export async function findPending(db: Db, regionIds: number[]): Promise<string[]> {
   return (await readPending(db, regionIds)).map((row) => row.id);
 }
 
@@ -297,7 +297,7 @@ const bytesOfVolumes = sql<number>`(
   select coalesce(sum(64 + pg_column_size(v.expired)), 0)::bigint from lifecycle_policy_run_volumes v
   where v.run_id = lifecycle_policy_runs.id)`;
 
-/** A run has a row for each volume, so runs are read apart. */
+/** A run may have many volumes, so the rows are read separately. */
 export async function list(
   db: Db,
   policyId: number,
@@ -320,27 +320,27 @@ export async function list(
   return { count, rows };
 }
 
-export async function rowsById(db: Db, ids: string[]): Promise<RunRow[]> {
+export async function findRows(db: Db, ids: string[]): Promise<RunRow[]> {
   return db.select().from(lifecyclePolicyRuns).where(inArray(lifecyclePolicyRuns.id, ids));
 }
 
-/** Of those that were let go, the ones that have gone: a removal takes its time, and may fail. */
-const goneOfExpired = sql<string[]>`(
+/** The expired snapshots whose deletion is complete: it takes time, and may fail. */
+const deletedOfExpired = sql<string[]>`(
   select coalesce(jsonb_agg(one.id order by one.n), '[]')
   from jsonb_array_elements_text(${lifecyclePolicyRunVolumes.expired}) with ordinality as one (id, n)
   where not exists (select from snapshots s where s.id = one.id::uuid))`;
 
-export async function volumesOfRuns(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
+export async function findVolumesOfRuns(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
   if (runIds.length === 0) return [];
   return db
-    .select({ ...getTableColumns(lifecyclePolicyRunVolumes), expired: goneOfExpired })
+    .select({ ...getTableColumns(lifecyclePolicyRunVolumes), expired: deletedOfExpired })
     .from(lifecyclePolicyRunVolumes)
     .where(inArray(lifecyclePolicyRunVolumes.runId, runIds))
     .orderBy(lifecyclePolicyRunVolumes.volumeId);
 }
 
-/** Forgets runs that ended before an instant and whose snapshots are all gone: the others say when those expire. */
-export async function forget(db: Db, before: Date): Promise<void> {
+/** Deletes runs that ended before this time and whose snapshots are all deleted: the other runs hold the expiry. */
+export async function removeOldRuns(db: Db, before: Date): Promise<void> {
   await db.delete(lifecyclePolicyRuns).where(
     and(
       lt(lifecyclePolicyRuns.doneAt, before),
@@ -350,7 +350,7 @@ export async function forget(db: Db, before: Date): Promise<void> {
   );
 }
 
-/** Forgets the runs of later instants, done or not. */
-export async function forgetAfter(tx: Tx, instant: Date): Promise<void> {
+/** Deletes the runs of later instants. */
+export async function removeRunsAfter(tx: Tx, instant: Date): Promise<void> {
   await tx.delete(lifecyclePolicyRuns).where(gt(lifecyclePolicyRuns.scheduledAt, instant));
 }

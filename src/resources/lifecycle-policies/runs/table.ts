@@ -3,7 +3,7 @@ import { index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle
 import { instant } from '../../../platform/columns.ts';
 import { lifecyclePolicies } from '../table.ts';
 
-/** One row a time that a schedule ran. */
+/** One row per run of a schedule. */
 export const lifecyclePolicyRuns = pgTable(
   'lifecycle_policy_runs',
   {
@@ -11,11 +11,11 @@ export const lifecyclePolicyRuns = pgTable(
     policyId: integer('policy_id')
       .notNull()
       .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
-    /** The policy's, so that what is open in a region is found without looking at any policy. */
+    /** Of the policy, so that unfinished runs of a region are found without a join. */
     regionId: integer('region_id').notNull(),
-    /** The schedule may be gone. */
+    /** The schedule may have been removed. */
     scheduleId: uuid('schedule_id').notNull(),
-    /** The instant that it was due at; it names the run. */
+    /** The instant at which the run was due; with the schedule, it identifies the run. */
     scheduledAt: instant('scheduled_at').notNull(),
     startedAt: instant('started_at').notNull(),
     doneAt: instant('done_at'),
@@ -28,11 +28,11 @@ export const lifecyclePolicyRuns = pgTable(
   ],
 );
 
-/** `pending`: the snapshot is to be asked for. `running`: the snapshot is being made. */
+/** `pending`: the snapshot is not yet requested. `running`: the snapshot is in creation. */
 export const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
 export type RunVolumeState = (typeof runVolumeStates)[number];
 
-/** One row a run and volume. */
+/** One row per run and volume. */
 export const lifecyclePolicyRunVolumes = pgTable(
   'lifecycle_policy_run_volumes',
   {
@@ -41,17 +41,17 @@ export const lifecyclePolicyRunVolumes = pgTable(
       .notNull()
       .references(() => lifecyclePolicyRuns.id, { onDelete: 'cascade' }),
     regionId: integer('region_id').notNull(),
-    /** Neither is held: volumes and snapshots go as their owner likes. */
+    /** No foreign keys: clients may delete volumes and snapshots. */
     volumeId: uuid('volume_id').notNull(),
     snapshotId: uuid('snapshot_id'),
-    /** What the snapshot is called, by the schedule's template. */
+    /** The name of the snapshot, from the schedule's template. */
     name: text('name').notNull(),
     state: text('state').notNull().$type<RunVolumeState>(),
-    /** Why it failed; of a pending one, what it waits for an older snapshot to go for. */
+    /** Why it failed; for a pending row, why it waits for the deletion of an older snapshot. */
     message: text('message'),
-    /** When to look whether its snapshot is to go; null: only when there is a newer one, or not at all. */
+    /** When its snapshot may expire by age; null: never, or only by number. */
     expireAt: instant('expire_at'),
-    /** Snapshots of the volume and schedule that were let go on account of this one. */
+    /** The snapshots of the volume and schedule that expired when this one was created. */
     expired: jsonb('expired').notNull().$type<string[]>().default([]),
   },
   (t) => [

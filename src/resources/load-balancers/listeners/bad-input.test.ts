@@ -62,7 +62,7 @@ const both: [string, object, string[]][] = [
   ['a user name too long', withUser('a'.repeat(33)), ['user_list.0.username']],
   ['a user name with a colon', withUser('a:b'), ['user_list.0.username']],
   [
-    'a user twice',
+    'a duplicate user',
     { user_list: [...withUser('alice').user_list, ...withUser('alice').user_list] },
     ['user_list.1.username'],
   ],
@@ -94,7 +94,7 @@ const both: [string, object, string[]][] = [
     { secret_id: unknownId, sni_secret_id: [unknownId] },
     ['secret_id', 'sni_secret_id', 'secret_id', 'sni_secret_id.0'],
   ],
-  ['secrets that are no ids', { secret_id: 'x', sni_secret_id: ['y'] }, ['secret_id', 'sni_secret_id.0']],
+  ['invalid secret ids', { secret_id: 'x', sni_secret_id: ['y'] }, ['secret_id', 'sni_secret_id.0']],
 ];
 
 describe('creating a listener is rejected for', () => {
@@ -110,24 +110,28 @@ describe('creating a listener is rejected for', () => {
     ]),
     ['no load balancer', { load_balancer_id: undefined }, ['load_balancer_id']],
     ['an unknown load balancer', { load_balancer_id: unknownId }, ['load_balancer_id']],
-    ['an unknown one, respelled', { load_balancer_id: undefined, loadbalancer_id: unknownId }, ['loadbalancer_id']],
+    [
+      'an unknown load balancer in the other spelling',
+      { load_balancer_id: undefined, loadbalancer_id: unknownId },
+      ['loadbalancer_id'],
+    ],
     ['two load balancers', { loadbalancer_id: unknownId }, ['loadbalancer_id']],
     ['an unknown pool', { default_pool_id: unknownId }, ['default_pool_id']],
     ['TERMINATED_HTTPS without a certificate', { protocol: 'TERMINATED_HTTPS' }, ['secret_id']],
     ['TERMINATED_HTTPS with an empty one', { protocol: 'TERMINATED_HTTPS', secret_id: '' }, ['secret_id']],
     ['an unknown certificate', { protocol: 'TERMINATED_HTTPS', secret_id: unknownId }, ['secret_id']],
     ...['HTTPS', 'TCP', 'UDP', 'PROMETHEUS'].map((protocol) => [
-      `what is of HTTP on ${protocol}`,
+      `HTTP fields of a ${protocol} listener`,
       { protocol, insert_x_forwarded: true, ...withUser('alice') },
       ['insert_x_forwarded', 'user_list'],
     ]),
     [
-      'everything at once, of shapes',
+      'all invalid fields at once',
       { name: '', protocol: 'x', protocol_port: 0, load_balancer_id: 'x', no: 1 },
       ['name', 'protocol', 'protocol_port', 'load_balancer_id', 'no'],
     ],
     [
-      'everything at once, of sense',
+      'all violated rules at once',
       {
         protocol: 'UDP',
         insert_x_forwarded: true,
@@ -169,7 +173,7 @@ describe('updating a listener is rejected for', () => {
     ...both,
     ['another protocol or port', { protocol: 'TCP', protocol_port: 1 }, ['protocol', 'protocol_port']],
     ['another default pool', { default_pool_id: unknownId }, ['default_pool_id']],
-    ['headers, which stay as they were made', { insert_x_forwarded: true }, ['insert_x_forwarded']],
+    ['headers, which cannot change', { insert_x_forwarded: true }, ['insert_x_forwarded']],
     ['an empty certificate', { secret_id: '' }, ['secret_id']],
   ] as [string, object, string[]][])('%s', async (_name, changes, fields) => {
     const before = [await counts(), (await getListener(listener))['name']];
@@ -187,9 +191,9 @@ describe('values at the bounds are accepted:', () => {
     ['no limit', { connection_limit: -1 }],
     ['a limit of 0', { connection_limit: 0 }],
     ['a limit of a million', { connection_limit: 1_000_000 }],
-    ['nobody', { allowed_cidrs: [] }],
+    ['no clients', { allowed_cidrs: [] }],
     ['a hundred networks', { allowed_cidrs: Array.from({ length: 100 }, (_, n) => `10.0.${n}.0/24`) }],
-    ['everybody', { allowed_cidrs: ['0.0.0.0/0', '::/0'] }],
+    ['all clients', { allowed_cidrs: ['0.0.0.0/0', '::/0'] }],
     ['three users', { user_list: ['abc', 'a b', 'x'.repeat(32)].map((name) => withUser(name).user_list[0]!) }],
     ...[
       `$1$$${'a'.repeat(22)}`,
@@ -270,37 +274,41 @@ describe('listeners in the create of a load balancer', () => {
   });
 
   it.each<[string, object[], string[]]>([
-    ['one port twice', [web, { ...web, protocol: 'TCP' }], ['listeners.1.protocol_port']],
+    ['a duplicate port', [web, { ...web, protocol: 'TCP' }], ['listeners.1.protocol_port']],
     ['two pools', [{ ...web, pools: [pool, pool] }], ['listeners.0.pools']],
     [
-      'a pool that does not fit',
+      'an incompatible pool',
       [web, { ...web, protocol_port: 81, pools: [{ ...pool, protocol: 'UDP' }] }],
       ['listeners.1.pools.0.protocol'],
     ],
-    ['a pool of PROMETHEUS', [{ ...web, protocol: 'PROMETHEUS', pools: [pool] }], ['listeners.0.pools.0.protocol']],
+    [
+      'a pool of a PROMETHEUS listener',
+      [{ ...web, protocol: 'PROMETHEUS', pools: [pool] }],
+      ['listeners.0.pools.0.protocol'],
+    ],
     ['no certificate', [{ ...web, protocol: 'TERMINATED_HTTPS' }], ['listeners.0.secret_id']],
     [
-      'a bad address',
+      'an invalid address',
       [{ ...web, pools: [{ ...pool, members: [member(1), member(2, { address: 'x' })] }] }],
       ['listeners.0.pools.0.members.1.address'],
     ],
     [
-      'nowhere',
+      'an unusable address',
       [{ ...web, pools: [{ ...pool, members: [member(1), member(2, { address: '::' })] }] }],
       ['listeners.0.pools.0.members.1.address'],
     ],
     [
-      'a member twice',
+      'a duplicate member',
       [{ ...web, pools: [{ ...pool, members: [member(1), member(1)] }] }],
       ['listeners.0.pools.0.members.1'],
     ],
     [
-      'a bad monitor',
+      'an invalid monitor',
       [{ ...web, pools: [{ ...pool, healthmonitor: monitor({ delay: 1 }) }] }],
       ['listeners.0.pools.0.healthmonitor.timeout'],
     ],
-    ['a bad hash', [{ ...web, ...password('x') }], ['listeners.0.user_list.0.encrypted_password']],
-    ['a default pool, which has no id yet', [{ ...web, default_pool_id: unknownId }], ['listeners.0.default_pool_id']],
+    ['an invalid hash', [{ ...web, ...password('x') }], ['listeners.0.user_list.0.encrypted_password']],
+    ['a default pool', [{ ...web, default_pool_id: unknownId }], ['listeners.0.default_pool_id']],
     [
       'unknown secrets and subnets',
       [
@@ -320,7 +328,7 @@ describe('listeners in the create of a load balancer', () => {
         'listeners.1.pools.0.members.0.subnet_id',
       ],
     ],
-    ['52 of them', Array.from({ length: 52 }, (_, n) => ({ ...web, protocol_port: n + 1 })), ['listeners']],
+    ['52 listeners', Array.from({ length: 52 }, (_, n) => ({ ...web, protocol_port: n + 1 })), ['listeners']],
   ])('are rejected for %s, and nothing is created', async (_name, list, fields) => {
     knownSecrets(cloud, {});
     const before = await counts();

@@ -1,120 +1,94 @@
-/** The operations of listeners (docs/interface.md, "Listeners"). */
+/** The operations of listeners. */
+import { projectMember, projectReader } from '../../../authz/access.ts';
 import { atLeast } from '../../../authz/actor.ts';
-import type { Routes } from '../../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../../http/shapes.ts';
+import type { RequestContext } from '../../../authz/actor.ts';
+import { IdOf } from '../../../http/path-parameters.ts';
+import { operationsOf } from '../../../http/operations.ts';
+import { TaskIds } from '../../../http/shapes.ts';
 import {
   CreateListener,
   DeleteListener,
   GetListener,
   Listener,
   ListenerCollection,
-  ListenerPath,
   ListListeners,
   RenameListener,
   UpdateListener,
 } from './schema.ts';
 import type { Listeners } from './service.ts';
 
-const tags = ['Load balancer listeners'];
+const tag = {
+  name: 'Load balancer listeners',
+  description:
+    'The ports of a load balancer. A listener accepts connections or requests on one port and passes them to its ' +
+    'default pool; without a pool, clients get 503 or a closed connection. `TERMINATED_HTTPS` listeners decrypt TLS ' +
+    'with certificates that are stored as secrets.\n\n' +
+    'A listener is ready once `provisioning_status` is `ACTIVE`. After a failed task it is `ERROR`; the same update ' +
+    'again is another attempt. While a task changes the load balancer, changes of its listeners fail with 409.',
+};
+const operation = operationsOf(tag, { listener_id: IdOf('the listener') });
 const all = '/cloud/v1/lblisteners/:project_id/:region_id';
 const one = `${all}/:listener_id`;
-const done = { 200: TaskIds };
 
-export function listenerRoutes(listeners: Listeners): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string, deprecated = false) => ({
-      operationId,
-      summary,
-      tags,
-      ...(deprecated && { deprecated }),
-    });
+const mayReadPasswords = ({ actor }: RequestContext) => atLeast(actor, 'member');
 
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createListener', 'Create a listener of a load balancer'),
-          params: ProjectRegion,
-          body: CreateListener,
-          response: done,
-        },
-      },
-      (request) => listeners.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listListeners', 'List listeners'),
-          params: ProjectRegion,
-          querystring: ListListeners,
-          response: { 200: ListenerCollection },
-        },
-      },
-      (request) => listeners.list(request.scope, request.query, { showPasswords: atLeast(request.by.actor, 'member') }),
-    );
-
-    app.get(
-      one,
-      {
-        schema: {
-          ...summarize('getListener', 'Get a listener'),
-          params: ListenerPath,
-          querystring: GetListener,
-          response: { 200: Listener },
-        },
-      },
-      (request) =>
-        listeners.get(request.scope, request.params.listener_id, {
-          showStats: request.query.show_stats ?? false,
-          showPasswords: atLeast(request.by.actor, 'member'),
-        }),
-    );
-
-    app.patch(
-      one.replace('/v1/', '/v2/'),
-      {
-        schema: {
-          ...summarize('updateListener', 'Update a listener'),
-          params: ListenerPath,
-          body: UpdateListener,
-          response: done,
-        },
-      },
-      (request) => listeners.update(request.by, request.scope, request.params.listener_id, request.body),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateListenerV1', 'Rename a listener and return it', true),
-          params: ListenerPath,
-          body: RenameListener,
-          response: { 200: Listener },
-        },
-      },
-      (request, reply) => {
-        reply.header('deprecation', 'true');
-        return listeners.rename(request.by, request.scope, request.params.listener_id, request.body.name);
-      },
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteListener', 'Delete a listener, optionally with its default pool'),
-          params: ListenerPath,
-          querystring: DeleteListener,
-          response: done,
-        },
-      },
-      (request) => {
-        const deleteDefaultPool = request.query.delete_default_pool ?? false;
-        return listeners.delete(request.by, request.scope, request.params.listener_id, { deleteDefaultPool });
-      },
-    );
-  };
-}
+export const listenerOperations = (listeners: Listeners) => [
+  operation('POST', all, {
+    id: 'createListener',
+    summary: 'Create a listener',
+    access: projectMember,
+    body: CreateListener,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => listeners.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listListeners',
+    summary: 'List listeners',
+    description: 'The oldest listener comes first.',
+    access: projectReader,
+    query: ListListeners,
+    answer: ListenerCollection,
+    handle: ({ by, scope, query }) => listeners.list(scope, query, { showPasswords: mayReadPasswords(by) }),
+  }),
+  operation('GET', one, {
+    id: 'getListener',
+    summary: 'Get a listener',
+    access: projectReader,
+    query: GetListener,
+    answer: Listener,
+    handle: ({ by, scope, params, query }) =>
+      listeners.get(scope, params.listener_id, {
+        showStats: query.show_stats ?? false,
+        showPasswords: mayReadPasswords(by),
+      }),
+  }),
+  operation('PATCH', '/cloud/v2/lblisteners/:project_id/:region_id/:listener_id', {
+    id: 'updateListener',
+    summary: 'Update a listener',
+    description: 'Omitted fields are unchanged and lists are replaced. The protocol and port cannot change.',
+    access: projectMember,
+    body: UpdateListener,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => listeners.update(by, scope, params.listener_id, body),
+  }),
+  operation('PATCH', one, {
+    id: 'updateListenerV1',
+    summary: 'Rename a listener (v1)',
+    description: 'Returns the listener instead of a task. Use v2.',
+    deprecated: true,
+    access: projectMember,
+    body: RenameListener,
+    answer: Listener,
+    handle: ({ by, scope, params, body }) => listeners.rename(by, scope, params.listener_id, body.name),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteListener',
+    summary: 'Delete a listener',
+    description: 'The default pool remains unless `delete_default_pool` is true.',
+    access: projectMember,
+    query: DeleteListener,
+    answer: TaskIds,
+    handle: ({ by, scope, params, query }) =>
+      listeners.delete(by, scope, params.listener_id, { deleteDefaultPool: query.delete_default_pool ?? false }),
+  }),
+];

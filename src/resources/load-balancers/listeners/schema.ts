@@ -1,113 +1,181 @@
-/** Requests and responses of load balancer listeners (docs/interface.md, "Listeners"). */
+/** Requests and responses of load balancer listeners. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, IpNetwork, Name, Nullable, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
-import { NestedPool, OperatingStatus, ProvisioningStatus, Stats, Timeout } from '../pools/schema.ts';
+import {
+  Collection,
+  Described,
+  exampleUuid,
+  IpNetwork,
+  Name,
+  Nullable,
+  Paging,
+  ShortText,
+  TaskFields,
+  Uuid,
+} from '../../../http/shapes.ts';
+import { examplePool, NestedPool } from '../pools/schema.ts';
+import { listenerTimeouts, Port, ShowStats, StatsOrNull, statuses } from '../shapes.ts';
 
-export const ListenerPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, listener_id: Uuid });
-export const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMINATED_HTTPS', 'UDP']);
+export const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMINATED_HTTPS', 'UDP'], {
+  description:
+    'Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the ' +
+    'certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics` and has no pool',
+});
 
 export const UserListItem = Type.Object(
   {
-    encrypted_password: Type.String({ maxLength: 128 }),
-    username: Type.String({ maxLength: 32, pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,30}[a-zA-Z0-9._]$' }),
+    encrypted_password: Type.String({
+      maxLength: 128,
+      description:
+        'crypt(3) hash of the password: `$1$`; `$5$` or `$6$` with at most 5,000 rounds; or bcrypt (`$2b$`) with a cost ' +
+        'of 4 to 6. `openssl passwd -6` and `htpasswd -nB` print such hashes',
+    }),
+    username: Type.String({
+      maxLength: 32,
+      pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,30}[a-zA-Z0-9._]$',
+      description:
+        '3 to 32 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
+    }),
   },
-  { additionalProperties: false },
+  { title: 'ListenerUser', additionalProperties: false },
 );
 export type UserListItem = Static<typeof UserListItem>;
 
-const AllowedCidrs = Nullable(Type.Array(IpNetwork, { maxItems: 100 }));
-const ConnectionLimit = Type.Integer({ minimum: -1, maximum: 1_000_000 });
-const UserList = Type.Array(UserListItem, { maxItems: 3 });
+const meanings = {
+  admin_state_up: 'Whether the listener accepts connections',
+  allowed_cidrs: 'Addresses and networks that may connect; null: all, an empty list: none',
+  connection_limit:
+    'Maximum number of open connections; further ones wait (UDP: are dropped). -1: no limit, 0: no connections are accepted',
+  secret_id: 'ID of the secret with the certificate; required for `TERMINATED_HTTPS`, otherwise not supported',
+  sni_secret_id:
+    'IDs of secrets with further certificates, selected by the TLS server name; only for `TERMINATED_HTTPS`',
+  user_list: 'Users for HTTP basic authentication, at most 3; only for `HTTP` and `TERMINATED_HTTPS`',
+};
 
-/** The fields of a new listener, nested or not. */
+const AllowedCidrs = Described(
+  Nullable(Type.Array(IpNetwork, { maxItems: 100 })),
+  `${meanings.allowed_cidrs}. At most 100 entries`,
+);
+const ConnectionLimit = Type.Integer({ minimum: -1, maximum: 1_000_000, description: meanings.connection_limit });
+const UserList = Type.Array(UserListItem, { maxItems: 3, description: meanings.user_list });
+const SniSecretIds = Type.Array(Uuid, { maxItems: 100, description: meanings.sni_secret_id });
+
+/** The settings of a new listener, on its own or inside a new load balancer. */
 const creation = {
   name: Name,
   protocol: ListenerProtocol,
-  protocol_port: Type.Integer({ minimum: 1, maximum: 65535 }),
+  protocol_port: Described(Port, 'Port number; one listener for each port, and another one for the same UDP port'),
   allowed_cidrs: Type.Optional(AllowedCidrs),
-  connection_limit: Type.Optional(ConnectionLimit),
-  insert_x_forwarded: Type.Optional(Type.Boolean()),
-  secret_id: Type.Optional(Type.Union([Type.Literal(''), Uuid])),
-  sni_secret_id: Type.Optional(Type.Array(Uuid, { maxItems: 100 })),
-  timeout_client_data: Type.Optional(Timeout),
-  timeout_member_connect: Type.Optional(Timeout),
-  timeout_member_data: Type.Optional(Timeout),
+  connection_limit: Type.Optional(Described(ConnectionLimit, `${meanings.connection_limit}; 100,000 by default`)),
+  insert_x_forwarded: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether requests to members get the headers `X-Forwarded-For`, `X-Forwarded-Port` and `X-Forwarded-Proto`; ' +
+        'false by default, only for `HTTP` and `TERMINATED_HTTPS`',
+    }),
+  ),
+  secret_id: Type.Optional(Described(Type.Union([Type.Literal(''), Uuid]), `${meanings.secret_id}. Empty: none`)),
+  sni_secret_id: Type.Optional(SniSecretIds),
+  ...listenerTimeouts.input,
   user_list: Type.Optional(UserList),
 };
 
+const exampleListener = { name: 'web', protocol: 'HTTP', protocol_port: 80 };
+export const exampleNestedListener = { ...exampleListener, pools: [examplePool] };
+
 /** A listener inside a new load balancer. */
 export const NestedListener = Type.Object(
-  { ...creation, pools: Type.Optional(Type.Array(NestedPool, { maxItems: 1 })) },
-  { additionalProperties: false },
+  {
+    ...creation,
+    pools: Type.Optional(Type.Array(NestedPool, { maxItems: 1, description: 'The default pool, at most one' })),
+  },
+  { title: 'CreateNestedListener', additionalProperties: false },
 );
 export type NestedListener = Static<typeof NestedListener>;
 
 export const CreateListener = Type.Object(
   {
     ...creation,
-    default_pool_id: Type.Optional(Uuid),
-    load_balancer_id: Type.Optional(Uuid),
-    /** The spelling of the Terraform provider. */
-    loadbalancer_id: Type.Optional(Uuid),
+    default_pool_id: Type.Optional(
+      Described(Uuid, 'ID of a pool of the load balancer that gets the traffic; no other listener may use it'),
+    ),
+    load_balancer_id: Type.Optional(Described(Uuid, 'ID of the load balancer; required')),
+    // The spelling of the Terraform provider.
+    loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateListener',
+    additionalProperties: false,
+    examples: [{ ...exampleListener, load_balancer_id: exampleUuid }],
+  },
 );
 export type CreateListener = Static<typeof CreateListener>;
 
 export const UpdateListener = Type.Object(
   {
-    admin_state_up: Type.Optional(Type.Boolean()),
+    admin_state_up: Type.Optional(Type.Boolean({ description: meanings.admin_state_up })),
     allowed_cidrs: Type.Optional(AllowedCidrs),
     connection_limit: Type.Optional(ConnectionLimit),
     name: Type.Optional(Name),
-    secret_id: Type.Optional(Nullable(Uuid)),
-    sni_secret_id: Type.Optional(Nullable(Type.Array(Uuid, { maxItems: 100 }))),
-    timeout_client_data: Type.Optional(Timeout),
-    timeout_member_connect: Type.Optional(Timeout),
-    timeout_member_data: Type.Optional(Timeout),
-    user_list: Type.Optional(Nullable(UserList)),
+    secret_id: Type.Optional(Described(Nullable(Uuid), meanings.secret_id)),
+    sni_secret_id: Type.Optional(Described(Nullable(SniSecretIds), `${meanings.sni_secret_id}. Null removes all`)),
+    ...listenerTimeouts.input,
+    user_list: Type.Optional(Described(Nullable(UserList), `${meanings.user_list}. Null removes all`)),
   },
-  { additionalProperties: false },
+  {
+    title: 'UpdateListener',
+    additionalProperties: false,
+    examples: [{ connection_limit: 5000, allowed_cidrs: ['10.0.0.0/8'] }],
+  },
 );
 export type UpdateListener = Static<typeof UpdateListener>;
 
-export const RenameListener = Type.Object({ name: Name }, { additionalProperties: false });
+export const RenameListener = Type.Object(
+  { name: Name },
+  { title: 'RenameListener', additionalProperties: false, examples: [{ name: 'renamed-listener' }] },
+);
 
-export const GetListener = Type.Object({ show_stats: Type.Optional(Type.Boolean({ default: false })) });
-export const DeleteListener = Type.Object({ delete_default_pool: Type.Optional(Type.Boolean({ default: false })) });
+export const GetListener = Type.Object({ show_stats: ShowStats });
+export const DeleteListener = Type.Object({
+  delete_default_pool: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether to delete the default pool with the listener' }),
+  ),
+});
 export const ListListeners = Type.Object({
   ...Paging(1000),
-  load_balancer_id: Type.Optional(Uuid),
-  loadbalancer_id: Type.Optional(Uuid),
-  name: Type.Optional(ShortText),
-  show_stats: Type.Optional(Type.Boolean({ default: false })),
+  load_balancer_id: Type.Optional(Described(Uuid, 'Only listeners of this load balancer')),
+  loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
+  name: Type.Optional(Described(ShortText, 'Only listeners whose name contains this text')),
+  show_stats: ShowStats,
 });
 export type ListListeners = Static<typeof ListListeners>;
 
-export const Listener = Type.Object({
-  id: Uuid,
-  name: Type.String(),
-  admin_state_up: Type.Boolean(),
-  allowed_cidrs: Nullable(Type.Array(Type.String())),
-  connection_limit: Type.Integer(),
-  creator_task_id: Nullable(Uuid),
-  insert_headers: Type.Record(Type.String(), Type.String()),
-  load_balancer_id: Nullable(Uuid),
-  operating_status: OperatingStatus,
-  pool_count: Nullable(Type.Integer()),
-  protocol: ListenerProtocol,
-  protocol_port: Type.Integer(),
-  provisioning_status: ProvisioningStatus,
-  secret_id: Nullable(Type.String()),
-  sni_secret_id: Nullable(Type.Array(Type.String())),
-  stats: Nullable(Stats),
-  task_id: Nullable(Uuid),
-  timeout_client_data: Nullable(Type.Integer()),
-  timeout_member_connect: Nullable(Type.Integer()),
-  timeout_member_data: Nullable(Type.Integer()),
-  user_list: Type.Array(UserListItem),
-});
+export const Listener = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the listener'),
+    ...statuses,
+    ...TaskFields,
+    name: Type.String({ description: 'Name of the listener' }),
+    admin_state_up: Type.Boolean({ description: meanings.admin_state_up }),
+    allowed_cidrs: Described(Nullable(Type.Array(Type.String())), meanings.allowed_cidrs),
+    connection_limit: Type.Integer({ description: meanings.connection_limit }),
+    insert_headers: Type.Record(Type.String(), Type.String(), {
+      description: 'Headers that requests to members get: `X-Forwarded-…` with the value `true`, or none',
+    }),
+    load_balancer_id: Described(Nullable(Uuid), 'ID of the load balancer'),
+    pool_count: Described(Nullable(Type.Integer()), 'Number of pools: 1 with a default pool, otherwise 0'),
+    protocol: ListenerProtocol,
+    protocol_port: Type.Integer({ description: 'Port number' }),
+    secret_id: Described(Nullable(Type.String()), 'ID of the secret with the certificate'),
+    sni_secret_id: Described(Nullable(Type.Array(Type.String())), 'IDs of the secrets with further certificates'),
+    stats: StatsOrNull,
+    ...listenerTimeouts.output,
+    user_list: Type.Array(UserListItem, {
+      description: 'Users for HTTP basic authentication. Tokens with the role `reader` see `*` instead of a hash',
+    }),
+  },
+  { title: 'Listener' },
+);
 export type Listener = Static<typeof Listener>;
 export const ListenerCollection = Collection(Listener);
 export type ListenerCollection = Static<typeof ListenerCollection>;

@@ -1,8 +1,8 @@
 /** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
 import { canonicalAddress } from '../../../platform/network-address.ts';
 import { normalizeId } from '../patch.ts';
-import type { CreateMember, UpdateMember } from '../pools/schema.ts';
 import type { MemberRow } from '../table.ts';
+import type { CreateMember, UpdateMember } from './schema.ts';
 
 /** The columns that a client decides. */
 export type MemberSettings = Omit<MemberRow, 'id' | 'poolId' | 'position' | 'operatingStatus'>;

@@ -1,92 +1,63 @@
-/** The HTTP operations of members at the paths of newer clients. */
-import type { Routes } from '../../../http/app.ts';
+/** The operations of members at the paths that newer clients use, with the rules of pools. */
+import { projectMember, projectReader } from '../../../authz/access.ts';
+import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import {
-  CreateMember,
-  ListMembers,
-  Member,
-  MemberCollection,
-  MemberPath,
-  PoolPath,
-  ReplaceMembers,
-  UpdateMember,
-} from '../pools/schema.ts';
+import { member_id, pool_id, poolTag } from '../pools/routes.ts';
 import type { LbPools } from '../pools/service.ts';
+import { CreateMember, ListMembers, Member, MemberCollection, ReplaceMembers, UpdateMember } from './schema.ts';
 
-const tags = ['Load balancer pools'];
+const operation = operationsOf(poolTag, { pool_id, member_id });
 const all = '/cloud/v1/loadbalancers/:project_id/:region_id/pools/:pool_id/members';
 const one = `${all}/:member_id`;
-const done = { 200: TaskIds };
 
-export function lbPoolMemberRoutes(pools: LbPools): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string) => ({ operationId, summary, tags });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('addLbPoolMember', 'Add a member to a pool'),
-          params: PoolPath,
-          body: CreateMember,
-          response: done,
-        },
-      },
-      (request) => pools.createMember(request.by, request.scope, request.params.pool_id, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listLbPoolMembers', 'List the members of a pool'),
-          params: PoolPath,
-          querystring: ListMembers,
-          response: { 200: MemberCollection },
-        },
-      },
-      (request) => pools.listMembers(request.scope, request.params.pool_id, request.query),
-    );
-
-    app.put(
-      all,
-      {
-        schema: {
-          ...summarize('replaceLbPoolMembers', 'Replace the members of a pool'),
-          params: PoolPath,
-          body: ReplaceMembers,
-          response: done,
-        },
-      },
-      (request) => pools.update(request.by, request.scope, request.params.pool_id, { members: request.body }),
-    );
-
-    app.get(
-      one,
-      { schema: { ...summarize('getLbPoolMember', 'Get a member'), params: MemberPath, response: { 200: Member } } },
-      (request) => pools.getMember(request.scope, request.params.pool_id, request.params.member_id),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateLbPoolMember', 'Update a member'),
-          params: MemberPath,
-          body: UpdateMember,
-          response: done,
-        },
-      },
-      (request) => {
-        const { pool_id, member_id } = request.params;
-        return pools.updateMember(request.by, request.scope, pool_id, member_id, request.body);
-      },
-    );
-
-    app.delete(
-      one,
-      { schema: { ...summarize('removeLbPoolMember', 'Remove a member'), params: MemberPath, response: done } },
-      (request) => pools.deleteMember(request.by, request.scope, request.params.pool_id, request.params.member_id),
-    );
-  };
-}
+export const lbPoolMemberOperations = (pools: LbPools) => [
+  operation('POST', all, {
+    id: 'addLbPoolMember',
+    summary: 'Add a member to a pool',
+    description: 'Fails with 409 when the pool has a member with this address and port.',
+    access: projectMember,
+    body: CreateMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.createMember(by, scope, params.pool_id, body),
+  }),
+  operation('GET', all, {
+    id: 'listLbPoolMembers',
+    summary: 'List the members of a pool',
+    access: projectReader,
+    query: ListMembers,
+    answer: MemberCollection,
+    handle: ({ scope, params, query }) => pools.listMembers(scope, params.pool_id, query),
+  }),
+  operation('PUT', all, {
+    id: 'replaceLbPoolMembers',
+    summary: 'Replace the members of a pool',
+    description: 'A member whose address and port are in the new list keeps its ID and its connections.',
+    access: projectMember,
+    body: ReplaceMembers,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, { members: body }),
+  }),
+  operation('GET', one, {
+    id: 'getLbPoolMember',
+    summary: 'Get a member of a pool',
+    access: projectReader,
+    answer: Member,
+    handle: ({ scope, params }) => pools.getMember(scope, params.pool_id, params.member_id),
+  }),
+  operation('PATCH', one, {
+    id: 'updateLbPoolMember',
+    summary: 'Update a member of a pool',
+    description: 'Omitted fields are unchanged. The address and port cannot change.',
+    access: projectMember,
+    body: UpdateMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.updateMember(by, scope, params.pool_id, params.member_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'removeLbPoolMember',
+    summary: 'Remove a member from a pool',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => pools.deleteMember(by, scope, params.pool_id, params.member_id),
+  }),
+];

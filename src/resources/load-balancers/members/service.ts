@@ -8,14 +8,15 @@ import type { MemberRules } from '../../../platform/member-networks.ts';
 import { requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { createPartChanges } from '../locked-changes.ts';
-import { maxMembers } from '../pools/schema.ts';
-import type { CreateMember, LbPool, ListMembers, Member, MemberCollection, UpdateMember } from '../pools/schema.ts';
+import type { LbPool } from '../pools/schema.ts';
 import * as poolStore from '../pools/store.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { MemberRow, PoolRow } from '../table.ts';
 import { newMemberSettings, patchedMember } from './normalize.ts';
 import { endpointOf, newMember } from './replacement.ts';
+import { maxMembers } from './schema.ts';
+import type { CreateMember, ListMembers, Member, MemberCollection, UpdateMember } from './schema.ts';
 import * as store from './store.ts';
 import { memberErrors, placementErrors } from './validation.ts';
 

@@ -1,135 +1,90 @@
-/** The HTTP operations of a load balancer's tags (docs/interface.md, "Load balancers"). */
-import { Type } from 'typebox';
-import type { Routes } from '../../../http/app.ts';
+/** The older operations on the tags of a load balancer. v2 answers with a task, v1 without a body. */
+import { projectMember, projectReader } from '../../../authz/access.ts';
+import { operationsOf } from '../../../http/operations.ts';
+import type { OperationTag } from '../../../http/operations.ts';
+import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { CreateTags, deleting, merging, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
-import { LoadBalancerPath, MetadataKey, OptionalMetadataKey, ReplaceTags } from '../schema.ts';
+import { MetadataKey, OptionalMetadataKey, ReplaceTags } from './schema.ts';
 import type { LoadBalancerMetadata } from './service.ts';
 
-const tags = ['Load balancers'];
 const v1 = '/cloud/v1/loadbalancers/:project_id/:region_id/:load_balancer_id';
-const v2 = v1.replace('/v1/', '/v2/');
-const noContent = { 204: Type.Null({ description: 'Done' }) };
+const v2 = '/cloud/v2/loadbalancers/:project_id/:region_id/:load_balancer_id';
+const shared = { description: 'Use the `tags` of the load balancer instead.', deprecated: true };
 
-export function loadBalancerMetadataRoutes(loadBalancers: { metadata: LoadBalancerMetadata }): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string) => ({ operationId, summary, tags, deprecated: true });
-
-    app.post(
-      `${v2}/metadata`,
-      {
-        schema: {
-          ...summarize('createLoadBalancerMetadata', 'Add or update tags of a load balancer'),
-          params: LoadBalancerPath,
-          body: CreateTags,
-          response: { 200: TaskIds },
-        },
-      },
-      ({ by, scope, params, body }) => loadBalancers.metadata.change(by, scope, params.load_balancer_id, merging(body)),
-    );
-
-    app.put(
-      `${v2}/metadata`,
-      {
-        schema: {
-          ...summarize('replaceLoadBalancerMetadata', 'Replace the user-managed tags of a load balancer'),
-          params: LoadBalancerPath,
-          body: CreateTags,
-          response: { 200: TaskIds },
-        },
-      },
-      ({ by, scope, params, body }) =>
-        loadBalancers.metadata.change(by, scope, params.load_balancer_id, replacingBy(body)),
-    );
-
-    app.delete(
-      `${v2}/metadata_item`,
-      {
-        schema: {
-          ...summarize('deleteLoadBalancerMetadataItem', 'Delete a tag of a load balancer'),
-          params: LoadBalancerPath,
-          querystring: OptionalMetadataKey,
-          response: { 200: TaskIds },
-        },
-      },
-      ({ by, scope, params, query }) =>
-        loadBalancers.metadata.change(by, scope, params.load_balancer_id, deleting(query.key)),
-    );
-
-    app.post(
-      `${v1}/metadata`,
-      {
-        schema: {
-          ...summarize('createLoadBalancerMetadataV1', 'Add or update tags of a load balancer without a task'),
-          params: LoadBalancerPath,
-          body: CreateTags,
-          response: noContent,
-        },
-      },
-      async ({ by, scope, params, body }, reply) => {
-        await loadBalancers.metadata.changeV1(by, scope, params.load_balancer_id, merging(body));
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.get(
-      `${v1}/metadata`,
-      {
-        schema: {
-          ...summarize('listLoadBalancerMetadata', 'List the tags of a load balancer'),
-          params: LoadBalancerPath,
-          response: { 200: TagCollection },
-        },
-      },
-      ({ scope, params }) => loadBalancers.metadata.list(scope, params.load_balancer_id),
-    );
-
-    app.put(
-      `${v1}/metadata`,
-      {
-        schema: {
-          ...summarize(
-            'replaceLoadBalancerMetadataV1',
-            'Replace the user-managed tags of a load balancer without a task',
-          ),
-          params: LoadBalancerPath,
-          body: ReplaceTags,
-          response: noContent,
-        },
-      },
-      async ({ by, scope, params, body }, reply) => {
-        await loadBalancers.metadata.changeV1(by, scope, params.load_balancer_id, replacingBy(body));
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.get(
-      `${v1}/metadata_item`,
-      {
-        schema: {
-          ...summarize('getLoadBalancerMetadataItem', 'Get a tag of a load balancer'),
-          params: LoadBalancerPath,
-          querystring: MetadataKey,
-          response: { 200: Tag },
-        },
-      },
-      ({ scope, params, query }) => loadBalancers.metadata.get(scope, params.load_balancer_id, query.key),
-    );
-
-    app.delete(
-      `${v1}/metadata_item`,
-      {
-        schema: {
-          ...summarize('deleteLoadBalancerMetadataItemV1', 'Delete a tag of a load balancer without a task'),
-          params: LoadBalancerPath,
-          querystring: MetadataKey,
-          response: noContent,
-        },
-      },
-      async ({ by, scope, params, query }, reply) => {
-        await loadBalancers.metadata.changeV1(by, scope, params.load_balancer_id, deleting(query.key));
-        return reply.code(204).send(null);
-      },
-    );
-  };
+/** `tag` is the tag of the operations of load balancers. */
+export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBalancerMetadata }, tag: OperationTag) {
+  const operation = operationsOf(tag, { load_balancer_id: IdOf('the load balancer') });
+  return [
+    operation('POST', `${v2}/metadata`, {
+      ...shared,
+      id: 'createLoadBalancerMetadata',
+      summary: 'Add or change tags of a load balancer',
+      access: projectMember,
+      body: CreateTags,
+      answer: TaskIds,
+      handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, merging(body)),
+    }),
+    operation('PUT', `${v2}/metadata`, {
+      ...shared,
+      id: 'replaceLoadBalancerMetadata',
+      summary: 'Replace the tags of a load balancer',
+      access: projectMember,
+      body: CreateTags,
+      answer: TaskIds,
+      handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, replacingBy(body)),
+    }),
+    operation('DELETE', `${v2}/metadata_item`, {
+      ...shared,
+      id: 'deleteLoadBalancerMetadataItem',
+      summary: 'Delete a tag of a load balancer',
+      access: projectMember,
+      query: OptionalMetadataKey,
+      answer: TaskIds,
+      handle: ({ by, scope, params, query }) =>
+        metadata.change(by, scope, params.load_balancer_id, deleting(query.key)),
+    }),
+    operation('POST', `${v1}/metadata`, {
+      ...shared,
+      id: 'createLoadBalancerMetadataV1',
+      summary: 'Add or change tags of a load balancer (v1)',
+      access: projectMember,
+      body: CreateTags,
+      handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, merging(body)),
+    }),
+    operation('GET', `${v1}/metadata`, {
+      ...shared,
+      id: 'listLoadBalancerMetadata',
+      summary: 'List the tags of a load balancer',
+      access: projectReader,
+      answer: TagCollection,
+      handle: ({ scope, params }) => metadata.list(scope, params.load_balancer_id),
+    }),
+    operation('PUT', `${v1}/metadata`, {
+      ...shared,
+      id: 'replaceLoadBalancerMetadataV1',
+      summary: 'Replace the tags of a load balancer (v1)',
+      access: projectMember,
+      body: ReplaceTags,
+      handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, replacingBy(body)),
+    }),
+    operation('GET', `${v1}/metadata_item`, {
+      ...shared,
+      id: 'getLoadBalancerMetadataItem',
+      summary: 'Get a tag of a load balancer',
+      access: projectReader,
+      query: MetadataKey,
+      answer: Tag,
+      handle: ({ scope, params, query }) => metadata.get(scope, params.load_balancer_id, query.key),
+    }),
+    operation('DELETE', `${v1}/metadata_item`, {
+      ...shared,
+      id: 'deleteLoadBalancerMetadataItemV1',
+      summary: 'Delete a tag of a load balancer (v1)',
+      access: projectMember,
+      query: MetadataKey,
+      handle: ({ by, scope, params, query }) =>
+        metadata.changeV1(by, scope, params.load_balancer_id, deleting(query.key)),
+    }),
+  ];
 }

@@ -24,11 +24,11 @@ const both: [string, object, string[]][] = [
   ['a name too long', { name: 'a'.repeat(64) }, ['name']],
   ['a name that ends in a space', { name: 'abc ' }, ['name']],
   ['a name with odd characters', { name: 'a;b\nc' }, ['name']],
-  ['no name at all', { name: null }, ['name']],
+  ['a null name', { name: null }, ['name']],
   ['an unknown protocol', { protocol: 'SCTP' }, ['protocol']],
   ['an unknown algorithm', { lb_algorithm: 'RANDOM' }, ['lb_algorithm']],
   ['an unknown field', { colour: 'red' }, ['colour']],
-  ['a secret that is no id', { protocol: 'HTTPS', secret_id: 'x' }, ['secret_id']],
+  ['an invalid secret id', { protocol: 'HTTPS', secret_id: 'x' }, ['secret_id']],
   ['an unknown secret', { protocol: 'HTTPS', ca_secret_id: unknownId }, ['ca_secret_id']],
   ...['timeout_client_data', 'timeout_member_connect', 'timeout_member_data'].flatMap((field) =>
     [-1, 86_400_001, 1.5, '1000', 1e12].map((n): [string, object, string[]] => [
@@ -51,34 +51,34 @@ const both: [string, object, string[]][] = [
   ['a monitor port 65536', members(member(1, { monitor_port: 65_536 })), ['members.0.monitor_port']],
   ...['1.2.3', '1.2.3.4/32', 'localhost', '01.2.3.4', '1.2.3.256', 'fe80::1%eth0', ''].map(
     (address): [string, object, string[]] => [
-      `an address that is none: ${JSON.stringify(address)}`,
+      `the invalid address ${JSON.stringify(address)}`,
       members(member(1, { address })),
       ['members.0.address'],
     ],
   ),
   ...['0.0.0.0', '::', '224.0.0.1', 'ff02::1', '255.255.255.255', '::ffff:0.0.0.0'].map(
     (address): [string, object, string[]] => [
-      `an address where nobody can be: ${address}`,
+      `the unusable address ${address}`,
       members(member(1, { address, monitor_address: address })),
       ['members.0.address', 'members.0.monitor_address'],
     ],
   ),
   ['a member without address and port', members({}), ['members.0.address', 'members.0.protocol_port']],
-  ['a member twice', members(member(1), member(2), member(1, { weight: 3 })), ['members.2']],
+  ['a duplicate member', members(member(1), member(2), member(1, { weight: 3 })), ['members.2']],
   [
-    'a member twice in two spellings',
+    'a duplicate member in another spelling',
     members({ address: '::1', protocol_port: 1 }, { address: '0::0:1', protocol_port: 1 }),
     ['members.1'],
   ],
   [
-    'a member twice, once as IPv6',
+    'a duplicate member with an IPv4-mapped address',
     members({ address: '10.0.0.1', protocol_port: 1 }, { address: '::ffff:10.0.0.1', protocol_port: 1 }),
     ['members.1'],
   ],
-  ['a thousand and one members', { members: Array.from({ length: 1001 }, (_, n) => member(n)) }, ['members']],
+  ['1,001 members', { members: Array.from({ length: 1001 }, (_, n) => member(n)) }, ['members']],
   ['an unknown subnet', members(member(1), member(2, { subnet_id: unknownId })), ['members.1.subnet_id']],
-  ['a subnet that is no id', members(member(1, { subnet_id: 'x' })), ['members.0.subnet_id']],
-  ['an instance that is no id', members(member(1, { instance_id: 'x' })), ['members.0.instance_id']],
+  ['an invalid subnet id', members(member(1, { subnet_id: 'x' })), ['members.0.subnet_id']],
+  ['an invalid instance id', members(member(1, { instance_id: 'x' })), ['members.0.instance_id']],
   ['an unknown field of a member', members(member(1, { colour: 'red' })), ['members.0.colour']],
 
   ['a monitor of an unknown type', withMonitor({ type: 'SCTP' }), ['healthmonitor.type']],
@@ -92,7 +92,7 @@ const both: [string, object, string[]][] = [
     [`${n} retries down`, withMonitor({ max_retries_down: n }), ['healthmonitor.max_retries_down']],
   ]),
   [
-    'a monitor of nothing but a type',
+    'a monitor with only a type',
     { healthmonitor: { type: 'TCP' } },
     ['healthmonitor.delay', 'healthmonitor.max_retries', 'healthmonitor.timeout'],
   ],
@@ -104,7 +104,7 @@ const both: [string, object, string[]][] = [
     ['healthmonitor.type'],
   ]),
   ...['TCP', 'PING', 'TLS-HELLO'].map((type): [string, object, string[]] => [
-    `what is of HTTP on a ${type} monitor`,
+    `HTTP fields of a ${type} monitor`,
     withMonitor({
       type,
       http_method: 'GET',
@@ -156,7 +156,7 @@ const both: [string, object, string[]][] = [
     persistence({ type: 'APP_COOKIE', cookie_name: 'my cookie' }),
     ['session_persistence.cookie_name'],
   ],
-  ['persistence of no type', persistence({}), ['session_persistence.type']],
+  ['persistence without a type', persistence({}), ['session_persistence.type']],
   ...['TCP', 'PROXY', 'PROXYV2', 'UDP'].flatMap((protocol): [string, object, string[]][] => [
     [
       `HTTP_COOKIE on a ${protocol} pool`,
@@ -192,7 +192,7 @@ const both: [string, object, string[]][] = [
     ['session_persistence.persistence_timeout'],
   ],
   [
-    'persistence of UDP for a time or a network',
+    'a timeout and a netmask for persistence of UDP',
     {
       protocol: 'UDP',
       healthmonitor: null,
@@ -201,7 +201,7 @@ const both: [string, object, string[]][] = [
     ['session_persistence.persistence_timeout', 'session_persistence.persistence_granularity'],
   ],
   [
-    'a backup of UDP by address',
+    'a backup member of a UDP pool with SOURCE_IP',
     {
       protocol: 'UDP',
       healthmonitor: null,
@@ -215,9 +215,9 @@ const both: [string, object, string[]][] = [
     { ca_secret_id: unknownId, crl_secret_id: unknownId, secret_id: unknownId },
     ['ca_secret_id', 'crl_secret_id', 'secret_id'],
   ],
-  ['a revocation list alone', { protocol: 'HTTPS', crl_secret_id: unknownId }, ['crl_secret_id']],
+  ['a revocation list without a CA', { protocol: 'HTTPS', crl_secret_id: unknownId }, ['crl_secret_id']],
   [
-    'everything at once, of shapes',
+    'all invalid fields at once',
     { name: '', timeout_member_data: -1, members: [member(1, { weight: 0 })], healthmonitor: { type: 'x' }, no: 1 },
     [
       'name',
@@ -231,7 +231,7 @@ const both: [string, object, string[]][] = [
     ],
   ],
   [
-    'everything at once, of sense',
+    'all violated rules at once',
     {
       protocol: 'TCP',
       ca_secret_id: unknownId,
@@ -256,15 +256,19 @@ describe('creating a pool is rejected for', () => {
     ['no name', { name: undefined }, ['name']],
     ['no protocol', { protocol: undefined }, ['protocol']],
     ['no algorithm', { lb_algorithm: undefined }, ['lb_algorithm']],
-    ['members as null', { members: null }, ['members']],
+    ['null members', { members: null }, ['members']],
     ['a monitor without a type', { healthmonitor: monitor({ type: undefined }) }, ['healthmonitor.type']],
     ['no target', { load_balancer_id: undefined }, ['load_balancer_id']],
-    ['targets that are null', { load_balancer_id: null, listener_id: null }, ['load_balancer_id']],
+    ['null targets', { load_balancer_id: null, listener_id: null }, ['load_balancer_id']],
     ['an unknown load balancer', { load_balancer_id: unknownId }, ['load_balancer_id']],
-    ['an unknown one, respelled', { load_balancer_id: undefined, loadbalancer_id: unknownId }, ['loadbalancer_id']],
+    [
+      'an unknown load balancer in the other spelling',
+      { load_balancer_id: undefined, loadbalancer_id: unknownId },
+      ['loadbalancer_id'],
+    ],
     ['two load balancers', { loadbalancer_id: unknownId }, ['loadbalancer_id']],
     ['an unknown listener', { listener_id: unknownId }, ['listener_id']],
-    ['a target that is no id', { listener_id: 'x', load_balancer_id: 'y' }, ['listener_id', 'load_balancer_id']],
+    ['an invalid target id', { listener_id: 'x', load_balancer_id: 'y' }, ['listener_id', 'load_balancer_id']],
   ] as [string, object, string[]][])('%s', async (_name, changes, fields) => {
     const before = await counts();
     const answer = await cloud.post(pools, { ...valid, load_balancer_id: balancer, ...changes });
@@ -311,8 +315,8 @@ describe('creating a member or monitor is rejected for', () => {
     ['weight 257', member(1, { weight: 257 }), ['weight']],
     ['port 0', member(1, { protocol_port: 0 }), ['protocol_port']],
     ['port 65536', member(1, { protocol_port: 65_536 }), ['protocol_port']],
-    ['an address that is none', member(1, { address: 'x' }), ['address']],
-    ['an address where nobody can be', member(1, { address: '0.0.0.0' }), ['address']],
+    ['an invalid address', member(1, { address: 'x' }), ['address']],
+    ['an unusable address', member(1, { address: '0.0.0.0' }), ['address']],
     ['an unknown subnet', member(1, { subnet_id: unknownId }), ['subnet_id']],
     ['an unknown field', member(1, { colour: 'red' }), ['colour']],
   ])('%s', async (_name, body, fields) => {

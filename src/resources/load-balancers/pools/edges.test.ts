@@ -115,7 +115,7 @@ describe('pools and listeners must be compatible:', () => {
   });
 
   it.each(['HTTPS', 'TCP'])(
-    'and behind %s, which is passed through, it cannot ask for what is inside',
+    'behind %s listeners, which pass traffic through, cookies and TLS secrets are rejected',
     async (protocol) => {
       const listener = await aListener(balancer, { protocol });
       const body = { ...valid, protocol: 'HTTPS', listener_id: listener };

@@ -150,8 +150,8 @@ describe('creating a pool', () => {
   });
 
   it('ignores fields of responses that clients send back', async () => {
-    const told = { id: 'x', operating_status: 'ONLINE', provisioning_status: 'ERROR' };
-    const body = { members: [member(1, told)], healthmonitor: monitor({ id: unknownId }) };
+    const sent = { id: 'x', operating_status: 'ONLINE', provisioning_status: 'ERROR' };
+    const body = { members: [member(1, sent)], healthmonitor: monitor({ id: unknownId }) };
     const pool = await getPool(await aPool({ load_balancer_id: balancer, ...body }));
     expect(pool['members'][0]).toMatchObject({ id: isId, provisioning_status: 'ACTIVE' });
     expect(pool['healthmonitor'].id).not.toBe(unknownId);

@@ -1,183 +1,142 @@
-/** The HTTP operations of pools, members and health monitors (docs/interface.md, "Pools"). */
-import { Type } from 'typebox';
-import type { Routes } from '../../../http/app.ts';
-import { ProjectRegion, TaskIds } from '../../../http/shapes.ts';
+/** The operations of pools and health monitors, and the older operations of members. */
+import { projectMember, projectReader } from '../../../authz/access.ts';
+import { IdOf } from '../../../http/path-parameters.ts';
+import { operationsOf } from '../../../http/operations.ts';
+import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
+import { CreateMember } from '../members/schema.ts';
 import {
   CreateHealthMonitor,
-  CreateMember,
   CreatePool,
   HealthMonitorView,
   LbPool,
   LbPoolCollection,
   ListPools,
-  MemberPath,
   PatchHealthMonitor,
-  PoolPath,
   UpdatePool,
 } from './schema.ts';
 import type { LbPools } from './service.ts';
 
-const tags = ['Load balancer pools'];
+export const poolTag = {
+  name: 'Load balancer pools',
+  description:
+    'The members of a load balancer, how traffic is distributed among them, and how their health is checked. A pool ' +
+    'serves at most one listener of its load balancer; its protocol must fit:\n\n' +
+    '| Listener | Pool |\n|---|---|\n' +
+    '| `HTTP`, `TERMINATED_HTTPS` | `HTTP`, `HTTPS`, `PROXY`, `PROXYV2` |\n' +
+    '| `HTTPS` | `HTTPS`, `PROXY`, `PROXYV2`, `TCP` |\n' +
+    '| `TCP` | `HTTP`, `HTTPS`, `PROXY`, `PROXYV2`, `TCP` |\n' +
+    '| `UDP` | `UDP` |\n' +
+    '| `PROMETHEUS` | none |\n\n' +
+    'A member is identified by its address and port. Changes of members and health monitors of a load balancer run one ' +
+    'after the other in the order of the requests; other changes fail with 409 while a task changes the load balancer.',
+};
+export const pool_id = IdOf('the pool');
+export const member_id = IdOf('the member');
+const operation = operationsOf(poolTag, { pool_id, member_id });
 const all = '/cloud/v1/lbpools/:project_id/:region_id';
 const one = `${all}/:pool_id`;
-const done = { 200: TaskIds };
 
-export function lbPoolRoutes(pools: LbPools): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string, deprecated = false) => ({
-      operationId,
-      summary,
-      tags,
-      ...(deprecated && { deprecated }),
-    });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createLbPool', 'Create a pool of a load balancer'),
-          params: ProjectRegion,
-          body: CreatePool,
-          response: done,
-        },
-      },
-      (request) => pools.create(request.by, request.scope, request.body),
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listLbPools', 'List pools'),
-          params: ProjectRegion,
-          querystring: ListPools,
-          response: { 200: LbPoolCollection },
-        },
-      },
-      async (request, reply) => sendInGroups(reply, await pools.list(request.scope, request.query)),
-    );
-
-    app.get(
-      one,
-      { schema: { ...summarize('getLbPool', 'Get a pool'), params: PoolPath, response: { 200: LbPool } } },
-      (request) => pools.get(request.scope, request.params.pool_id),
-    );
-
-    app.patch(
-      one.replace('/v1/', '/v2/'),
-      {
-        schema: {
-          ...summarize('updateLbPool', 'Update the settings, health monitor and members of a pool'),
-          params: PoolPath,
-          body: UpdatePool,
-          response: done,
-        },
-      },
-      (request) => pools.update(request.by, request.scope, request.params.pool_id, request.body),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateLbPoolV1', 'Update a pool (same as v2)', true),
-          params: PoolPath,
-          body: UpdatePool,
-          response: done,
-        },
-      },
-      (request, reply) => {
-        reply.header('deprecation', 'true');
-        return pools.update(request.by, request.scope, request.params.pool_id, request.body);
-      },
-    );
-
-    app.delete(
-      one,
-      { schema: { ...summarize('deleteLbPool', 'Delete a pool'), params: PoolPath, response: done } },
-      (request) => pools.delete(request.by, request.scope, request.params.pool_id),
-    );
-
-    app.post(
-      `${one}/healthmonitor`,
-      {
-        schema: {
-          ...summarize('createLbPoolHealthMonitor', 'Create or replace the health monitor of a pool'),
-          params: PoolPath,
-          body: CreateHealthMonitor,
-          response: done,
-        },
-      },
-      (request) => pools.createHealthMonitor(request.by, request.scope, request.params.pool_id, request.body),
-    );
-
-    app.get(
-      `${one}/healthmonitor`,
-      {
-        schema: {
-          ...summarize('getLbPoolHealthMonitor', 'Get the health monitor of a pool'),
-          params: PoolPath,
-          response: { 200: HealthMonitorView },
-        },
-      },
-      (request) => pools.getHealthMonitor(request.scope, request.params.pool_id),
-    );
-
-    app.patch(
-      `${one}/healthmonitor`,
-      {
-        schema: {
-          ...summarize('updateLbPoolHealthMonitor', 'Update the health monitor of a pool'),
-          params: PoolPath,
-          body: PatchHealthMonitor,
-          response: done,
-        },
-      },
-      (request) => pools.updateHealthMonitor(request.by, request.scope, request.params.pool_id, request.body),
-    );
-
-    app.delete(
-      `${one}/healthmonitor`,
-      {
-        schema: {
-          ...summarize('deleteLbPoolHealthMonitor', 'Delete the health monitor of a pool'),
-          params: PoolPath,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        await pools.deleteHealthMonitor(request.by, request.scope, request.params.pool_id);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.post(
-      `${one}/member`,
-      {
-        schema: {
-          ...summarize('createLbPoolMember', 'Add a member to a pool'),
-          params: PoolPath,
-          body: CreateMember,
-          response: done,
-        },
-      },
-      (request) => pools.createMember(request.by, request.scope, request.params.pool_id, request.body),
-    );
-
-    app.delete(
-      `${one}/member/:member_id`,
-      {
-        schema: {
-          ...summarize('deleteLbPoolMember', 'Remove a member from a pool'),
-          params: MemberPath,
-          response: done,
-        },
-      },
-      (request) => {
-        const { pool_id, member_id } = request.params;
-        return pools.deleteMember(request.by, request.scope, pool_id, member_id);
-      },
-    );
-  };
-}
+export const lbPoolOperations = (pools: LbPools) => [
+  operation('POST', all, {
+    id: 'createLbPool',
+    summary: 'Create a pool',
+    description: 'Send `listener_id`, `load_balancer_id` or both.',
+    access: projectMember,
+    body: CreatePool,
+    answer: TaskIds,
+    handle: ({ by, scope, body }) => pools.create(by, scope, body),
+  }),
+  operation('GET', all, {
+    id: 'listLbPools',
+    summary: 'List pools',
+    description: 'The oldest pool comes first. Members are listed by ID unless `details` is true.',
+    access: projectReader,
+    query: ListPools,
+    answer: LbPoolCollection,
+    handle: async ({ scope, query }, reply) => sendInGroups(reply, await pools.list(scope, query)),
+  }),
+  operation('GET', one, {
+    id: 'getLbPool',
+    summary: 'Get a pool',
+    access: projectReader,
+    answer: LbPool,
+    handle: ({ scope, params }) => pools.get(scope, params.pool_id),
+  }),
+  operation('PATCH', '/cloud/v2/lbpools/:project_id/:region_id/:pool_id', {
+    id: 'updateLbPool',
+    summary: 'Update a pool',
+    description:
+      'Omitted fields are unchanged, objects and lists are replaced, and null removes. Without a change no task starts.',
+    access: projectMember,
+    body: UpdatePool,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
+  }),
+  operation('PATCH', one, {
+    id: 'updateLbPoolV1',
+    summary: 'Update a pool (v1)',
+    description: 'Equal to v2. Use v2.',
+    deprecated: true,
+    access: projectMember,
+    body: UpdatePool,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteLbPool',
+    summary: 'Delete a pool',
+    description: 'Deletes the pool with its members and health monitor. The listener remains.',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => pools.delete(by, scope, params.pool_id),
+  }),
+  operation('POST', `${one}/healthmonitor`, {
+    id: 'createLbPoolHealthMonitor',
+    summary: 'Create the health monitor of a pool',
+    description: 'Replaces an existing health monitor, which keeps its ID.',
+    access: projectMember,
+    body: CreateHealthMonitor,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.createHealthMonitor(by, scope, params.pool_id, body),
+  }),
+  operation('GET', `${one}/healthmonitor`, {
+    id: 'getLbPoolHealthMonitor',
+    summary: 'Get the health monitor of a pool',
+    access: projectReader,
+    answer: HealthMonitorView,
+    handle: ({ scope, params }) => pools.getHealthMonitor(scope, params.pool_id),
+  }),
+  operation('PATCH', `${one}/healthmonitor`, {
+    id: 'updateLbPoolHealthMonitor',
+    summary: 'Update the health monitor of a pool',
+    description: 'Omitted fields are unchanged. The type cannot change.',
+    access: projectMember,
+    body: PatchHealthMonitor,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.updateHealthMonitor(by, scope, params.pool_id, body),
+  }),
+  operation('DELETE', `${one}/healthmonitor`, {
+    id: 'deleteLbPoolHealthMonitor',
+    summary: 'Delete the health monitor of a pool',
+    description: 'Answers when the host has applied the change, or after 5 seconds.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => pools.deleteHealthMonitor(by, scope, params.pool_id),
+  }),
+  operation('POST', `${one}/member`, {
+    id: 'createLbPoolMember',
+    summary: 'Create a member of a pool',
+    description: 'Fails with 409 when the pool has a member with this address and port.',
+    access: projectMember,
+    body: CreateMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => pools.createMember(by, scope, params.pool_id, body),
+  }),
+  operation('DELETE', `${one}/member/:member_id`, {
+    id: 'deleteLbPoolMember',
+    summary: 'Delete a member of a pool',
+    access: projectMember,
+    answer: TaskIds,
+    handle: ({ by, scope, params }) => pools.deleteMember(by, scope, params.pool_id, params.member_id),
+  }),
+];

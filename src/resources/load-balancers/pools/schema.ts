@@ -1,74 +1,102 @@
-/** Requests and responses of load balancer pools (docs/interface.md, "Pools"). */
+/** Requests and responses of load balancer pools and their health monitors. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, IntegerId, IpAddress, Name, Nullable, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
+import {
+  Collection,
+  Described,
+  exampleUuid,
+  Name,
+  Nullable,
+  Paging,
+  ShortText,
+  TaskFields,
+  Uuid,
+} from '../../../http/shapes.ts';
+import { CreateMember, maxMembers, Member } from '../members/schema.ts';
+import { poolTimeouts, statuses, statusesOfPoolPart } from '../shapes.ts';
 
-export const PoolPath = Type.Object({ project_id: IntegerId, region_id: IntegerId, pool_id: Uuid });
-export const MemberPath = Type.Object({ ...PoolPath.properties, member_id: Uuid });
-
-/** Every part has two statuses: whether it works (operating), and whether the host has its settings (provisioning). */
-export const operatingStatuses = ['DEGRADED', 'DRAINING', 'ERROR', 'NO_MONITOR', 'OFFLINE', 'ONLINE'] as const;
-export const OperatingStatus = Type.Enum([...operatingStatuses]);
-export type OperatingStatus = Static<typeof OperatingStatus>;
-const provisioningStatuses = [
-  'ACTIVE',
-  'DELETED',
-  'ERROR',
-  'PENDING_CREATE',
-  'PENDING_DELETE',
-  'PENDING_UPDATE',
-] as const;
-export const ProvisioningStatus = Type.Enum([...provisioningStatuses]);
-export type ProvisioningStatus = Static<typeof ProvisioningStatus>;
-
-export const Stats = Type.Object({
-  active_connections: Type.Integer(),
-  bytes_in: Type.Integer(),
-  bytes_out: Type.Integer(),
-  request_errors: Type.Integer(),
-  total_connections: Type.Integer(),
+const LbAlgorithm = Type.Enum(['LEAST_CONNECTIONS', 'ROUND_ROBIN', 'SOURCE_IP'], {
+  description:
+    'Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the ' +
+    'fewest connections; `SOURCE_IP`: the one that a hash of the client address selects',
 });
-export type Stats = Static<typeof Stats>;
-
-const LbAlgorithm = Type.Enum(['LEAST_CONNECTIONS', 'ROUND_ROBIN', 'SOURCE_IP']);
-const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP']);
-
-/** Units: milliseconds. Null and 0, which the Terraform provider sends, mean the default. */
-export const Timeout = Nullable(Type.Integer({ minimum: 0, maximum: 86_400_000 }));
-const Port = Type.Integer({ minimum: 1, maximum: 65535 });
+const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP'], {
+  description:
+    'Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, ' +
+    '`PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2',
+});
 
 export const monitorTypes = ['HTTP', 'HTTPS', 'K8S', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT'] as const;
-const MonitorType = Type.Enum([...monitorTypes]);
+const MonitorType = Type.Enum([...monitorTypes], {
+  description:
+    'How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS ' +
+    'handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`',
+});
 const HttpMethod = Type.Enum(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']);
 
-const monitor = {
-  admin_state_up: Type.Optional(Type.Boolean()),
-  delay: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'seconds between two checks' }),
-  domain_name: Type.Optional(Nullable(Type.String({ pattern: '^[A-Za-z0-9._-]{1,253}$', maxLength: 253 }))),
-  expected_codes: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
-  http_method: Type.Optional(Nullable(HttpMethod)),
-  http_version: Type.Optional(Nullable(Type.Enum(['1.0', '1.1']))),
-  max_retries: Type.Integer({ minimum: 1, maximum: 10, description: 'successful checks until a member is up' }),
-  max_retries_down: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10, description: 'failed checks until a member is down' }),
-  ),
-  timeout: Type.Integer({ minimum: 1, maximum: 2_147_483, description: 'seconds' }),
-  url_path: Type.Optional(Nullable(Type.String({ pattern: '^/([^/?#%][^?#%]*)?$', maxLength: 255 }))),
-  // The Terraform provider sends the id back; it is ignored.
-  id: Type.Optional(Nullable(ShortText)),
+const monitorMeanings = {
+  admin_state_up: 'Whether members are checked',
+  delay: 'Time between two checks of a member, in seconds',
+  domain_name: 'Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name',
+  expected_codes: 'HTTP statuses of a healthy member: a list (`200,204`) or a range (`200-299`); null: `200`',
+  http_method: 'Method of HTTP and HTTPS checks; null: `GET`',
+  http_version: 'Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0`',
+  max_retries: 'Number of successful checks in a row after which a member is up',
+  max_retries_down: 'Number of failed checks in a row after which a member is down; 3 by default',
+  timeout: 'Time limit of a check in seconds; at most `delay`',
+  url_path: 'Path of HTTP and HTTPS checks; null: `/`',
 };
 
-export const CreateHealthMonitor = Type.Object({ ...monitor, type: MonitorType }, { additionalProperties: false });
+const monitor = {
+  admin_state_up: Type.Optional(Type.Boolean({ description: `${monitorMeanings.admin_state_up}; true by default` })),
+  delay: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: monitorMeanings.delay }),
+  domain_name: Type.Optional(
+    Described(
+      Nullable(Type.String({ pattern: '^[A-Za-z0-9._-]{1,253}$', maxLength: 253 })),
+      monitorMeanings.domain_name,
+    ),
+  ),
+  expected_codes: Type.Optional(
+    Described(Nullable(Type.String({ minLength: 1, maxLength: 255 })), monitorMeanings.expected_codes),
+  ),
+  http_method: Type.Optional(Described(Nullable(HttpMethod), monitorMeanings.http_method)),
+  http_version: Type.Optional(Described(Nullable(Type.Enum(['1.0', '1.1'])), monitorMeanings.http_version)),
+  max_retries: Type.Integer({ minimum: 1, maximum: 10, description: monitorMeanings.max_retries }),
+  max_retries_down: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10, description: monitorMeanings.max_retries_down }),
+  ),
+  timeout: Type.Integer({ minimum: 1, maximum: 2_147_483, description: monitorMeanings.timeout }),
+  url_path: Type.Optional(
+    Described(Nullable(Type.String({ pattern: '^/([^/?#%][^?#%]*)?$', maxLength: 255 })), monitorMeanings.url_path),
+  ),
+  // The Terraform provider repeats the ID from responses.
+  id: Type.Optional(Described(Nullable(ShortText), 'Accepted and ignored')),
+};
+
+const exampleMonitor = { type: 'HTTP', url_path: '/healthz', delay: 10, timeout: 5, max_retries: 3 };
+
+export const CreateHealthMonitor = Type.Object(
+  { ...monitor, type: MonitorType },
+  { title: 'CreateLbPoolHealthMonitor', additionalProperties: false, examples: [exampleMonitor] },
+);
 export type CreateHealthMonitor = Static<typeof CreateHealthMonitor>;
+
 const UpdateHealthMonitor = Type.Object(
-  { ...monitor, type: Type.Optional(Nullable(MonitorType)) },
-  { additionalProperties: false },
+  {
+    ...monitor,
+    type: Type.Optional(
+      Described(Nullable(MonitorType), 'Type of the checks; null: the current type. Required if there is no monitor'),
+    ),
+  },
+  { title: 'ReplaceLbPoolHealthMonitor', additionalProperties: false },
 );
 export type UpdateHealthMonitor = Static<typeof UpdateHealthMonitor>;
 
-/** Absent fields keep their value, null removes it. */
 export const PatchHealthMonitor = Type.Object(Type.Partial(Type.Object(monitor)).properties, {
+  title: 'UpdateLbPoolHealthMonitor',
   additionalProperties: false,
+  description: 'Omitted fields are unchanged, null restores the default',
+  examples: [{ delay: 20 }],
 });
 export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
 
@@ -89,14 +117,27 @@ export interface HealthMonitor {
 }
 
 const persistenceTypes = ['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'] as const;
+const PersistenceType = Type.Enum([...persistenceTypes], {
+  description:
+    'How a client is recognized. `SOURCE_IP`: by its address; `HTTP_COOKIE`: by a cookie that the proxy sets; ' +
+    '`APP_COOKIE`: by a cookie that the members set. Cookies require an HTTP or HTTPS pool',
+});
+const cookieName = 'Name of the cookie that the members set; only for `APP_COOKIE`, which requires it';
+const granularity =
+  'Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP`';
+const persistenceTimeout =
+  'Time in seconds after which an inactive client is forgotten; null or 0: 1,800; only for `SOURCE_IP`';
+
 const MutateSessionPersistence = Type.Object(
   {
-    cookie_name: Type.Optional(Nullable(Name)),
-    persistence_granularity: Type.Optional(Nullable(Type.String({ maxLength: 64 }))),
-    persistence_timeout: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 2_147_483 }))),
-    type: Type.Enum([...persistenceTypes]),
+    cookie_name: Type.Optional(Described(Nullable(Name), cookieName)),
+    persistence_granularity: Type.Optional(Described(Nullable(Type.String({ maxLength: 64 })), granularity)),
+    persistence_timeout: Type.Optional(
+      Described(Nullable(Type.Integer({ minimum: 0, maximum: 2_147_483 })), persistenceTimeout),
+    ),
+    type: PersistenceType,
   },
-  { additionalProperties: false },
+  { title: 'LbPoolSessionPersistenceInput', additionalProperties: false },
 );
 export type MutateSessionPersistence = Static<typeof MutateSessionPersistence>;
 
@@ -108,176 +149,174 @@ export interface SessionPersistence {
   persistence_timeout: number | null;
 }
 
-export const maxMembers = 1000;
-
-export const CreateMember = Type.Object(
-  {
-    address: IpAddress,
-    protocol_port: Port,
-    admin_state_up: Type.Optional(Type.Boolean({ default: true })),
-    backup: Type.Optional(Type.Boolean({ default: false })),
-    instance_id: Type.Optional(Nullable(Uuid)),
-    monitor_address: Type.Optional(Nullable(IpAddress)),
-    monitor_port: Type.Optional(Nullable(Port)),
-    subnet_id: Type.Optional(Nullable(Uuid)),
-    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
-    // Clients send fields of responses back; they are ignored.
-    id: Type.Optional(Nullable(ShortText)),
-    operating_status: Type.Optional(Nullable(ShortText)),
-    provisioning_status: Type.Optional(Nullable(ShortText)),
-  },
-  { additionalProperties: false },
-);
-export type CreateMember = Static<typeof CreateMember>;
-
-export const ReplaceMembers = Type.Array(CreateMember, { maxItems: maxMembers });
-
-/** Absent fields keep their value. The address and port identify the member and cannot change. */
-export const UpdateMember = Type.Object(
-  {
-    admin_state_up: Type.Optional(Type.Boolean()),
-    backup: Type.Optional(Type.Boolean()),
-    monitor_address: Type.Optional(Nullable(IpAddress)),
-    monitor_port: Type.Optional(Nullable(Port)),
-    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
-  },
-  { additionalProperties: false },
-);
-export type UpdateMember = Static<typeof UpdateMember>;
+const meanings = {
+  ca_secret_id: 'ID of the secret with the CA certificates that verify the members; only for HTTPS pools',
+  crl_secret_id: 'ID of the secret with the revocation lists of the CA; requires `ca_secret_id`',
+  secret_id: 'ID of the secret with the client certificate that the members receive; only for HTTPS pools',
+  session_persistence: 'Keeps a client on the same member; null: off',
+  healthmonitor: 'Health monitor; null: members are not checked',
+};
 
 const settings = {
-  ca_secret_id: Type.Optional(Nullable(Uuid)),
-  crl_secret_id: Type.Optional(Nullable(Uuid)),
-  secret_id: Type.Optional(Nullable(Uuid)),
-  session_persistence: Type.Optional(Nullable(MutateSessionPersistence)),
-  timeout_client_data: Type.Optional(Timeout),
-  timeout_member_connect: Type.Optional(Timeout),
-  timeout_member_data: Type.Optional(Timeout),
+  ca_secret_id: Type.Optional(Described(Nullable(Uuid), meanings.ca_secret_id)),
+  crl_secret_id: Type.Optional(Described(Nullable(Uuid), meanings.crl_secret_id)),
+  secret_id: Type.Optional(Described(Nullable(Uuid), meanings.secret_id)),
+  session_persistence: Type.Optional(Described(Nullable(MutateSessionPersistence), meanings.session_persistence)),
+  ...poolTimeouts.input,
 };
 
 const creation = {
   ...settings,
-  healthmonitor: Type.Optional(Nullable(CreateHealthMonitor)),
+  healthmonitor: Type.Optional(Described(Nullable(CreateHealthMonitor), meanings.healthmonitor)),
   lb_algorithm: LbAlgorithm,
-  members: Type.Optional(Type.Array(CreateMember, { maxItems: maxMembers })),
+  members: Type.Optional(
+    Type.Array(CreateMember, { maxItems: maxMembers, description: 'Members, at most 1,000; none by default' }),
+  ),
   name: Name,
   protocol: PoolProtocol,
 };
 
+export const examplePool = {
+  name: 'web-pool',
+  protocol: 'HTTP',
+  lb_algorithm: 'ROUND_ROBIN',
+  members: [{ address: '10.0.0.11', protocol_port: 8080 }],
+  healthmonitor: exampleMonitor,
+};
+
 /** A pool inside a listener of a new load balancer. */
-export const NestedPool = Type.Object(creation, { additionalProperties: false });
+export const NestedPool = Type.Object(creation, { title: 'CreateNestedLbPool', additionalProperties: false });
 export type NestedPool = Static<typeof NestedPool>;
 
 export const CreatePool = Type.Object(
   {
     ...creation,
-    listener_id: Type.Optional(Nullable(Uuid)),
-    load_balancer_id: Type.Optional(Nullable(Uuid)),
-    /** The spelling of the Terraform provider. */
-    loadbalancer_id: Type.Optional(Nullable(Uuid)),
+    listener_id: Type.Optional(
+      Described(Nullable(Uuid), 'ID of the listener whose default pool this becomes; by default no listener uses it'),
+    ),
+    load_balancer_id: Type.Optional(
+      Described(Nullable(Uuid), 'ID of the load balancer; required without `listener_id`'),
+    ),
+    // The spelling of the Terraform provider.
+    loadbalancer_id: Type.Optional({
+      ...Described(Nullable(Uuid), 'Use `load_balancer_id`'),
+      deprecated: true,
+    }),
   },
-  { additionalProperties: false },
+  {
+    title: 'CreateLbPool',
+    additionalProperties: false,
+    examples: [{ ...examplePool, listener_id: exampleUuid }],
+  },
 );
 export type CreatePool = Static<typeof CreatePool>;
 
 export const UpdatePool = Type.Object(
   {
     ...settings,
-    admin_state_up: Type.Optional(Type.Boolean()),
-    healthmonitor: Type.Optional(Nullable(UpdateHealthMonitor)),
+    admin_state_up: Type.Optional(Type.Boolean({ description: 'Whether members get traffic' })),
+    healthmonitor: Type.Optional(
+      Described(Nullable(UpdateHealthMonitor), 'Replaces the health monitor; null removes it'),
+    ),
     lb_algorithm: Type.Optional(LbAlgorithm),
-    members: Type.Optional(Nullable(Type.Array(CreateMember, { maxItems: maxMembers }))),
+    members: Type.Optional(
+      Described(
+        Nullable(Type.Array(CreateMember, { maxItems: maxMembers })),
+        'Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all',
+      ),
+    ),
     name: Type.Optional(Name),
     protocol: Type.Optional(PoolProtocol),
   },
-  { additionalProperties: false },
+  {
+    title: 'UpdateLbPool',
+    additionalProperties: false,
+    examples: [{ lb_algorithm: 'LEAST_CONNECTIONS', session_persistence: { type: 'SOURCE_IP' } }],
+  },
 );
 export type UpdatePool = Static<typeof UpdatePool>;
 
 export const ListPools = Type.Object({
   ...Paging(1000),
-  details: Type.Optional(Type.Boolean({ default: false })),
-  listener_id: Type.Optional(Uuid),
-  load_balancer_id: Type.Optional(Uuid),
-  loadbalancer_id: Type.Optional(Uuid),
-  name: Type.Optional(ShortText),
+  details: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether to return whole members instead of their IDs' }),
+  ),
+  listener_id: Type.Optional(Described(Uuid, 'Only pools that this listener uses')),
+  load_balancer_id: Type.Optional(Described(Uuid, 'Only pools of this load balancer')),
+  loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
+  name: Type.Optional(Described(ShortText, 'Only pools whose name contains this text')),
 });
 export type ListPools = Static<typeof ListPools>;
 
-const statuses = { operating_status: OperatingStatus, provisioning_status: ProvisioningStatus };
-const Reference = Type.Object({ id: Uuid });
+const MemberReference = Type.Object({ id: Described(Uuid, 'ID of the member') }, { title: 'LbPoolMemberReference' });
 const NullableText = Nullable(Type.String());
-const NullableWhole = Nullable(Type.Integer());
 
-export const Member = Type.Object({
-  id: Uuid,
-  ...statuses,
-  address: Type.String(),
-  admin_state_up: Type.Boolean(),
-  backup: Type.Boolean(),
-  monitor_address: NullableText,
-  monitor_port: NullableWhole,
-  protocol_port: Type.Integer(),
-  subnet_id: Nullable(Uuid),
-  weight: Type.Integer(),
-});
-export type Member = Static<typeof Member>;
-export const MemberCollection = Collection(Member);
-export type MemberCollection = Static<typeof MemberCollection>;
+export const HealthMonitorView = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the health monitor'),
+    ...statusesOfPoolPart,
+    admin_state_up: Type.Boolean({ description: monitorMeanings.admin_state_up }),
+    delay: Type.Integer({ description: monitorMeanings.delay }),
+    domain_name: Described(NullableText, monitorMeanings.domain_name),
+    expected_codes: Described(NullableText, monitorMeanings.expected_codes),
+    http_method: Described(NullableText, monitorMeanings.http_method),
+    http_version: Described(NullableText, monitorMeanings.http_version),
+    max_retries: Type.Integer({ description: monitorMeanings.max_retries }),
+    max_retries_down: Type.Integer({ description: monitorMeanings.max_retries_down }),
+    timeout: Type.Integer({ description: monitorMeanings.timeout }),
+    type: MonitorType,
+    url_path: Described(NullableText, monitorMeanings.url_path),
+  },
+  { title: 'LbPoolHealthMonitor' },
+);
 
-export const ListMembers = Type.Object({
-  ...Paging(1000),
-  order_by: Type.Optional(Type.Enum(['address.asc', 'address.desc', 'created_at.asc', 'created_at.desc'])),
-});
-export type ListMembers = Static<typeof ListMembers>;
-
-export const HealthMonitorView = Type.Object({
-  id: Uuid,
-  ...statuses,
-  admin_state_up: Type.Boolean(),
-  delay: Type.Integer(),
-  domain_name: NullableText,
-  expected_codes: NullableText,
-  http_method: NullableText,
-  http_version: NullableText,
-  max_retries: Type.Integer(),
-  max_retries_down: Type.Integer(),
-  timeout: Type.Integer(),
-  type: MonitorType,
-  url_path: NullableText,
-});
+const SessionPersistenceView = Type.Object(
+  {
+    cookie_name: Described(NullableText, cookieName),
+    persistence_granularity: Described(NullableText, granularity),
+    persistence_timeout: Described(Nullable(Type.Integer()), persistenceTimeout),
+    type: PersistenceType,
+  },
+  { title: 'LbPoolSessionPersistence' },
+);
 
 const pool = {
-  id: Uuid,
+  id: Described(Uuid, 'ID of the pool'),
   ...statuses,
-  name: Type.String(),
-  admin_state_up: Type.Boolean(),
-  ca_secret_id: Nullable(Uuid),
-  creator_task_id: Nullable(Uuid),
-  crl_secret_id: Nullable(Uuid),
-  healthmonitor: Nullable(HealthMonitorView),
+  ...TaskFields,
+  name: Type.String({ description: 'Name of the pool' }),
+  admin_state_up: Type.Boolean({ description: 'Whether members get traffic' }),
+  ca_secret_id: Described(Nullable(Uuid), meanings.ca_secret_id),
+  crl_secret_id: Described(Nullable(Uuid), meanings.crl_secret_id),
+  healthmonitor: Described(Nullable(HealthMonitorView), meanings.healthmonitor),
   lb_algorithm: LbAlgorithm,
-  listeners: Type.Array(Reference),
-  loadbalancers: Type.Array(Reference),
-  protocol: PoolProtocol,
-  secret_id: Nullable(Uuid),
-  session_persistence: Nullable(
-    Type.Object({
-      cookie_name: NullableText,
-      persistence_granularity: NullableText,
-      persistence_timeout: NullableWhole,
-      type: Type.Enum([...persistenceTypes]),
-    }),
+  listeners: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the listener') }, { title: 'ListenerReference' }), {
+    description: 'The listener that uses the pool, if any',
+  }),
+  loadbalancers: Type.Array(
+    Type.Object({ id: Described(Uuid, 'ID of the load balancer') }, { title: 'LoadBalancerReference' }),
+    { description: 'The load balancer of the pool' },
   ),
-  task_id: Nullable(Uuid),
-  timeout_client_data: NullableWhole,
-  timeout_member_connect: NullableWhole,
-  timeout_member_data: NullableWhole,
+  protocol: PoolProtocol,
+  secret_id: Described(Nullable(Uuid), meanings.secret_id),
+  session_persistence: Described(Nullable(SessionPersistenceView), meanings.session_persistence),
+  ...poolTimeouts.output,
 };
-export const LbPool = Type.Object({ ...pool, members: Type.Array(Member) });
-export type LbPool = Static<typeof LbPool>;
-/** Without `details` a list contains only the ids of members. */
-export const LbPoolCollection = Collection(
-  Type.Object({ ...pool, members: Type.Array(Type.Union([Member, Reference])) }),
+
+export const LbPool = Type.Object(
+  { ...pool, members: Type.Array(Member, { description: 'Members, in the order of the request' }) },
+  { title: 'LbPool' },
 );
+export type LbPool = Static<typeof LbPool>;
+
+const ListedPool = Type.Object(
+  {
+    ...pool,
+    members: Type.Array(Type.Union([Member, MemberReference]), {
+      description: 'IDs of the members; members with `details`',
+    }),
+  },
+  { title: 'ListedLbPool' },
+);
+export const LbPoolCollection = { ...Collection(ListedPool), title: 'LbPoolCollection' };
 export type LbPoolCollection = Static<typeof LbPoolCollection>;

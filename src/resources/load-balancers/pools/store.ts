@@ -6,10 +6,11 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
+import type { Member } from '../members/schema.ts';
 import { byAge, ofLoadBalancer } from '../store.ts';
 import { lbListeners, lbPools } from '../table.ts';
 import type { ListenerRow, PoolRow } from '../table.ts';
-import type { ListPools, Member } from './schema.ts';
+import type { ListPools } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbPools);
 export const insert = kit.insertRow(lbPools);

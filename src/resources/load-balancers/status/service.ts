@@ -5,10 +5,10 @@ import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import { presentTags } from '../../../tags/tags.ts';
-import type { LoadBalancerStatus } from '../schema.ts';
 import { find, wholesById } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
 import type { LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
+import type { LoadBalancerStatus } from './schema.ts';
 import * as store from './store.ts';
 import type { ListenerWithPool } from './store.ts';
 

@@ -1,7 +1,7 @@
 /** SQL of counters: readings of listeners, added up over the processes of the proxy and by minute. */
 import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
-import type { Stats } from '../pools/schema.ts';
+import type { Stats } from '../shapes.ts';
 
 /** Counters of a listener since the start of the proxy process. */
 export interface Reading {

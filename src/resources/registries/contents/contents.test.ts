@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { transaction } from '../../../platform/db.ts';
-import { lock } from '../store.ts';
+import { lockById } from '../store.ts';
 import * as store from './store.ts';
 
 const cloud = useCloudyard();
@@ -162,9 +162,9 @@ describe('events', () => {
 });
 
 describe('a look at the storage', () => {
-  const look = async (seen: Parameters<typeof store.putSeen>[2], began: Date) =>
+  const look = async (seen: Parameters<typeof store.putScan>[2], began: Date) =>
     transaction(cloud.db, async (tx) => {
-      await store.putSeen(tx, (await lock(tx, made.id))!, seen, began);
+      await store.putScan(tx, (await lockById(tx, made.id))!, seen, began);
     });
   const pushedAt = new Date('2026-11-20T09:00:00Z');
   const whole = {

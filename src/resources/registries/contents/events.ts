@@ -1,18 +1,18 @@
 /**
- * What the region's host tells: pushes, pulls and deletions, as events of distribution. They may come late, twice or
- * never; an event is taken in once, and what the worker sees when it looks at the storage corrects the rest.
+ * Events of distribution on the region's host: pushes, pulls and deletions. They may arrive late, twice or never. Each
+ * event is processed once, and the worker's scans of the storage correct the rest.
  *
- * What is no event that we know is passed over: the host would send it again for ever.
+ * Unknown events are ignored: the host would send a refused event again forever.
  */
 import { transaction } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { equalInConstantTime, sha256 } from '../../../platform/crypto.ts';
 import { isStorable } from '../../../platform/storable-text.ts';
-import { idIn, lock, prefixOf } from '../store.ts';
+import { idIn, lockById, prefixOf } from '../store.ts';
 import type { Authority } from '../token-server/authority.ts';
 import * as store from './store.ts';
 
-/** What hosts show when they tell of events. */
+/** The purpose of the password with which hosts send events. */
 export const eventsPurpose = 'events';
 
 interface Event {
@@ -35,7 +35,7 @@ export type RegistryEvents = ReturnType<typeof createRegistryEvents>;
 
 export function createRegistryEvents({ db, authority }: { db: Db; authority(): Promise<Authority> }) {
   return {
-    /** Whether a header is that of a host of ours. */
+    /** Whether the Authorization header is that of a host. */
     async isHost(authorization: string): Promise<boolean> {
       const expected = `Bearer ${(await authority()).password(eventsPurpose)}`;
       return equalInConstantTime(sha256(authorization), sha256(expected));
@@ -43,17 +43,17 @@ export function createRegistryEvents({ db, authority }: { db: Db; authority(): P
 
     async take(envelope: unknown): Promise<void> {
       const list = (envelope as { events?: unknown } | null)?.events;
-      const events = (Array.isArray(list) ? list : []).flatMap(read).filter(isOfUse);
+      const events = (Array.isArray(list) ? list : []).flatMap(parseEvent).filter(isRelevant);
       if (events.length === 0) return;
-      // In one order everywhere, so that two envelopes never wait for each other.
+      // Always in the same order, so that two envelopes cannot deadlock.
       const ids = [...new Set(events.map(({ registryId }) => registryId))].sort((a, b) => a - b);
       await transaction(db, async (tx) => {
         const registries = new Map<number, string>();
         for (const id of ids) {
-          const row = await lock(tx, id);
+          const row = await lockById(tx, id);
           if (row && !row.deletedAt) registries.set(id, prefixOf(row));
         }
-        const fresh = await store.newEvents(tx, [...new Set(events.map(({ id }) => id))]);
+        const fresh = await store.takeNewEvents(tx, [...new Set(events.map(({ id }) => id))]);
         for (const event of events) {
           if (!fresh.delete(event.id) || registries.get(event.registryId) !== event.prefix) continue;
           await apply(tx, event);
@@ -63,17 +63,17 @@ export function createRegistryEvents({ db, authority }: { db: Db; authority(): P
   };
 }
 
-/** Pulls of layers and looks at manifests change nothing here. */
-function isOfUse({ action, isManifest, method }: Event): boolean {
+/** Pulls of layers and HEAD requests for manifests change no row. */
+function isRelevant({ action, isManifest, method }: Event): boolean {
   if (action === 'pull') return isManifest && method === 'GET';
   return action === 'push' || action === 'mount' || (action === 'delete' && isManifest);
 }
 
 async function apply(tx: Tx, event: Event): Promise<void> {
   const { registryId, repository, digest, size, tag, at, references } = event;
-  if (event.action === 'delete') return store.forget(tx, registryId, repository, digest, null);
+  if (event.action === 'delete') return store.remove(tx, registryId, repository, digest, null);
   if (event.action === 'pull') return store.putPull(tx, registryId, { repository, digest, tag, at });
-  // Its own size, which the host has measured. What a manifest says of others is the word of the client that pushed it.
+  // The size that the host measured. The sizes in a manifest are only claims of the client that pushed it.
   await store.putBlob(tx, registryId, digest, size);
   if (!event.isManifest) return;
   const sum = [...references.values()].reduce((sum, each) => sum + each, size);
@@ -81,8 +81,8 @@ async function apply(tx: Tx, event: Event): Promise<void> {
   await store.putManifest(tx, registryId, { repository, digest, size: whole, tag, at });
 }
 
-/** Nothing for what is no event of ours. */
-function read(given: unknown): Event[] {
+/** Empty for an unknown event. */
+function parseEvent(given: unknown): Event[] {
   const { id, action, timestamp, target, request } = fieldsOf(given);
   const { repository, digest, mediaType, size, length, tag, references, url } = fieldsOf(target);
   if (!isText(id, 200) || typeof action !== 'string' || !isText(repository, 400) || !isDigest(digest)) return [];
@@ -92,7 +92,7 @@ function read(given: unknown): Event[] {
   const at = new Date(String(timestamp));
   if (slash < 1 || slash === repository.length - 1 || registryId === null || Number.isNaN(at.getTime())) return [];
   const type = String(mediaType ?? '');
-  // Deletions carry no media type, and those of layers no address either.
+  // Deletions have no media type, and deletions of layers no URL either.
   const isManifest =
     /manifest|index/.test(type) || String(url).includes('/manifests/') || (action === 'delete' && !type);
   return [

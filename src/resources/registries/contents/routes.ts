@@ -1,100 +1,69 @@
-/** The HTTP operations of what a registry holds. */
-import { Type } from 'typebox';
-import type { Routes } from '../../../http/app.ts';
+/** The operations of the repositories, artifacts and tags of a registry. */
+import { projectMember, projectReader } from '../../../authz/access.ts';
+import { NumberOf } from '../../../http/path-parameters.ts';
+import { operationsOf } from '../../../http/operations.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import {
-  ArtifactCollection,
-  ArtifactPath,
-  RegistryPath,
-  RepositoryCollection,
-  RepositoryPath,
-  TagPath,
-} from '../schema.ts';
+import { ArtifactCollection, Digest, RepositoryCollection, RepositoryName, TagName } from '../schema.ts';
 import type { RegistryContents } from './service.ts';
 
-const tags = ['Registries'];
+const tag = {
+  name: 'Registry contents',
+  description:
+    'Repositories, their artifacts (images, by digest) and the tags of artifacts. A push creates them; these operations ' +
+    'list and delete them. A deletion is answered when the content is deleted. The slashes of a repository name are ' +
+    'URL-encoded in paths: `team%2Fapp`.',
+};
+const operation = operationsOf(tag, {
+  registry_id: NumberOf('the registry'),
+  repository_name: RepositoryName,
+  digest: Digest,
+  tag_name: TagName,
+});
 const all = '/cloud/v1/registries/:project_id/:region_id/:registry_id/repositories';
 const one = `${all}/:repository_name`;
 const artifact = `${one}/artifacts/:digest`;
-const nothing = { 204: Type.Null({ description: 'Done' }) };
 
-export function registryContentsRoutes(contents: RegistryContents): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string) => ({ operationId, summary, tags });
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listRegistryRepositories', 'List the repositories of a registry by name'),
-          params: RegistryPath,
-          response: { 200: RepositoryCollection },
-        },
-      },
-      (request) => contents.listRepositories(request.scope, request.params.registry_id),
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteRegistryRepository', 'Delete a repository with its artifacts'),
-          params: RepositoryPath,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        const { registry_id, repository_name } = request.params;
-        await contents.deleteRepository(request.by, request.scope, registry_id, repository_name);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.get(
-      `${one}/artifacts`,
-      {
-        schema: {
-          ...summarize('listRegistryArtifacts', 'List the artifacts of a repository, newest first'),
-          params: RepositoryPath,
-          response: { 200: ArtifactCollection },
-        },
-      },
-      async (request, reply) => {
-        const { registry_id, repository_name } = request.params;
-        return sendInGroups(reply, await contents.listArtifacts(request.scope, registry_id, repository_name));
-      },
-    );
-
-    app.delete(
-      artifact,
-      {
-        schema: {
-          ...summarize('deleteRegistryArtifact', 'Delete an artifact with its tags'),
-          params: ArtifactPath,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        const { registry_id, repository_name, digest } = request.params;
-        await contents.deleteArtifact(request.by, request.scope, registry_id, repository_name, digest);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.delete(
-      `${artifact}/tags/:tag_name`,
-      {
-        schema: {
-          ...summarize('deleteRegistryTag', 'Delete a tag'),
-          params: TagPath,
-          response: nothing,
-        },
-      },
-      async (request, reply) => {
-        const { registry_id, repository_name: repository, digest, tag_name: tag } = request.params;
-        await contents.deleteTag(request.by, request.scope, registry_id, { repository, digest, tag });
-        return reply.code(204).send(null);
-      },
-    );
-  };
-}
+export const registryContentsOperations = (contents: RegistryContents) => [
+  operation('GET', all, {
+    id: 'listRegistryRepositories',
+    summary: 'List the repositories of a registry',
+    description: 'Sorted by name.',
+    access: projectReader,
+    answer: RepositoryCollection,
+    handle: ({ scope, params }) => contents.listRepositories(scope, params.registry_id),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteRegistryRepository',
+    summary: 'Delete a repository of a registry',
+    description: 'Deletes the repository with its artifacts.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => contents.deleteRepository(by, scope, params.registry_id, params.repository_name),
+  }),
+  operation('GET', `${one}/artifacts`, {
+    id: 'listRegistryArtifacts',
+    summary: 'List the artifacts of a repository',
+    description: 'The newest artifact comes first.',
+    access: projectReader,
+    answer: ArtifactCollection,
+    handle: async ({ scope, params }, reply) =>
+      sendInGroups(reply, await contents.listArtifacts(scope, params.registry_id, params.repository_name)),
+  }),
+  operation('DELETE', artifact, {
+    id: 'deleteRegistryArtifact',
+    summary: 'Delete an artifact of a repository',
+    description: 'Deletes the artifact with its tags.',
+    access: projectMember,
+    handle: ({ by, scope, params }) =>
+      contents.deleteArtifact(by, scope, params.registry_id, params.repository_name, params.digest),
+  }),
+  operation('DELETE', `${artifact}/tags/:tag_name`, {
+    id: 'deleteRegistryTag',
+    summary: 'Delete a tag of an artifact',
+    description: 'The artifact and its other tags are kept.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => {
+      const { registry_id, repository_name: repository, digest, tag_name: tag } = params;
+      return contents.deleteTag(by, scope, registry_id, { repository, digest, tag });
+    },
+  }),
+];

@@ -1,52 +1,38 @@
 /**
- * Repositories, artifacts and tags. They are pushed, not created; here they are looked at and deleted. A deletion is a
- * row for the region's worker, and is answered when the worker has done it on the host.
+ * Repositories, artifacts and tags: clients push them to the host, and list and delete them here. A deletion is a row for
+ * the region's worker; its request is answered when the worker has deleted the contents on the host.
  */
 import { randomUUID } from 'node:crypto';
 import { whileWaiting } from '../../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { notFound } from '../../../errors/catalogue.ts';
-import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
-import type { Tasks } from '../../../tasks/tasks.ts';
+import { requireFound } from '../../service-kit.ts';
+import type { ServiceDeps } from '../../service-kit.ts';
 import type { Artifact, RepositoryCollection } from '../schema.ts';
-import { hasRemoval, insertRemoval, load, lock } from '../store.ts';
-import type { RegistryRow } from '../store.ts';
-import { untilDone } from '../waiting.ts';
+import { find, hasRemoval, insertRemoval, lock } from '../store.ts';
+import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
 import type { ArtifactRow, TagRow } from './store.ts';
 
-export interface RegistryContentsDeps {
-  db: Db;
-  tasks: Tasks;
-  idempotency: Idempotency;
-}
+export type RegistryContentsDeps = Pick<ServiceDeps, 'db' | 'tasks' | 'idempotency'>;
 
 export type RegistryContents = ReturnType<typeof createRegistryContents>;
 
-/** What clients of the API take for never. */
+/** The date that clients of the API read as never. */
 const never = '0001-01-01T00:00:00Z';
 
 export function createRegistryContents({ db, tasks, idempotency }: RegistryContentsDeps) {
-  const find = async (scope: Scope, id: number): Promise<RegistryRow> => {
-    const registry = await load(db, id, scope);
-    if (!registry || registry.deletedAt) throw notFound('registry', id);
-    return registry;
-  };
+  const requireRegistry = async (scope: Scope, id: number) => requireFound(await find(db, scope, id), 'registry', id);
 
-  const repositoryOf = async (on: Db | Tx, registryId: number, name: string) => {
-    const found = await store.repository(on, registryId, name);
-    if (!found) throw notFound('repository', name);
-    return found;
-  };
+  const requireRepository = async (on: Db | Tx, registryId: number, name: string) =>
+    requireFound(await store.findRepository(on, registryId, name), 'repository', name);
 
-  const artifactOf = async (on: Db | Tx, registryId: number, name: string, digest: string) => {
-    const found = await store.artifact(on, (await repositoryOf(on, registryId, name)).id, digest);
-    if (!found) throw notFound('artifact', digest);
-    return found;
+  const requireArtifact = async (on: Db | Tx, registryId: number, name: string, digest: string) => {
+    const { id } = await requireRepository(on, registryId, name);
+    return requireFound(await store.findArtifact(on, id, digest), 'artifact', digest);
   };
 
   const remove = async (
@@ -57,25 +43,24 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   ): Promise<void> => {
     const id = randomUUID();
     await idempotency.auditedTransaction(db, context, async (tx) => {
-      const registry = await lock(tx, registryId, scope);
-      if (!registry || registry.deletedAt) throw notFound('registry', registryId);
+      requireFound(await lock(tx, scope, registryId), 'registry', registryId);
       const { repository, digest, tag } = part;
-      if (digest === null) await repositoryOf(tx, registryId, repository);
+      if (digest === null) await requireRepository(tx, registryId, repository);
       else {
-        const artifact = await artifactOf(tx, registryId, repository, digest);
-        if (tag !== null && !(await store.tag(tx, artifact.id, tag))) throw notFound('tag', tag);
+        const artifact = await requireArtifact(tx, registryId, repository, digest);
+        if (tag !== null) requireFound(await store.findTag(tx, artifact.id, tag), 'tag', tag);
       }
       await insertRemoval(tx, { id, registryId, ...part });
       const key = { resource: 'registry', id: String(registryId), regionId: scope.regionId };
       await tasks.requestReconcile(tx, key, context.actor);
     });
-    await whileWaiting(context, () => untilDone(async () => !(await hasRemoval(db, id))));
+    await whileWaiting(context, () => waitUntilDone(async () => !(await hasRemoval(db, id))));
   };
 
   return {
     async listRepositories(scope: Scope, registryId: number): Promise<RepositoryCollection> {
-      await find(scope, registryId);
-      const rows = await store.repositories(db, registryId);
+      await requireRegistry(scope, registryId);
+      const rows = await store.listRepositories(db, registryId);
       const results = rows.map((row) => ({
         id: row.id,
         name: row.name,
@@ -93,10 +78,10 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
       registryId: number,
       repository: string,
     ): Promise<{ count: number; results: Groups<Artifact> }> {
-      await find(scope, registryId);
-      const rows = await store.artifactSizes(db, (await repositoryOf(db, registryId, repository)).id);
-      const read = (ids: number[]) => store.artifacts(db, ids);
-      return { count: rows.length, results: readInGroups(rows, read, (row) => present(row, registryId)) };
+      await requireRegistry(scope, registryId);
+      const rows = await store.listArtifacts(db, (await requireRepository(db, registryId, repository)).id);
+      const read = (ids: number[]) => store.findArtifacts(db, ids);
+      return { count: rows.length, results: readInGroups(rows, read, (row) => toResponse(row, registryId)) };
     },
 
     deleteRepository: (context: RequestContext, scope: Scope, registryId: number, repository: string) =>
@@ -116,7 +101,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   };
 }
 
-function present(row: ArtifactRow & { tags: TagRow[] }, registryId: number): Artifact {
+function toResponse(row: ArtifactRow & { tags: TagRow[] }, registryId: number): Artifact {
   const times = ({ pushedAt, pulledAt }: { pushedAt: Date; pulledAt: Date | null }) => ({
     pushed_at: withZone(pushedAt),
     pulled_at: withZone(pulledAt) ?? never,

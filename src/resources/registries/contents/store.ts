@@ -1,8 +1,9 @@
-/** SQL of what registries hold: repositories, artifacts, tags, blobs, and the events that told of them. */
-import { and, asc, eq, inArray, sql } from 'drizzle-orm';
+/** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
+import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
+import { bytewise } from '../../store-kit.ts';
 import { registries } from '../table.ts';
 import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
 
@@ -10,19 +11,20 @@ export type RepositoryRow = typeof registryRepositories.$inferSelect;
 export type ArtifactRow = typeof registryArtifacts.$inferSelect;
 export type TagRow = typeof registryTags.$inferSelect;
 
-export async function repositories(db: Db, registryId: number): Promise<(RepositoryRow & { artifactCount: number })[]> {
-  const rows = await db
-    .select({
-      repository: registryRepositories,
-      artifactCount: sql<number>`(select count(*) from registry_artifacts a where a.repository_id = registry_repositories.id)`,
-    })
+export async function listRepositories(
+  db: Db,
+  registryId: number,
+): Promise<(RepositoryRow & { artifactCount: number })[]> {
+  const artifactCount = sql<number>`(
+    select count(*) from registry_artifacts a where a.repository_id = registry_repositories.id)`;
+  return db
+    .select({ ...getTableColumns(registryRepositories), artifactCount })
     .from(registryRepositories)
     .where(eq(registryRepositories.registryId, registryId))
-    .orderBy(asc(sql`${registryRepositories.name} collate "C"`));
-  return rows.map(({ repository, artifactCount }) => ({ ...repository, artifactCount }));
+    .orderBy(bytewise(registryRepositories.name));
 }
 
-export async function repository(on: Db | Tx, registryId: number, name: string): Promise<RepositoryRow | null> {
+export async function findRepository(on: Db | Tx, registryId: number, name: string): Promise<RepositoryRow | null> {
   const [row] = await on
     .select()
     .from(registryRepositories)
@@ -30,8 +32,8 @@ export async function repository(on: Db | Tx, registryId: number, name: string):
   return row ?? null;
 }
 
-/** The newest first. There is no limit to artifacts and their tags, so they are read apart. */
-export async function artifactSizes(db: Db, repositoryId: number): Promise<SizedRow<number>[]> {
+/** Newest first. Artifacts and their tags are unlimited, so the rows are read separately. */
+export async function listArtifacts(db: Db, repositoryId: number): Promise<SizedRow<number>[]> {
   const bytes = sql<number>`(
     select 256 * (1 + count(*)) from registry_tags t where t.artifact_id = registry_artifacts.id)`;
   return db
@@ -41,20 +43,16 @@ export async function artifactSizes(db: Db, repositoryId: number): Promise<Sized
     .orderBy(sql`${registryArtifacts.pushedAt} desc`, sql`${registryArtifacts.id} desc`);
 }
 
-export async function artifacts(db: Db, ids: number[]): Promise<(ArtifactRow & { tags: TagRow[] })[]> {
+export async function findArtifacts(db: Db, ids: number[]): Promise<(ArtifactRow & { tags: TagRow[] })[]> {
   const [rows, tags] = await Promise.all([
     db.select().from(registryArtifacts).where(inArray(registryArtifacts.id, ids)),
-    db
-      .select()
-      .from(registryTags)
-      .where(inArray(registryTags.artifactId, ids))
-      .orderBy(asc(sql`${registryTags.name} collate "C"`)),
+    db.select().from(registryTags).where(inArray(registryTags.artifactId, ids)).orderBy(bytewise(registryTags.name)),
   ]);
   const tagsOf = Map.groupBy(tags, (tag) => tag.artifactId);
   return rows.map((row) => ({ ...row, tags: tagsOf.get(row.id) ?? [] }));
 }
 
-export async function artifact(on: Db | Tx, repositoryId: number, digest: string): Promise<ArtifactRow | null> {
+export async function findArtifact(on: Db | Tx, repositoryId: number, digest: string): Promise<ArtifactRow | null> {
   const [row] = await on
     .select()
     .from(registryArtifacts)
@@ -62,7 +60,7 @@ export async function artifact(on: Db | Tx, repositoryId: number, digest: string
   return row ?? null;
 }
 
-export async function tag(on: Db | Tx, artifactId: number, name: string): Promise<TagRow | null> {
+export async function findTag(on: Db | Tx, artifactId: number, name: string): Promise<TagRow | null> {
   const [row] = await on
     .select()
     .from(registryTags)
@@ -70,8 +68,8 @@ export async function tag(on: Db | Tx, artifactId: number, name: string): Promis
   return row ?? null;
 }
 
-/** Forgets a repository, an artifact with its tags, or a tag. */
-export async function forget(
+/** Removes the rows of a repository, an artifact with its tags, or a tag. */
+export async function remove(
   tx: Tx,
   registryId: number,
   name: string,
@@ -79,7 +77,7 @@ export async function forget(
   tagName: string | null,
 ): Promise<void> {
   await tx.update(registries).set({ removedAt: sql`now()` }).where(eq(registries.id, registryId));
-  const found = await repository(tx, registryId, name);
+  const found = await findRepository(tx, registryId, name);
   if (!found) return;
   const { id } = found;
   if (digest === null) {
@@ -98,16 +96,16 @@ const takeEvents = prepared<{ id: string }>(
    on conflict do nothing returning id`,
 );
 
-/** Those of the events that were not taken in before. */
-export async function newEvents(tx: Tx, ids: string[]): Promise<Set<string>> {
+/** Records the events. Returns the ids of those that were not processed before. */
+export async function takeNewEvents(tx: Tx, ids: string[]): Promise<Set<string>> {
   return new Set((await takeEvents(tx, ids)).map(({ id }) => id));
 }
 
-const forgetOld = prepared(
+const deleteOld = prepared(
   'registry_events_forget',
   `delete from registry_events where seen_at < now() - interval '2 days'`,
 );
-export const forgetEvents = (db: Db) => forgetOld(db);
+export const deleteOldEvents = (db: Db) => deleteOld(db);
 
 const upsertRepository = prepared<{ id: number }>(
   'registry_repository_put',
@@ -154,16 +152,16 @@ const upsertBlob = prepared(
    from put where id = $1`,
 );
 
-/** Counts a blob, once. Lock the registry's row first. */
+/** Counts a blob once. Lock the registry first. */
 export async function putBlob(tx: Tx, registryId: number, digest: string, size: number): Promise<void> {
   await upsertBlob(tx, registryId, digest, size);
 }
 
-/** In the place of a digest: what a registry holds in uploads that nobody goes on with. */
+/** Instead of a digest: the bytes of a registry's abandoned uploads. */
 const uploads = 'uploads';
 
-/** The registries that unfinished uploads are counted for, with their bytes. */
-export async function uploadsCounted(db: Db, regionIds: number[]): Promise<Map<number, number>> {
+/** The bytes of abandoned uploads, by registry. */
+export async function findUploads(db: Db, regionIds: number[]): Promise<Map<number, number>> {
   const rows = await db
     .select({ registryId: registryBlobs.registryId, size: registryBlobs.size })
     .from(registryBlobs)
@@ -172,7 +170,7 @@ export async function uploadsCounted(db: Db, regionIds: number[]): Promise<Map<n
   return new Map(rows.map(({ registryId, size }) => [registryId, size]));
 }
 
-/** Counts unfinished uploads. Lock the registry's row first. */
+/** Records the bytes of abandoned uploads. Lock the registry first. */
 export async function putUploads(tx: Tx, registryId: number, bytes: number): Promise<void> {
   await upsertBlob(tx, registryId, uploads, bytes);
   if (bytes > 0) return;
@@ -206,41 +204,41 @@ export interface SeenRepository {
   tags: { name: string; digest: string; pushedAt: Date }[];
 }
 
-/** The database's clock, by which `seen_at` is written. */
+/** The clock of the database, which `seen_at` uses. */
 export async function now(db: Db): Promise<Date> {
   const { rows } = await db.$client.query<{ now: Date }>('select now()');
   return rows[0]!.now;
 }
 
 /**
- * Makes the rows of a registry equal to what was seen of it in a look that began at `began`. Lock its row first. When
- * something was removed since, the look may have seen that: then it brings nothing, and the next one does.
+ * Makes the rows of a registry equal to a scan of its storage that began at `began`. Lock the registry first. When
+ * contents were removed since, the scan may still contain them: then it adds nothing, and the next scan does.
  */
-export async function putSeen(
+export async function putScan(
   tx: Tx,
   { id: registryId, removedAt }: Pick<typeof registries.$inferSelect, 'id' | 'removedAt'>,
   seen: { repositories: SeenRepository[]; blobs: Map<string, number> },
   began: Date,
 ): Promise<void> {
-  await putSeenBlobs(tx, registryId, seen.blobs, began);
+  await putScannedBlobs(tx, registryId, seen.blobs, began);
   const names = seen.repositories.map(({ name }) => name);
   await tx.$client.query(
     'delete from registry_repositories where registry_id = $1 and name <> all($2) and seen_at < $3',
     [registryId, names, began],
   );
-  const isTrue = removedAt === null || removedAt < began;
-  const told = seen.repositories.filter(({ manifests }) => isTrue && manifests.length > 0);
-  for (const each of told) await putSeenRepository(tx, registryId, each, began);
+  const isCurrent = removedAt === null || removedAt < began;
+  const pushed = seen.repositories.filter(({ manifests }) => isCurrent && manifests.length > 0);
+  for (const each of pushed) await putScannedRepository(tx, registryId, each, began);
   const rows = await tx
     .select()
     .from(registryRepositories)
     .where(and(eq(registryRepositories.registryId, registryId), inArray(registryRepositories.name, names)));
   for (const { id, name } of rows) {
-    await forgetUnseen(tx, id, seen.repositories.find((each) => each.name === name)!, began);
+    await removeUnseen(tx, id, seen.repositories.find((each) => each.name === name)!, began);
   }
 }
 
-async function putSeenBlobs(tx: Tx, registryId: number, blobs: Map<string, number>, began: Date): Promise<void> {
+async function putScannedBlobs(tx: Tx, registryId: number, blobs: Map<string, number>, began: Date): Promise<void> {
   const digests = [...blobs.keys()];
   await tx.$client.query('delete from registry_blobs where registry_id = $1 and seen_at < $3 and digest <> all($2)', [
     registryId,
@@ -262,18 +260,18 @@ async function putSeenBlobs(tx: Tx, registryId: number, blobs: Map<string, numbe
 }
 
 /**
- * What is there already keeps what events said of it. Nothing is inserted only to meet a conflict: each try would take
- * a number of the sequence, and a look tries everything.
+ * Existing rows keep what events recorded. No insert relies on `on conflict`: each attempt would consume a number of the
+ * sequence, and a scan attempts every row.
  */
-async function putSeenRepository(tx: Tx, registryId: number, seen: SeenRepository, began: Date): Promise<void> {
+async function putScannedRepository(tx: Tx, registryId: number, seen: SeenRepository, began: Date): Promise<void> {
   const { name, manifests, tags } = seen;
   const first = manifests.reduce((least, { pushedAt }) => (pushedAt < least ? pushedAt : least), new Date());
-  if (!(await repository(tx, registryId, name))) {
+  if (!(await findRepository(tx, registryId, name))) {
     await tx
       .insert(registryRepositories)
       .values({ registryId, name, createdAt: first, updatedAt: first, seenAt: began });
   }
-  const { id } = (await repository(tx, registryId, name))!;
+  const { id } = (await findRepository(tx, registryId, name))!;
   const ofManifests = [id, manifests.map((each) => each.digest), manifests.map((each) => each.size)];
   await tx.$client.query(
     `update registry_artifacts a set size = m.size from unnest($2::text[], $3::bigint[]) as m (digest, size)
@@ -308,7 +306,7 @@ async function putSeenRepository(tx: Tx, registryId: number, seen: SeenRepositor
   );
 }
 
-async function forgetUnseen(tx: Tx, repositoryId: number, seen: SeenRepository, began: Date): Promise<void> {
+async function removeUnseen(tx: Tx, repositoryId: number, seen: SeenRepository, began: Date): Promise<void> {
   await tx.$client.query('delete from registry_tags where repository_id = $1 and name <> all($2) and seen_at < $3', [
     repositoryId,
     seen.tags.map(({ name }) => name),

@@ -12,9 +12,8 @@ const repositoryId = () =>
     .references(() => registryRepositories.id, { onDelete: 'cascade' });
 
 /*
- * What the region's host has stored, as far as it is known here: from its events, and from what the worker sees when it
- * looks at the storage. `seen_at` is when a row was last heard of by an event, so that a look that began before does not
- * take it for gone.
+ * The known contents of the region's host, from its events and from the worker's scans of the storage. `seen_at` is the
+ * time of the last event about a row: a scan that began earlier must not remove it.
  */
 
 export const registryRepositories = pgTable(

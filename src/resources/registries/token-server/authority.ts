@@ -1,9 +1,9 @@
 /**
- * The keys of the token server, shared by all API servers: one row, encrypted with the key file. It signs what clients
- * show to the region's host, recognizes secrets of users, and agrees on passwords with the hosts.
+ * The keys of the token server, shared by all API servers: one row, encrypted with the key file. They sign tokens for the
+ * hosts, authenticate users, and derive passwords that API servers and hosts share.
  *
- * Tokens are signed with ES256, and name their key by its libtrust fingerprint, as distribution 2.8 looks it up among
- * the certificates that it was given. It reads the key from the certificate and nothing else, so a self-signed one does.
+ * Tokens are signed with ES256 and name their key by its libtrust fingerprint, by which distribution 2.8 finds it among
+ * its certificates. It reads only the key from the certificate, so a self-signed one is sufficient.
  */
 import {
   createHash,
@@ -23,12 +23,12 @@ import { reencryptAll } from '../../../platform/encryption.ts';
 import type { Keyring } from '../../../platform/encryption.ts';
 import { registryAuthority } from '../table.ts';
 
-/** What a token lets its bearer do, in distribution's words. */
+/** The permissions in a token, in distribution's format. */
 export interface Access {
   type: 'repository';
   name: string;
   actions: string[];
-  /** Bytes that the registry may hold, for the gate of its host, which counts what is pushed. */
+  /** Units: bytes. The gate of the host enforces it while clients push. */
   storage_limit?: number;
 }
 
@@ -36,7 +36,7 @@ export interface Authority {
   certificate: string;
   /** Finds a user by name and secret. */
   secretMac(name: string, secret: string): Buffer;
-  /** A password that this server and a host both know, for one purpose. */
+  /** The password that API servers and hosts share for one purpose. */
   password(purpose: string): string;
   sign(token: { service: string; subject: string; access: Access[]; from: Date; until: Date }): Promise<string>;
 }
@@ -53,7 +53,7 @@ interface Keys {
   mac: string;
 }
 
-/** The keys, made by whoever first needs them. */
+/** Reads the keys; the first caller creates them. */
 export async function openAuthority(db: Db, keyring: Keyring): Promise<Authority> {
   const read = async () => (await db.select().from(registryAuthority).where(eq(registryAuthority.id, onlyRow)))[0];
   let row = await read();
@@ -84,7 +84,7 @@ const announce = prepared(
    where id = ${onlyRow} and ($2 or api_url is null or api_url = $1 or api_seen_at < now() - $3 * interval '1 second')`,
 );
 
-/** Notes that an API server is there; it is the one that clients are sent to when `first`, or when the other is silent. */
+/** Announces an API server. It replaces the current one when `first`, or when the announcements of that one stopped. */
 export async function announceApi(db: Db, url: string, first: boolean, silenceSeconds: number): Promise<void> {
   await announce(db, url, first, silenceSeconds);
 }
@@ -103,7 +103,7 @@ function authorityOf({ signing, certificate, mac }: Keys): Authority {
     secretMac: (name, secret) => hmac(`user\0${name}\0${secret}`),
     password: (purpose) => hmac(`password\0${purpose}`).toString('base64url'),
     async sign({ service, subject, access, from, until }) {
-      // Loaded by the first token: who has no registries does without.
+      // Loaded for the first token, so that a server without registries does not need it.
       const { SignJWT } = await import('jose');
       return new SignJWT({ access })
         .setProtectedHeader({ alg: 'ES256', kid, typ: 'JWT' })
@@ -139,7 +139,7 @@ function libtrustId(publicKey: KeyObject): string {
   return (text.match(/.{4}/g) ?? []).join(':');
 }
 
-/** A certificate that does no more than carry the key. */
+/** A certificate that only contains the key. */
 function selfSigned(privateKey: KeyObject, publicKey: KeyObject): string {
   const algorithm = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
   const commonName = der(0x30, Buffer.from('0603550403', 'hex'), der(0x0c, Buffer.from('Cloudyard registries')));

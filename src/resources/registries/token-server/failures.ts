@@ -1,15 +1,15 @@
 /**
- * Failed logins, counted on this server for a minute at a time, so that secrets cannot be guessed.
+ * Counts failed logins on this server per minute, so that secrets cannot be guessed.
  *
- * Only an address that failed with a name is refused under that name: many registries have a user `ci`, and many clients
- * share the address of a proxy, and none of them must be locked out by the guesses of another.
+ * Only an address that has failed with a name is refused for that name: many registries have a user `ci`, and many clients
+ * share the address of a proxy; the guesses of one must not lock out the others.
  */
 import type { Clock } from '../../../platform/clock.ts';
 
 export const limits = {
-  /** Failures of one name from one address. */
+  /** Failures of a name from an address. */
   pair: 20,
-  /** Of all names from one address; of one name from all addresses. */
+  /** Failures of all names from an address, and of a name from all addresses. */
   address: 300,
   name: 3000,
 };
@@ -34,7 +34,7 @@ export function createFailures({ now }: Clock) {
   };
 
   return {
-    /** Seconds until the next try; null when it may be made now. */
+    /** Units: seconds. Null when a login may be attempted now. */
     retryAfter(name: string, address: string): number | null {
       startWindow();
       const of = keys(name, address);
@@ -44,7 +44,7 @@ export function createFailures({ now }: Clock) {
       return Math.max(1, Math.ceil((began + windowMs - now().getTime()) / 1000));
     },
 
-    note(name: string, address: string): void {
+    record(name: string, address: string): void {
       startWindow();
       for (const key of Object.values(keys(name, address))) {
         if (counts.has(key) || counts.size < maxCounted) counts.set(key, count(key) + 1);

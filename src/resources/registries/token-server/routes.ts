@@ -1,11 +1,13 @@
 /**
- * What distribution and its clients ask of us, in their protocols: tokens, and events. They check credentials of their
- * own, so the policy lets everybody in.
+ * Operations that registry hosts and container clients call, in the protocols of distribution: tokens and events. They
+ * are public, because they check credentials of their own.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { everyone } from '../../../authz/access.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { App, Routes } from '../../../http/app.ts';
+import { operationsOf, routesOf } from '../../../http/operations.ts';
 import { ShortText } from '../../../http/shapes.ts';
 import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
@@ -13,25 +15,51 @@ import { registryPaths } from './paths.ts';
 import { TokenRefused } from './service.ts';
 import type { TokenAnswer, TokenServer } from './service.ts';
 
-const tags = ['Registries'];
+const tag = {
+  name: 'Registry protocol',
+  description:
+    'Called by container clients and registry hosts, in the protocols of CNCF distribution; users of the API do not need ' +
+    'these operations. They check credentials of their own instead of a token.',
+};
+const operation = operationsOf(tag);
 
-const Scope = Type.Optional(Type.Array(Type.String({ maxLength: 4000 }), { maxItems: 100 }));
-const TokenQuery = Type.Object({ service: Type.Optional(Type.String({ maxLength: 400 })), scope: Scope });
-const TokenForm = Type.Object({
-  grant_type: Type.Optional(ShortText),
-  service: Type.Optional(Type.String({ maxLength: 400 })),
-  scope: Type.Optional(Type.String({ maxLength: 4000 })),
-  username: Type.Optional(ShortText),
-  password: Type.Optional(Type.String({ maxLength: 1000 })),
+const service = Type.Optional(Type.String({ maxLength: 400, description: 'Name of the registry host' }));
+const scopeDescription = 'Requested access, `repository:<name>:<actions>`; several are separated by spaces';
+const TokenQuery = Type.Object({
+  service,
+  scope: Type.Optional(
+    Type.Array(Type.String({ maxLength: 4000 }), {
+      maxItems: 100,
+      description: `${scopeDescription}, or the parameter is repeated`,
+    }),
+  ),
 });
-/** Bytes. Anybody may send this much. */
+const TokenForm = Type.Object(
+  {
+    grant_type: Type.Optional({ ...ShortText, description: 'Always `password`' }),
+    service,
+    scope: Type.Optional(Type.String({ maxLength: 4000, description: scopeDescription })),
+    username: Type.Optional({ ...ShortText, description: 'Name of the user, or `apikey`' }),
+    password: Type.Optional(
+      Type.String({
+        maxLength: 1000,
+        description: 'Secret of the user, or a token of this API under the name `apikey`',
+      }),
+    ),
+  },
+  { title: 'RegistryTokenForm' },
+);
+/** Bytes. The operation is public, so anyone can send this much. */
 const formLimit = 16 * 1024;
-const Token = Type.Object({
-  token: Type.String(),
-  access_token: Type.String(),
-  expires_in: Type.Integer(),
-  issued_at: Type.String(),
-});
+const Token = Type.Object(
+  {
+    token: Type.String({ description: 'The token, a JWT' }),
+    access_token: Type.String({ description: 'The same token, as OAuth 2 names it' }),
+    expires_in: Type.Integer({ description: 'Seconds until the token expires' }),
+    issued_at: Type.String({ description: 'When the token was issued' }),
+  },
+  { title: 'RegistryToken' },
+);
 
 export function registryHostRoutes(tokenServer: TokenServer, events: RegistryEvents): Routes {
   return (app) => {
@@ -48,34 +76,33 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
     form,
     wholeText((_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body)))),
   );
-  app.get(
-    registryPaths.token,
-    {
-      schema: {
-        operationId: 'getRegistryToken',
-        summary: "Log in to a region's registries: the token server of distribution's protocol",
-        tags,
-        security: [],
-        querystring: TokenQuery,
-        response: { 200: Token },
-      },
-    },
-    (request, reply) => {
-      const { service = '', scope = [] } = request.query;
+  const getToken = operation('GET', registryPaths.token, {
+    id: 'getRegistryToken',
+    summary: 'Get a registry token',
+    description: 'The header `Authorization: Basic` contains the name and the secret of the user.',
+    access: everyone,
+    query: TokenQuery,
+    answer: Token,
+    handle: ({ query }, reply) => {
+      const { request } = reply;
+      const { service = '', scope = [] } = query;
       const scopes = scope.flatMap((each) => each.split(' '));
       return answer(request, reply, () =>
         tokenServer.issue({ ...basicOf(request), address: request.ip, service, scopes }),
       );
     },
-  );
+  });
+  routesOf([getToken])(app);
   app.post(
     registryPaths.token,
     {
       bodyLimit: formLimit,
+      config: { access: everyone },
       schema: {
         operationId: 'createRegistryToken',
-        summary: "Log in to a region's registries, in the form of OAuth 2",
-        tags,
+        summary: 'Create a registry token',
+        description: 'The same as `getRegistryToken`, in the form of OAuth 2.',
+        tags: [tag.name],
         security: [],
         consumes: [form],
         body: TokenForm,
@@ -85,7 +112,7 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
     (request, reply) => {
       const { grant_type, service = '', scope = '', username, password } = request.body;
       return answer(request, reply, () => {
-        if (grant_type !== 'password') throw new TokenRefused('DENIED', 'only the grant type password is supported');
+        if (grant_type !== 'password') throw new TokenRefused('DENIED', 'grant_type must be password');
         const shown = { name: username ?? '', secret: password ?? '', address: request.ip };
         return tokenServer.issue({ ...shown, service, scopes: scope.split(' ').filter(Boolean) });
       });
@@ -94,22 +121,24 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
 }
 
 function eventRoutes(app: App, events: RegistryEvents): void {
-  // Whatever cannot be read is no event: the host would send it again for ever.
+  // The host retries a rejected body forever, so one that cannot be parsed is accepted and ignored.
   app.addContentTypeParser('application/vnd.docker.distribution.events.v1+json', wholeText(readEvents));
   app.post(
     registryPaths.events,
     {
       bodyLimit: 64 * 1024 * 1024,
+      config: { access: everyone },
       schema: {
         operationId: 'receiveRegistryEvents',
-        summary: "What a region's registry host tells: pushes, pulls, deletions",
-        tags,
+        summary: 'Receive the events of a registry host',
+        description: 'Registry hosts report pushes, pulls and deletions here.',
+        tags: [tag.name],
         security: [],
-        response: { 204: Type.Null() },
+        response: { 204: Type.Null({ description: 'No content' }) },
       },
       onRequest: async (request) => {
         if (await events.isHost(request.headers.authorization ?? '')) return;
-        throw new ClientError('Unauthenticated', "this is for the region's registry hosts");
+        throw new ClientError('Unauthenticated', 'only registry hosts can call this operation');
       },
     },
     async (request, reply) => {
@@ -135,7 +164,7 @@ function basicOf(request: FastifyRequest): { name: string; secret: string } {
   return { name: text.slice(0, Math.max(at, 0)), secret: text.slice(at + 1) };
 }
 
-/** In distribution's words beside ours, and 401: of most other refusals its clients do not show the reason. */
+/** Errors have the fields of distribution, too, and the status 401: its clients hide the reason of most other errors. */
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,10 +1,10 @@
 /**
- * The token server of distribution's protocol: who shows a user's name and secret gets a signed token that says what it
- * may do in which repositories, and shows that to the region's host.
+ * The token server of distribution's protocol: a client sends the name and secret of a user, and gets a signed token with
+ * the permitted actions by repository, which it sends to the region's host.
  *
- * Invariants: a token names only repositories of registries that the user belongs to, so nothing can be mounted from
- * another one's. It lives for minutes, so a user that was deleted or expired, or a registry that is full, is refused
- * soon. Before a token lets anybody push it is noted that somebody may (store.notePush), which garbage collection asks.
+ * Invariants: a token contains only repositories of registries that the user belongs to, so that no layer can be mounted
+ * from another registry. It is valid for minutes, so that deleted and expired users and full registries are refused soon.
+ * A token that permits a push is recorded first (store.notePush), because garbage collection must wait for the push.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { atLeast } from '../../../authz/actor.ts';
@@ -16,20 +16,20 @@ import { idIn, maxPushes, notePush, prefixOf } from '../store.ts';
 import type { Access, Authority } from './authority.ts';
 import { createFailures } from './failures.ts';
 import * as store from './store.ts';
-import type { Entrance } from './store.ts';
+import type { RegistryAccess } from './store.ts';
 
 export interface TokenServerDeps {
   db: Db;
   clock: Clock;
-  /** Real time, which hosts check tokens by; a client may have moved `clock`. */
+  /** Real time, by which hosts check tokens; in development mode clients can move `clock`. */
   hostClock: Clock;
   authority(): Promise<Authority>;
-  /** Who a token of Cloudyard belongs to. */
+  /** The actor of a token of Cloudyard. */
   authenticate(token: string): Promise<Actor | null>;
 }
 
 export interface TokenRequest {
-  /** The address that it comes from. */
+  /** The address of the client. */
   address: string;
   name: string;
   secret: string;
@@ -47,7 +47,7 @@ export interface TokenAnswer {
 
 type RefusalCode = 'UNAUTHORIZED' | 'DENIED' | 'TOOMANYREQUESTS';
 
-/** Told to the client in distribution's words; `code` is one of its error codes. */
+/** An error in distribution's format; `code` is one of its error codes. */
 export class TokenRefused extends Error {
   readonly code: RefusalCode;
   /** Seconds. */
@@ -59,10 +59,10 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Logging in under this name, a token of Cloudyard is the secret. */
+/** The user name of logins with a token of Cloudyard as the secret. */
 const tokenUser = 'apikey';
 const lifetimeMs = 300_000;
-/** Of a token that may push: its registry may be full before it has ended. */
+/** Shorter for tokens that permit a push, because the registry may become full meanwhile. */
 const pushLifetimeMs = 120_000;
 const maxScopes = 20;
 const gib = 1024 ** 3;
@@ -76,7 +76,7 @@ export function createTokenServer(deps: TokenServerDeps) {
   const failures = createFailures(hostClock);
 
   /** @throws TokenRefused */
-  const entrances = async (request: TokenRequest): Promise<Entrance[]> => {
+  const authenticate = async (request: TokenRequest): Promise<RegistryAccess[]> => {
     const { address } = request;
     const name = userName.test(request.name) ? request.name : '';
     const retryAfter = failures.retryAfter(name, address);
@@ -87,52 +87,52 @@ export function createTokenServer(deps: TokenServerDeps) {
     try {
       return await login(request);
     } catch (error) {
-      if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.note(name, address);
+      if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.record(name, address);
       throw error;
     }
   };
 
   /** @throws TokenRefused */
-  const login = async ({ name, secret, service }: TokenRequest): Promise<Entrance[]> => {
+  const login = async ({ name, secret, service }: TokenRequest): Promise<RegistryAccess[]> => {
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
       const actor = await deps.authenticate(secret);
       if (actor) {
-        const found = await store.ofClient(db, regionIds, actor.clientId, actor.projectIds);
+        const found = await store.findByClient(db, regionIds, actor.clientId, actor.projectIds);
         return found.map((each) => ({ ...each, readOnly: !atLeast(actor, 'member'), expiresAt: null }));
       }
     }
-    if (!userName.test(name)) throw wrong();
-    const found = await store.ofUser(db, regionIds, name, (await deps.authority()).secretMac(name, secret));
-    if (found.length === 0) throw wrong();
+    if (!userName.test(name)) throw unknownUser();
+    const found = await store.findByUser(db, regionIds, name, (await deps.authority()).secretMac(name, secret));
+    if (found.length === 0) throw unknownUser();
     const current = found.filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now());
     if (current.length > 0) return current;
     throw new TokenRefused('UNAUTHORIZED', `the user ${name} expired at ${found[0]!.expiresAt!.toISOString()}`);
   };
 
-  /** When a user ends, in real time, milliseconds. */
-  const endOf = (expiresAt: Date) => hostClock.now().getTime() + expiresAt.getTime() - clock.now().getTime();
+  /** Units: milliseconds of real time. */
+  const expiryOf = (expiresAt: Date) => hostClock.now().getTime() + expiresAt.getTime() - clock.now().getTime();
 
   return {
     /** @throws TokenRefused */
     async issue(request: TokenRequest): Promise<TokenAnswer> {
-      const mine = new Map((await entrances(request)).map((each) => [each.id, each]));
+      const registries = new Map((await authenticate(request)).map((each) => [each.id, each]));
       const access: Access[] = [];
       let until = hostClock.now().getTime() + lifetimeMs;
       for (const scope of request.scopes.slice(0, maxScopes)) {
-        const wanted = parseScope(scope);
-        const entrance = wanted && mine.get(wanted.registryId);
-        if (!wanted || !entrance || prefixOf(entrance) !== wanted.prefix) continue;
-        const actions = grant(entrance, wanted.actions);
+        const requested = parseScope(scope);
+        const registry = requested && registries.get(requested.registryId);
+        if (!requested || !registry || prefixOf(registry) !== requested.prefix) continue;
+        const actions = permittedActions(registry, requested.actions);
         if (actions.includes('push')) {
-          await mayPush(db, entrance.id, wanted.repository);
+          await awaitPushPermission(db, registry.id, requested.repository);
           until = Math.min(until, hostClock.now().getTime() + pushLifetimeMs);
         }
-        if (entrance.expiresAt) until = Math.min(until, endOf(entrance.expiresAt));
-        const limit = actions.includes('push') ? { storage_limit: entrance.storageLimit * gib } : {};
-        access.push({ type: 'repository', name: wanted.name, actions, ...limit });
+        if (registry.expiresAt) until = Math.min(until, expiryOf(registry.expiresAt));
+        const limit = actions.includes('push') ? { storage_limit: registry.storageLimit * gib } : {};
+        access.push({ type: 'repository', name: requested.name, actions, ...limit });
       }
-      // After a wait for garbage collection: the token's time begins when the push was noted.
+      // The time starts here, because recording a push may have waited for garbage collection.
       const from = hostClock.now();
       const { service, name: subject } = request;
       const token = await (await deps.authority()).sign({ service, subject, access, from, until: new Date(until) });
@@ -149,15 +149,15 @@ export function serviceOf(regionIds: number[]): string {
 
 function regionsOf(service: string): number[] {
   const list = /^cloudyard:(\d{1,9}(?:,\d{1,9})*)$/.exec(service)?.[1];
-  if (list === undefined) throw new TokenRefused('DENIED', 'there is no such service');
+  if (list === undefined) throw new TokenRefused('DENIED', 'the service is unknown');
   return list.split(',').map(Number);
 }
 
-function wrong(): TokenRefused {
-  return new TokenRefused('UNAUTHORIZED', 'no registry has a user of this name and secret');
+function unknownUser(): TokenRefused {
+  return new TokenRefused('UNAUTHORIZED', 'no registry has a user with this name and secret');
 }
 
-/** Null for what is not a valid name of a repository in a registry. */
+/** Null unless the scope names a repository of a registry. */
 function parseScope(scope: string) {
   if (scope.length > 400) return null;
   const found = /^repository(?:\([a-z]*\))?:(?<name>(?<prefix>[a-z0-9-]+)\/(?<repository>[^:]+)):(?<actions>[a-z*,]+)$/;
@@ -167,32 +167,35 @@ function parseScope(scope: string) {
   return { prefix, repository, name, registryId, actions: actions.split(',') };
 }
 
-/** What of the wanted actions is allowed. @throws TokenRefused when it is to push to what is full */
-function grant({ name, storageLimit, storageUsed, readOnly }: Entrance, wanted: string[]): string[] {
-  const all = wanted.includes('*');
+/** The permitted actions among the requested ones. @throws TokenRefused for a push to a full registry */
+function permittedActions(
+  { name, storageLimit, storageUsed, readOnly }: RegistryAccess,
+  requested: string[],
+): string[] {
+  const all = requested.includes('*');
   const full = storageUsed >= storageLimit * gib;
-  if (full && !readOnly && wanted.includes('push')) {
+  if (full && !readOnly && requested.includes('push')) {
     const used = (storageUsed / gib).toFixed(2);
     throw new TokenRefused(
       'DENIED',
       `registry ${name} is full: it holds ${used} GiB, and its storage_limit is ${storageLimit} GiB; ` +
-        'delete images or resize it, then push again (pulls and deletes go on)',
+        'delete images or resize it, then push again (pulls and deletes still work)',
     );
   }
   const allowed = readOnly ? ['pull'] : full ? ['pull', 'delete'] : ['pull', 'push', 'delete'];
-  return allowed.filter((action) => all || wanted.includes(action));
+  return allowed.filter((action) => all || requested.includes(action));
 }
 
-/** Waits while garbage collection takes links from the repository, which takes moments. @throws TokenRefused */
-async function mayPush(db: Db, registryId: number, repository: string): Promise<void> {
+/** Records the push, after garbage collection has released the repository, which takes moments. @throws TokenRefused */
+async function awaitPushPermission(db: Db, registryId: number, repository: string): Promise<void> {
   for (let tries = 0; tries < 600; tries += 1) {
-    const noted = await notePush(db, registryId, repository);
-    if (noted === 'granted') return;
-    if (noted === 'too many') {
-      const message = `the registry had pushes to ${maxPushes} repositories within two days; try again later`;
+    const result = await notePush(db, registryId, repository);
+    if (result === 'granted') return;
+    if (result === 'too many') {
+      const message = `the registry had pushes to ${maxPushes} repositories within two days, the maximum; try again later`;
       throw new TokenRefused('DENIED', message);
     }
     await sleep(50);
   }
-  throw new TokenRefused('DENIED', 'the repository is being cleaned; try again in a moment');
+  throw new TokenRefused('DENIED', 'garbage collection of the repository is running; try again in a moment');
 }

@@ -1,4 +1,4 @@
-/** SQL of the token server: whom a name and a secret, or a token of Cloudyard, let in to what. */
+/** SQL of the token server: the registries that a user or a client may access. */
 import { and, eq, inArray, isNull } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
 import { registries, registryUsers } from '../table.ts';
@@ -10,8 +10,8 @@ const columns = {
   storageUsed: registries.storageUsed,
 };
 
-/** A registry as far as letting in needs to know of it. */
-export interface Entrance {
+/** A registry that a login grants access to. */
+export interface RegistryAccess {
   id: number;
   name: string;
   storageLimit: number;
@@ -21,7 +21,12 @@ export interface Entrance {
 }
 
 /** Several registries may have a user of this name and secret. */
-export async function ofUser(db: Db, regionIds: number[], name: string, secretMac: Buffer): Promise<Entrance[]> {
+export async function findByUser(
+  db: Db,
+  regionIds: number[],
+  name: string,
+  secretMac: Buffer,
+): Promise<RegistryAccess[]> {
   return db
     .select({ ...columns, readOnly: registryUsers.readOnly, expiresAt: registryUsers.expiresAt })
     .from(registryUsers)
@@ -36,13 +41,13 @@ export async function ofUser(db: Db, regionIds: number[], name: string, secretMa
     );
 }
 
-/** `projectIds` null: all of the client's. */
-export async function ofClient(
+/** `projectIds` is null for all projects of the client. */
+export async function findByClient(
   db: Db,
   regionIds: number[],
   clientId: number,
   projectIds: number[] | null,
-): Promise<Omit<Entrance, 'readOnly' | 'expiresAt'>[]> {
+): Promise<Omit<RegistryAccess, 'readOnly' | 'expiresAt'>[]> {
   return db
     .select(columns)
     .from(registries)

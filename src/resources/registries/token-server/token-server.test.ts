@@ -4,7 +4,7 @@ import { jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { useCloudyard } from '../../../../test/harness.ts';
-import { holdPushes, letPush } from '../store.ts';
+import { holdPushes, releasePushes } from '../store.ts';
 
 const cloud = useCloudyard();
 const all = '/cloud/v1/registries/1/1';
@@ -160,7 +160,7 @@ describe('the token server', () => {
     const asked = granted('day:pw', `repository:${one}/held:pull,push`);
     expect(await granted('day:pw', `repository:${one}/held:pull`)).toEqual({ [`${one}/held`]: 'pull' });
     expect(await Promise.race([asked, sleep(150, 'waits')])).toBe('waits');
-    await letPush(cloud.db, id, 'held');
+    await releasePushes(cloud.db, id, 'held');
     expect(await asked).toEqual({ [`${one}/held`]: 'pull,push' });
     expect(await holdPushes(cloud.db, id, 'held', 60, 30)).toBe(false);
     expect(await holdPushes(cloud.db, id, 'held', 0, 0.05)).toBe(true);

@@ -1,116 +1,84 @@
-/** The HTTP operations of the users of a registry. */
-import { Type } from 'typebox';
-import type { Routes } from '../../../http/app.ts';
+/** The operations of the users of a registry. */
+import { projectMember, projectReader } from '../../../authz/access.ts';
+import { NumberOf } from '../../../http/path-parameters.ts';
+import { operationsOf } from '../../../http/operations.ts';
 import {
   CreateRegistryUser,
   CreateRegistryUsers,
-  RegistryPath,
   RegistryUser,
   RegistryUserCollection,
   RegistryUsersWithSecrets,
   RegistryUserWithSecret,
   UpdateRegistryUser,
-  UserPath,
 } from '../schema.ts';
 import type { RegistryUsers } from './service.ts';
 
-const tags = ['Registries'];
+const tag = {
+  name: 'Registry users',
+  description:
+    'Names and secrets with which container clients log in to a registry. A user can push and pull, or only pull if ' +
+    '`read_only` is true, until it expires. Secrets are returned only by the operations that create them. Under the name ' +
+    '`apikey`, clients can also log in with a token of this API. A registry has at most 1,000 users.',
+};
+const operation = operationsOf(tag, {
+  registry_id: NumberOf('the registry'),
+  user_id: NumberOf('the user of the registry'),
+});
 const all = '/cloud/v1/registries/:project_id/:region_id/:registry_id/users';
 const one = `${all}/:user_id`;
 
-export function registryUserRoutes(users: RegistryUsers): Routes {
-  return (app) => {
-    const summarize = (operationId: string, summary: string) => ({ operationId, summary, tags });
-
-    app.post(
-      all,
-      {
-        schema: {
-          ...summarize('createRegistryUser', 'Let a user in to a registry; the answer has the secret'),
-          params: RegistryPath,
-          body: CreateRegistryUser,
-          response: { 201: RegistryUserWithSecret },
-        },
-      },
-      async (request, reply) => {
-        const made = await users.create(request.by, request.scope, request.params.registry_id, request.body);
-        return reply.code(201).send(made);
-      },
-    );
-
-    app.post(
-      `${all}/batch`,
-      {
-        schema: {
-          ...summarize('createRegistryUsers', 'Let several users in to a registry: all of them, or none'),
-          params: RegistryPath,
-          body: CreateRegistryUsers,
-          response: { 201: RegistryUsersWithSecrets },
-        },
-      },
-      async (request, reply) => {
-        const { registry_id } = request.params;
-        return reply.code(201).send(await users.createMany(request.by, request.scope, registry_id, request.body.users));
-      },
-    );
-
-    app.get(
-      all,
-      {
-        schema: {
-          ...summarize('listRegistryUsers', 'List the users of a registry, oldest first'),
-          params: RegistryPath,
-          response: { 200: RegistryUserCollection },
-        },
-      },
-      (request) => users.list(request.scope, request.params.registry_id),
-    );
-
-    app.patch(
-      one,
-      {
-        schema: {
-          ...summarize('updateRegistryUser', 'Change until when a user is let in, and to what'),
-          params: UserPath,
-          body: UpdateRegistryUser,
-          response: { 200: RegistryUser },
-        },
-      },
-      (request) => {
-        const { registry_id, user_id } = request.params;
-        return users.update(request.by, request.scope, registry_id, user_id, request.body);
-      },
-    );
-
-    app.delete(
-      one,
-      {
-        schema: {
-          ...summarize('deleteRegistryUser', 'Let a user in no more'),
-          params: UserPath,
-          response: { 204: Type.Null({ description: 'Done' }) },
-        },
-      },
-      async (request, reply) => {
-        const { registry_id, user_id } = request.params;
-        await users.delete(request.by, request.scope, registry_id, user_id);
-        return reply.code(204).send(null);
-      },
-    );
-
-    app.post(
-      `${one}/refresh_secret`,
-      {
-        schema: {
-          ...summarize('refreshRegistryUserSecret', 'Give a user a new secret, which the answer has'),
-          params: UserPath,
-          response: { 200: RegistryUserWithSecret },
-        },
-      },
-      (request) => {
-        const { registry_id, user_id } = request.params;
-        return users.refreshSecret(request.by, request.scope, registry_id, user_id);
-      },
-    );
-  };
-}
+export const registryUserOperations = (users: RegistryUsers) => [
+  operation('POST', all, {
+    id: 'createRegistryUser',
+    summary: 'Create a user of a registry',
+    description: 'The answer contains the secret, which no other answer repeats.',
+    access: projectMember,
+    body: CreateRegistryUser,
+    answer: RegistryUserWithSecret,
+    status: 201,
+    handle: ({ by, scope, params, body }) => users.create(by, scope, params.registry_id, body),
+  }),
+  operation('POST', `${all}/batch`, {
+    id: 'createRegistryUsers',
+    summary: 'Create several users of a registry',
+    description: 'Creates all users or none. The answer contains the secrets, which no other answer repeats.',
+    access: projectMember,
+    body: CreateRegistryUsers,
+    answer: RegistryUsersWithSecrets,
+    status: 201,
+    handle: ({ by, scope, params, body }) => users.createMany(by, scope, params.registry_id, body.users),
+  }),
+  operation('GET', all, {
+    id: 'listRegistryUsers',
+    summary: 'List the users of a registry',
+    description: 'The oldest user comes first.',
+    access: projectReader,
+    answer: RegistryUserCollection,
+    handle: ({ scope, params }) => users.list(scope, params.registry_id),
+  }),
+  operation('PATCH', one, {
+    id: 'updateRegistryUser',
+    summary: 'Update a user of a registry',
+    description: 'Changes when the user expires, and whether it may push.',
+    access: projectMember,
+    body: UpdateRegistryUser,
+    answer: RegistryUser,
+    handle: ({ by, scope, params, body }) => users.update(by, scope, params.registry_id, params.user_id, body),
+  }),
+  operation('DELETE', one, {
+    id: 'deleteRegistryUser',
+    summary: 'Delete a user of a registry',
+    description: 'The user cannot log in from now on. Clients that are logged in lose access within minutes.',
+    access: projectMember,
+    handle: ({ by, scope, params }) => users.delete(by, scope, params.registry_id, params.user_id),
+  }),
+  operation('POST', `${one}/refresh_secret`, {
+    id: 'refreshRegistryUserSecret',
+    summary: 'Replace the secret of a user of a registry',
+    description:
+      'The answer contains the new secret, which no other answer repeats. The old one is no longer accepted.',
+    access: projectMember,
+    answer: RegistryUserWithSecret,
+    handle: ({ by, scope, params }) => users.refreshSecret(by, scope, params.registry_id, params.user_id),
+  }),
+];

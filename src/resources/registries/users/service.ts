@@ -1,14 +1,15 @@
 /**
- * Users of a registry: who may push and pull, until when. A secret is answered when it is made and never again; only a
- * MAC of it is kept (token-server/authority.ts).
+ * Users of a registry: who may push and pull, and until when.
+ *
+ * Invariant: only the response that creates a secret contains it. The database has a MAC of it (token-server/authority.ts).
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.ts';
-import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import { withZone } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import type { Tx } from '../../../platform/db.ts';
+import { requireFound } from '../../service-kit.ts';
+import type { ServiceDeps } from '../../service-kit.ts';
 import type {
   CreateRegistryUser,
   RegistryUser,
@@ -17,15 +18,12 @@ import type {
   RegistryUserWithSecret,
   UpdateRegistryUser,
 } from '../schema.ts';
-import { load, lock } from '../store.ts';
+import { find, lock } from '../store.ts';
 import type { Authority } from '../token-server/authority.ts';
 import * as store from './store.ts';
 import type { UserRow } from './store.ts';
 
-export interface RegistryUsersDeps {
-  db: Db;
-  clock: Clock;
-  idempotency: Idempotency;
+export interface RegistryUsersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   authority(): Promise<Authority>;
 }
 
@@ -33,22 +31,21 @@ export type RegistryUsers = ReturnType<typeof createRegistryUsers>;
 
 const dayMs = 86_400_000;
 const maxUsers = 1000;
-/** A date for clients that want one; a day before the last, so that no time zone pushes it over the edge. */
+/** For clients that require a date. One day before the last, so that it is valid in every time zone. */
 const never = '9999-12-31T00:00:00Z';
 
 export function createRegistryUsers({ db, clock, idempotency, authority }: RegistryUsersDeps) {
   const lockRegistry = async (tx: Tx, scope: Scope, id: number): Promise<void> => {
-    const registry = await lock(tx, id, scope);
-    if (!registry || registry.deletedAt) throw notFound('registry', id);
+    requireFound(await lock(tx, scope, id), 'registry', id);
   };
 
-  /** All of them or none. What `answer` makes of them is what a repetition of the request gets, too. */
+  /** Creates all users or none. A repeated request gets the same response, which `toResult` makes. */
   const createAll = async <T>(
     context: RequestContext,
     scope: Scope,
     registryId: number,
     users: CreateRegistryUser[],
-    answer: (made: RegistryUserWithSecret[]) => T,
+    toResult: (created: RegistryUserWithSecret[]) => T,
   ): Promise<T> => {
     const { secretMac } = await authority();
     return idempotency.auditedTransaction(
@@ -56,7 +53,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       context,
       async (tx) => {
         await lockRegistry(tx, scope, registryId);
-        await refuseTaken(tx, registryId, users);
+        await requireFreeNames(tx, registryId, users);
         const now = clock.now();
         const secrets = users.map(({ secret }) => secret || randomSecret());
         const rows = await store.insert(
@@ -68,10 +65,10 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
             duration,
             readOnly: read_only,
             createdAt: now,
-            expiresAt: after(now, duration),
+            expiresAt: addDays(now, duration),
           })),
         );
-        return answer(rows.map((row, i) => ({ ...present(row), secret: secrets[i]! })));
+        return toResult(rows.map((row, i) => ({ ...toResponse(row), secret: secrets[i]! })));
       },
       { sealed: true },
     );
@@ -88,10 +85,12 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       users: CreateRegistryUser[],
     ): Promise<RegistryUsersWithSecrets> {
       const names = users.map(({ name }) => name);
-      const twice = names.flatMap((name, i) =>
-        names.indexOf(name) < i ? [{ path: `users.${i}.name`, message: `${name} is in the list already` }] : [],
+      const errors = names.flatMap((name, i) =>
+        names.indexOf(name) < i
+          ? [{ path: `users.${i}.name`, message: `repeats users.${names.indexOf(name)}.name` }]
+          : [],
       );
-      if (twice.length > 0) throw invalidInput(twice);
+      if (errors.length > 0) throw invalidInput(errors);
       return createAll(context, scope, registryId, users, (results) => ({
         ...results[0]!,
         count: results.length,
@@ -100,13 +99,12 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     },
 
     async list(scope: Scope, registryId: number): Promise<RegistryUserCollection> {
-      const registry = await load(db, registryId, scope);
-      if (!registry || registry.deletedAt) throw notFound('registry', registryId);
-      const results = (await store.list(db, registryId)).map(present);
+      requireFound(await find(db, scope, registryId), 'registry', registryId);
+      const results = (await store.list(db, registryId)).map(toResponse);
       return { count: results.length, results };
     },
 
-    /** The duration counts from now. */
+    /** The duration starts now. */
     async update(
       context: RequestContext,
       scope: Scope,
@@ -117,11 +115,9 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       const { duration, read_only: readOnly } = body;
       return idempotency.auditedTransaction(db, context, async (tx) => {
         await lockRegistry(tx, scope, registryId);
-        const expiresAt = after(clock.now(), duration);
+        const expiresAt = addDays(clock.now(), duration);
         const changes = { duration, expiresAt, ...(readOnly !== undefined && { readOnly }) };
-        const row = await store.update(tx, registryId, id, changes);
-        if (!row) throw notFound('registry user', id);
-        return present(row);
+        return toResponse(requireFound(await store.update(tx, registryId, id, changes), 'registry user', id));
       });
     },
 
@@ -137,11 +133,10 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
         context,
         async (tx) => {
           await lockRegistry(tx, scope, registryId);
-          const user = await store.find(tx, registryId, id);
-          if (!user) throw notFound('registry user', id);
+          const user = requireFound(await store.find(tx, registryId, id), 'registry user', id);
           const secret = randomSecret();
           await store.update(tx, registryId, id, { secretMac: secretMac(user.name, secret) });
-          return { ...present(user), secret };
+          return { ...toResponse(user), secret };
         },
         { sealed: true },
       );
@@ -156,24 +151,27 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
   };
 }
 
-async function refuseTaken(tx: Tx, registryId: number, users: CreateRegistryUser[]): Promise<void> {
+async function requireFreeNames(tx: Tx, registryId: number, users: CreateRegistryUser[]): Promise<void> {
   const existing = await store.list(tx, registryId);
   const names = new Set(existing.map(({ name }) => name));
   const taken = users.map(({ name }) => name).filter((name) => names.has(name));
   if (taken.length > 0) {
-    throw new ClientError('NameTaken', `registry ${registryId} has a user ${taken.join(', ')} already`);
+    throw new ClientError('NameTaken', `registry ${registryId} already has a user ${taken.join(', ')}`);
   }
   if (existing.length + users.length > maxUsers) {
-    throw new ClientError('Conflict', `registry ${registryId} would have more than ${maxUsers} users`);
+    throw new ClientError(
+      'Conflict',
+      `a registry can have at most ${maxUsers} users; registry ${registryId} has ${existing.length}`,
+    );
   }
 }
 
-/** Days from then; null: never. */
-function after(then: Date, days: number): Date | null {
-  return days === -1 ? null : new Date(then.getTime() + days * dayMs);
+/** Null: never. */
+function addDays(start: Date, days: number): Date | null {
+  return days === -1 ? null : new Date(start.getTime() + days * dayMs);
 }
 
-function present(row: UserRow): RegistryUser {
+function toResponse(row: UserRow): RegistryUser {
   return {
     id: row.id,
     name: row.name,

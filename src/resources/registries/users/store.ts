@@ -13,10 +13,11 @@ export async function list(on: Db | Tx, registryId: number): Promise<UserRow[]> 
   return on.select().from(registryUsers).where(eq(registryUsers.registryId, registryId)).orderBy(asc(registryUsers.id));
 }
 
-const one = (registryId: number, id: number) => and(eq(registryUsers.registryId, registryId), eq(registryUsers.id, id));
+const isUser = (registryId: number, id: number) =>
+  and(eq(registryUsers.registryId, registryId), eq(registryUsers.id, id));
 
 export async function find(tx: Tx, registryId: number, id: number): Promise<UserRow | null> {
-  const [row] = await tx.select().from(registryUsers).where(one(registryId, id));
+  const [row] = await tx.select().from(registryUsers).where(isUser(registryId, id));
   return row ?? null;
 }
 
@@ -26,11 +27,11 @@ export async function update(
   id: number,
   changes: Partial<UserRow>,
 ): Promise<UserRow | null> {
-  const [row] = await tx.update(registryUsers).set(changes).where(one(registryId, id)).returning();
+  const [row] = await tx.update(registryUsers).set(changes).where(isUser(registryId, id)).returning();
   return row ?? null;
 }
 
-/** Returns whether there was one. */
+/** False when there is no such user. */
 export async function remove(tx: Tx, registryId: number, id: number): Promise<boolean> {
-  return (await tx.delete(registryUsers).where(one(registryId, id)).returning({ id: registryUsers.id })).length > 0;
+  return (await tx.delete(registryUsers).where(isUser(registryId, id)).returning({ id: registryUsers.id })).length > 0;
 }

@@ -1,7 +1,7 @@
 /**
- * Where a webhook may go. Whoever registers one makes this machine send requests, so by default only addresses of the
- * public internet are allowed. What counts is the address that is connected to: a name is looked up for the connection
- * itself (`allowedLookup`), so a name that has changed its mind since it was looked at is refused, too.
+ * Decides which URLs a webhook may have. Customers register webhooks and so make this machine send requests; by default only
+ * addresses of the public internet are allowed. The check applies to the address of the connection: `allowedLookup` resolves
+ * the name for the connection itself, so a name that resolves differently later is refused, too.
  */
 import { lookup } from 'node:dns';
 import type { LookupOptions } from 'node:dns';
@@ -11,45 +11,43 @@ import type { LookupFunction } from 'node:net';
 import { DriverError } from '../driver.ts';
 import { refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
-/** What is wrong with the URL of a webhook, as far as the text tells; null when nothing is. */
+/** Returns what is wrong with the text of a URL, or null. */
 export function faultOfUrl(text: string): string | null {
   if (!URL.canParse(text) || /\s/.test(text)) return 'must be a URL such as https://example.com/hook';
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
-  if (url.username || url.password)
-    return 'must not have a user or a password; a secret belongs into the path or the query';
+  if (url.username || url.password) return 'must not have a user or password; put a secret into the path or the query';
   if (url.hash) return 'must not have a fragment (#…)';
   return null;
 }
 
-const patienceMs = 3000;
+const lookupTimeoutMs = 3000;
 
 /**
- * Why a webhook may not go to this URL as its name resolves now; null when it may. A name that does not resolve yet is
- * no reason: each delivery looks again.
+ * Returns why the URL is refused, or null. A name that does not resolve is accepted, because each delivery checks it again.
  */
-export async function refusalOfTarget(text: string): Promise<string | null> {
+export async function refusalOfUrl(text: string): Promise<string | null> {
   const host = hostOf(new URL(text));
   if (isIP(host)) return refusalOfAddress(host);
-  const tooSlow = new Promise<[]>((resolve) => setTimeout(() => resolve([]), patienceMs).unref());
-  const found = await Promise.race([lookUp(host, { all: true }).catch(() => []), tooSlow]);
+  const timeout = new Promise<[]>((resolve) => setTimeout(() => resolve([]), lookupTimeoutMs).unref());
+  const found = await Promise.race([lookUp(host, { all: true }).catch(() => []), timeout]);
   return refusalOfAll(
     host,
     found.map(({ address }) => address),
   );
 }
 
-/** The host to connect to: an IPv6 address without its brackets. */
+/** The host, without the brackets of an IPv6 address. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 export function refused(reason: string): DriverError {
-  const message = `${reason}; the operator may allow it with CLOUDYARD_WEBHOOK_ALLOW_PRIVATE=1`;
+  const message = `${reason}; the operator can allow it with CLOUDYARD_WEBHOOK_ALLOW_PRIVATE=1`;
   return new DriverError(message, { customerMessage: message, retryable: true });
 }
 
-/** For `net.connect`: it connects to what this returns, and to nothing else. */
+/** For `net.connect`, which connects only to the addresses that this returns. */
 export const allowedLookup: LookupFunction = (host, options, callback) => {
   lookup(host, { ...(options as LookupOptions), all: true }, (error, found) => {
     if (error) return callback(error, '', 0);

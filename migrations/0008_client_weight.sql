@@ -1,1 +1,0 @@
-ALTER TABLE "clients" ADD COLUMN "weight" integer DEFAULT 1 NOT NULL;

@@ -1,0 +1,92 @@
+/** Requests and responses of the members of a pool. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Collection, Described, IpAddress, Nullable, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
+import { Port, statusesOfPoolPart } from '../shapes.ts';
+
+export const maxMembers = 1000;
+
+const Weight = Type.Integer({
+  minimum: 1,
+  maximum: 256,
+  description: 'Share of the traffic in proportion to the weights of the other members; 1 by default',
+});
+const enabled = 'Whether the member gets traffic';
+const backup = 'Whether the member gets traffic only while all others are down';
+const monitorAddress = 'Address that the health monitor checks; null: `address`';
+const monitorPort = 'Port that the health monitor checks; null: `protocol_port`';
+const ignored = 'Accepted and ignored';
+
+const member = { address: '10.0.0.11', protocol_port: 8080 };
+
+/** Clients repeat `id` and the statuses from responses. */
+export const CreateMember = Type.Object(
+  {
+    address: Described(IpAddress, 'IPv4 or IPv6 address; the region may limit the networks of members'),
+    protocol_port: Described(Port, 'Port that receives the traffic'),
+    admin_state_up: Type.Optional(Type.Boolean({ default: true, description: enabled })),
+    backup: Type.Optional(Type.Boolean({ default: false, description: backup })),
+    instance_id: Type.Optional(Described(Nullable(Uuid), ignored)),
+    monitor_address: Type.Optional(Described(Nullable(IpAddress), monitorAddress)),
+    monitor_port: Type.Optional(Described(Nullable(Port), monitorPort)),
+    subnet_id: Type.Optional(Described(Nullable(Uuid), 'ID of the subnet of the address; stored, nothing is routed')),
+    weight: Type.Optional(Weight),
+    id: Type.Optional(Described(Nullable(ShortText), ignored)),
+    operating_status: Type.Optional(Described(Nullable(ShortText), ignored)),
+    provisioning_status: Type.Optional(Described(Nullable(ShortText), ignored)),
+  },
+  {
+    title: 'CreateLbPoolMember',
+    additionalProperties: false,
+    description: 'Address and port identify the member within its pool',
+    examples: [{ ...member, weight: 2 }],
+  },
+);
+export type CreateMember = Static<typeof CreateMember>;
+
+export const ReplaceMembers = Type.Array(CreateMember, {
+  title: 'ReplaceLbPoolMembers',
+  maxItems: maxMembers,
+  examples: [[member, { address: '10.0.0.12', protocol_port: 8080, backup: true }]],
+});
+
+export const UpdateMember = Type.Object(
+  {
+    admin_state_up: Type.Optional(Type.Boolean({ description: enabled })),
+    backup: Type.Optional(Type.Boolean({ description: backup })),
+    monitor_address: Type.Optional(Described(Nullable(IpAddress), monitorAddress)),
+    monitor_port: Type.Optional(Described(Nullable(Port), monitorPort)),
+    weight: Type.Optional(Weight),
+  },
+  { title: 'UpdateLbPoolMember', additionalProperties: false, examples: [{ weight: 5 }] },
+);
+export type UpdateMember = Static<typeof UpdateMember>;
+
+export const Member = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the member'),
+    ...statusesOfPoolPart,
+    address: Type.String({ description: 'IPv4 or IPv6 address' }),
+    admin_state_up: Type.Boolean({ description: enabled }),
+    backup: Type.Boolean({ description: backup }),
+    monitor_address: Described(Nullable(Type.String()), monitorAddress),
+    monitor_port: Described(Nullable(Type.Integer()), monitorPort),
+    protocol_port: Type.Integer({ description: 'Port that receives the traffic' }),
+    subnet_id: Described(Nullable(Uuid), 'ID of the subnet of the address'),
+    weight: Type.Integer({ description: 'Share of the traffic in proportion to the weights of the other members' }),
+  },
+  { title: 'LbPoolMember' },
+);
+export type Member = Static<typeof Member>;
+export const MemberCollection = Collection(Member);
+export type MemberCollection = Static<typeof MemberCollection>;
+
+export const ListMembers = Type.Object({
+  ...Paging(1000),
+  order_by: Type.Optional(
+    Type.Enum(['address.asc', 'address.desc', 'created_at.asc', 'created_at.desc'], {
+      description: 'Field and direction to sort by; `address.asc` by default',
+    }),
+  ),
+});
+export type ListMembers = Static<typeof ListMembers>;

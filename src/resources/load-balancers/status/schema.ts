@@ -1,0 +1,55 @@
+/** Responses of the status operations of load balancers. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Collection, Described, Nullable, Uuid } from '../../../http/shapes.ts';
+import { Tag } from '../../../tags/tags.ts';
+import { statuses, statusesOfPoolPart } from '../shapes.ts';
+
+const Id = (what: string) => ({ id: Described(Uuid, `ID of the ${what}`) });
+const NameOf = (what: string) => ({ name: Type.String({ description: `Name of the ${what}` }) });
+
+const HealthMonitorStatus = Type.Object(
+  { ...Id('health monitor'), ...statusesOfPoolPart, type: Type.String({ description: 'Type of the checks' }) },
+  { title: 'LbPoolHealthMonitorStatus' },
+);
+const MemberStatus = Type.Object(
+  {
+    ...Id('member'),
+    ...statusesOfPoolPart,
+    address: Type.String({ description: 'IP address' }),
+    protocol_port: Type.Integer({ description: 'Port number' }),
+  },
+  { title: 'LbPoolMemberStatus' },
+);
+const PoolStatus = Type.Object(
+  {
+    ...Id('pool'),
+    ...statuses,
+    ...NameOf('pool'),
+    health_monitor: Described(Nullable(HealthMonitorStatus), 'Health monitor, if any'),
+    members: Type.Array(MemberStatus, { description: 'Members' }),
+  },
+  { title: 'LbPoolStatus' },
+);
+const ListenerStatus = Type.Object(
+  {
+    ...Id('listener'),
+    ...statuses,
+    ...NameOf('listener'),
+    pools: Type.Array(PoolStatus, { description: 'The default pool, if any' }),
+  },
+  { title: 'ListenerStatus' },
+);
+export const LoadBalancerStatus = Type.Object(
+  {
+    ...Id('load balancer'),
+    ...statuses,
+    ...NameOf('load balancer'),
+    listeners: Type.Array(ListenerStatus, { description: 'Listeners, the oldest first' }),
+    tags: Type.Array(Tag, { description: 'Tags, by key' }),
+  },
+  { title: 'LoadBalancerStatus' },
+);
+export type LoadBalancerStatus = Static<typeof LoadBalancerStatus>;
+export const LoadBalancerStatusCollection = Collection(LoadBalancerStatus);
+export type LoadBalancerStatusCollection = Static<typeof LoadBalancerStatusCollection>;

@@ -1,0 +1,175 @@
+/** The engine of tasks when the database breaks. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, it } from 'vitest';
+import { drift, openGate } from '../../test/crash-harness.ts';
+import type { Answer } from '../../test/harness.ts';
+import {
+  addWorker,
+  afterDeath,
+  available,
+  breakConnections,
+  create,
+  holdLock,
+  networkOf,
+  shares,
+  soon,
+  startBehindGate,
+  startCloudyard,
+  stateOf,
+  taskOf,
+  truth,
+  valid,
+  waiting,
+} from '../../test/worker.ts';
+
+describe.concurrent('a database that breaks', () => {
+  it('repeatedly, connection by connection, loses no acknowledged work', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t);
+    const kill = () =>
+      cloud.db.$client
+        .query(
+          `select count(pg_terminate_backend(pid)) from pg_stat_activity
+           where datname = current_database() and pid <> pg_backend_pid()`,
+        )
+        .catch(() => {});
+    const accepted: Answer[] = [];
+    const body = { ...valid, network: { network_id: await networkOf(cloud) } };
+    const insist = async (key: number): Promise<void> => {
+      for (;;) {
+        const answer = await cloud.post(shares, body, { headers: { 'idempotency-key': `share ${key}` } });
+        if (answer.status === 200) return void accepted.push(answer);
+        expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+      }
+    };
+    const clients = Promise.all(Array.from({ length: 40 }, (_, key) => insist(key)));
+    for (let i = 0; i < 8; i++) {
+      const before = accepted.length;
+      await kill();
+      await expect.poll(() => accepted.length >= Math.min(before + 4, 40), soon).toBe(true);
+    }
+    await clients;
+    await kill();
+    for (const answer of accepted)
+      await expect.poll(stateOf(cloud, answer), { ...afterDeath, timeout: 40_000 }).toBe('FINISHED');
+    expect((await cloud.get(shares)).body.count).toBe(40);
+    expect(host.shares.size).toBe(40);
+    expect(await drift(cloud.db, truth)).toEqual([]);
+    await available(t, cloud);
+    expect(host.overlap).toBe(1);
+  }, 90_000);
+
+  it('when a job ends leaves no lock behind', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t, { worker: false });
+    await addWorker(t, cloud, host);
+    const id = await available(t, cloud);
+    const release = host.hold();
+    const answer = await cloud.post(`${shares}/${id}/extend`, { size: 3 });
+    await expect.poll(() => host.held.length, soon).toBe(1);
+    // The statement that ends the job waits for this lock, and is terminated there.
+    const blocker = await holdLock(t, cloud, 'select from graphile_worker._private_jobs for update');
+    release();
+    await expect.poll(stateOf(cloud, answer), soon).toBe('FINISHED');
+    const killed = async () =>
+      (
+        await cloud.db.$client.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock' and query like '%_private_jobs%'`,
+        )
+      ).rowCount;
+    await expect.poll(killed, soon).toBe(1);
+    await blocker.release();
+    const next = await cloud.post(`${shares}/${id}/extend`, { size: 4 });
+    await expect.poll(stateOf(cloud, next), afterDeath).toBe('FINISHED');
+  }, 60_000);
+
+  it('when a job is fetched does not leave the job without a runner', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t, { worker: false });
+    const answer = await create(cloud);
+    // The statement that fetches the job waits for this lock; its response is lost.
+    const lock = 'lock table graphile_worker._private_jobs in share row exclusive mode';
+    const blocker = await holdLock(t, cloud, lock);
+    const gate = await openGate(cloud.connection);
+    await addWorker(t, cloud, host, gate.connection);
+    await expect.poll(waiting(cloud, '_private_jobs'), soon).toBeGreaterThan(0);
+    gate.deafen();
+    await blocker.release();
+    const holders = async () =>
+      (await cloud.db.$client.query('select from graphile_worker._private_jobs where locked_by is not null')).rowCount;
+    await expect.poll(holders, soon).toBe(1);
+    await breakConnections(gate);
+    await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
+  }, 60_000);
+
+  it('does not release the job of a live worker that still runs it', async (t) => {
+    const { expect } = t;
+    const { cloud, host, gate } = await startBehindGate(t);
+    const release = host.hold();
+    const held = await create(cloud);
+    await expect.poll(() => host.held.length, soon).toBe(1);
+    await breakConnections(gate);
+    // Both workers scan for dead workers at every heartbeat; after nine seconds they would have released the job.
+    await addWorker(t, cloud, host);
+    const heartbeats = async () =>
+      (await cloud.db.$client.query(`select from workers where seen_at > started_at + interval '9 seconds'`)).rowCount;
+    await expect.poll(heartbeats, { timeout: 25_000, interval: 100 }).toBe(2);
+    expect(host.held).toHaveLength(1);
+    expect(host.overlap).toBe(1);
+    release();
+    await expect.poll(stateOf(cloud, held), afterDeath).toBe('FINISHED');
+    expect(host.overlap).toBe(1);
+  }, 60_000);
+
+  it('for a while is used by one pool afterwards, not by one for each attempt', async (t) => {
+    const { expect } = t;
+    const { cloud, gate } = await startBehindGate(t);
+    const listening = async () =>
+      (
+        await cloud.db.$client.query(
+          `select from pg_stat_activity where datname = current_database() and query like 'LISTEN "jobs:insert"%'`,
+        )
+      ).rowCount;
+    await expect.poll(listening, soon).toBe(1);
+    for (let i = 0; i < 3; i++) {
+      await gate.cut();
+      await sleep(700);
+      await gate.restore();
+      await expect.poll(listening, soon).toBe(1);
+    }
+    await available(t, cloud);
+    expect(await listening()).toBe(1);
+  }, 60_000);
+
+  it('does not make new jobs wait for a job that hangs', async (t) => {
+    const { expect } = t;
+    const { cloud, host, gate } = await startBehindGate(t);
+    const release = host.hold();
+    t.onTestFinished(release);
+    const hung = await create(cloud);
+    await expect.poll(() => host.held.length, soon).toBe(1);
+    host.admit();
+    await breakConnections(gate);
+    const next = await create(cloud);
+    await expect.poll(stateOf(cloud, next), afterDeath).toBe('FINISHED');
+    expect(await taskOf(cloud, hung)).toMatchObject({ state: 'RUNNING' });
+  }, 60_000);
+
+  it('repeatedly while jobs hang leaves connections for later jobs', async (t) => {
+    const { expect } = t;
+    const { cloud, host, gate } = await startBehindGate(t);
+    const release = host.hold();
+    t.onTestFinished(release);
+    const hung: Answer[] = [];
+    // More than the worker's pool has connections: each break leaves a retired pool that waits for its job.
+    for (let i = 1; i <= 10; i++) {
+      hung.push(await create(cloud));
+      await expect.poll(() => host.held.length, afterDeath).toBe(i);
+      await breakConnections(gate);
+    }
+    release();
+    for (const answer of hung) await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
+    expect(host.overlap).toBe(1);
+  }, 120_000);
+});
