@@ -98,7 +98,7 @@ describe('on the embedded PostgreSQL', () => {
     expect((await next.stop()).code).toBe(0);
   });
 
-  it('a second worker is on standby, names the first one, and fails over to itself when that is killed', timeout, async () => {
+  it('a second worker is on standby, naming the first, and fails over when that is killed', timeout, async () => {
     yard = await openYard(simulated);
     await yard.start(['serve']);
     const first = await yard.start(['worker', '--region', '1']);
