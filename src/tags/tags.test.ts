@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClientError } from '../errors/catalogue.ts';
-import { maxTags, mergeTags, newTags, presentTags, replaceTags, sameTags } from './tags.ts';
+import { maxTags, mergeTags, newTags, presentTags, replaceTags } from './tags.ts';
 import type { Tags } from './tags.ts';
 
 /** Keys that are properties of every object, and a few that collide, so that patches meet what is there. */
@@ -103,7 +103,7 @@ describe('a merge patch of tags', () => {
         const before = structuredClone([Object.entries(current), given && Object.entries(given)]);
         if (!rfc7386(current, given)) return;
         const once = mergeTags(current, given);
-        expect(sameTags(mergeTags(once, given), once)).toBe(true);
+        expect(presentTags(mergeTags(once, given))).toEqual(presentTags(once));
         expect([Object.entries(current), given && Object.entries(given)]).toEqual(before);
       }),
     );
@@ -172,7 +172,6 @@ describe('tags as they are shown', () => {
         expect(new Set(keys)).toEqual(new Set(Object.keys(current)));
         for (const [i, k] of keys.entries()) if (i > 0) expect(keys[i - 1]! < k).toBe(true);
         expect(shown).toEqual(presentTags(current));
-        expect(sameTags(Object.fromEntries(shuffled), current)).toBe(true);
       }),
     );
   });
