@@ -7,7 +7,7 @@ import { notFound } from '../errors/catalogue.ts';
 import { operationsOf } from '../http/operations.ts';
 import type { Operation, OperationTag } from '../http/operations.ts';
 import { ShortText } from '../http/shapes.ts';
-import { CreateTags, deleting, merging, presentTags, replacingBy, Tag, TagCollection } from './tags.ts';
+import { CreateTags, deleting, merging, toTagList, replacingBy, Tag, TagCollection } from './tags.ts';
 import type { TagChange, Tags } from './tags.ts';
 
 /** The interface of the service of a resource with tags. */
@@ -67,7 +67,7 @@ export function metadataOperations(
       access: projectReader,
       answer: TagCollection,
       handle: async (request) => {
-        const results = presentTags(await tagged.tagsOf(request.scope, idOf(request)));
+        const results = toTagList(await tagged.tagsOf(request.scope, idOf(request)));
         return { count: results.length, results };
       },
     }),
@@ -79,7 +79,7 @@ export function metadataOperations(
       query: MetadataKey,
       answer: Tag,
       handle: async (request) => {
-        const tags = presentTags(await tagged.tagsOf(request.scope, idOf(request)));
+        const tags = toTagList(await tagged.tagsOf(request.scope, idOf(request)));
         const found = tags.find(({ key }) => key === request.query.key);
         if (!found) throw notFound('tag', request.query.key);
         return found;

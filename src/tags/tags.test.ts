@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClientError } from '../errors/catalogue.ts';
-import { maxTags, mergeTags, newTags, presentTags, replaceTags, sameTags } from './tags.ts';
+import { maxTags, mergeTags, newTags, toTagList, replaceTags, sameTags } from './tags.ts';
 import type { Tags } from './tags.ts';
 
 /** Few keys, so that patches collide with existing tags; some are names of properties of every object. */
@@ -113,11 +113,11 @@ describe('a merge patch of tags', () => {
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       const given = JSON.parse(`{${JSON.stringify(name)}: "v"}`) as Record<string, string>;
       const stored = JSON.parse(JSON.stringify(newTags(given))) as Tags;
-      expect(presentTags(stored)).toEqual([{ key: name, value: 'v', read_only: false }]);
-      expect(presentTags(mergeTags(stored, { other: '1' })).map((tag) => tag.key)).toEqual([name, 'other'].sort());
+      expect(toTagList(stored)).toEqual([{ key: name, value: 'v', read_only: false }]);
+      expect(toTagList(mergeTags(stored, { other: '1' })).map((tag) => tag.key)).toEqual([name, 'other'].sort());
       const removal = JSON.parse(`{${JSON.stringify(name)}: null}`) as Record<string, null>;
-      expect(presentTags(mergeTags(stored, removal))).toEqual([]);
-      expect(presentTags(mergeTags({}, removal))).toEqual([]);
+      expect(toTagList(mergeTags(stored, removal))).toEqual([]);
+      expect(toTagList(mergeTags({}, removal))).toEqual([]);
     }
     expect(Object.getPrototypeOf({})).toBe(Object.prototype);
   });
@@ -167,11 +167,11 @@ describe('tags in a response', () => {
           .map((entry) => ({ entry, at: random.next().value }))
           .sort((a, b) => a.at - b.at)
           .map(({ entry }) => entry);
-        const listed = presentTags(Object.fromEntries(shuffled));
+        const listed = toTagList(Object.fromEntries(shuffled));
         const keys = listed.map((tag) => tag.key);
         expect(new Set(keys)).toEqual(new Set(Object.keys(current)));
         for (const [i, k] of keys.entries()) if (i > 0) expect(keys[i - 1]! < k).toBe(true);
-        expect(listed).toEqual(presentTags(current));
+        expect(listed).toEqual(toTagList(current));
         expect(sameTags(Object.fromEntries(shuffled), current)).toBe(true);
       }),
     );

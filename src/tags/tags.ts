@@ -66,7 +66,7 @@ export type Tag = Static<typeof Tag>;
 export const TagCollection = Collection(Tag);
 
 /** Sorted by key, so that repeated reads return equal lists. */
-export function presentTags(tags: Tags): Tag[] {
+export function toTagList(tags: Tags): Tag[] {
   return Object.keys(tags)
     .sort()
     .map((key) => ({ key, read_only: tags[key]!.read_only, value: tags[key]!.value }));
@@ -130,7 +130,7 @@ export const deleting =
   };
 
 export function sameTags(a: Tags, b: Tags): boolean {
-  return JSON.stringify(presentTags(a)) === JSON.stringify(presentTags(b));
+  return JSON.stringify(toTagList(a)) === JSON.stringify(toTagList(b));
 }
 
 function readOnly(tags: Tags): Tags {
