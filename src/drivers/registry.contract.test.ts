@@ -1,4 +1,4 @@
-/** What every registry driver promises (registry.ts), held against each of them. */
+/** The contract of registry drivers (registry.ts), tested with each of them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
 import { registryTestHost, testHosting } from './distribution/test-host.ts';
@@ -7,9 +7,9 @@ import { createSimulatedRegistryDriver } from './simulated/registry.ts';
 
 interface Subject {
   driver: RegistryDriver;
-  /** Puts an image there, as a push does; null where nothing can be pushed. */
+  /** Stores an image, as a push does; null for a simulated driver. */
   push: ((repository: string, tag: string) => Promise<string>) | null;
-  /** The process dies without a stop; what follows is the driver of the next one. */
+  /** Kills the process without a stop and returns the driver of the next one. */
   crash(): Promise<RegistryDriver>;
   cleanUp(): Promise<void>;
 }
@@ -62,13 +62,13 @@ function contract(name: string, make: () => Promise<Subject>): void {
     });
     afterAll(async () => subject.cleanUp());
 
-    it('is healthy, and says what it does and where', () => {
+    it('is healthy and reports its status and address', () => {
       expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
       expect(driver.status().detail).not.toBe('');
       expect(driver.address).toMatch(/^127\.0\.0\.1:\d+$/);
     });
 
-    it('sends clients to the token server that it was last told', async () => {
+    it('sends clients to the last configured token server', async () => {
       const realm = async () =>
         (await fetch(`http://${driver.address}/v2/`)).headers.get('www-authenticate')?.split('"')[1];
       await driver.configure(testHosting);
@@ -79,7 +79,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect(await realm()).toBe(testHosting.realm);
     });
 
-    it('tells what is there, and nothing when it only pretends', async () => {
+    it('lists its content; a simulated driver lists nothing', async () => {
       const digest = await push('there-1/team/app');
       const found = await seen('there-1');
       if (!driver.real) return expect(await driver.collect(nobody, signal)).toBeNull();
@@ -89,7 +89,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(found!.blobs.size).toBe(2);
     });
 
-    it('removes parts and wholes, also what is not there', async () => {
+    it('removes tags, artifacts and repositories, also unknown ones', async () => {
       const digest = await push('parts-1/a');
       await push('parts-1/b');
       await push('other-2/a');
@@ -108,7 +108,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect((await seen('other-2'))!.repositories).toHaveLength(1);
     });
 
-    it('quarantines, after which the prefix is free again', async () => {
+    it('quarantines, and then the prefix is free again', async () => {
       await push('aside-1/a');
       await driver.quarantine('aside-1');
       await driver.quarantine('aside-1');
@@ -117,7 +117,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect(await driver.list()).toContain('aside-1');
     });
 
-    it('is as it was after a crash of its process', async () => {
+    it('is unchanged after a crash of its process', async () => {
       await push('kept-1/a');
       driver = await subject.crash();
       await driver.start();
@@ -126,7 +126,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect(await driver.list()).toContain('kept-1');
     });
 
-    it('does nothing for one who has given up', async () => {
+    it('does nothing for an aborted call', async () => {
       await push('alive-1/a');
       await expect(driver.remove('alive-1', AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
       const part = { prefix: 'alive-1', repository: 'a', digest: null, tag: null };
