@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClientError } from '../errors/catalogue.ts';
-import { maxTags, mergeTags, newTags, toTagList, replaceTags, sameTags } from './tags.ts';
+import { maxTags, mergeTags, newTags, replaceTags, toTagList } from './tags.ts';
 import type { Tags } from './tags.ts';
 
 /** Few keys, so that patches collide with existing tags; some are names of properties of every object. */
@@ -103,7 +103,7 @@ describe('a merge patch of tags', () => {
         const before = structuredClone([Object.entries(current), given && Object.entries(given)]);
         if (!rfc7386(current, given)) return;
         const once = mergeTags(current, given);
-        expect(sameTags(mergeTags(once, given), once)).toBe(true);
+        expect(presentTags(mergeTags(once, given))).toEqual(presentTags(once));
         expect([Object.entries(current), given && Object.entries(given)]).toEqual(before);
       }),
     );
@@ -172,7 +172,6 @@ describe('tags in a response', () => {
         expect(new Set(keys)).toEqual(new Set(Object.keys(current)));
         for (const [i, k] of keys.entries()) if (i > 0) expect(keys[i - 1]! < k).toBe(true);
         expect(listed).toEqual(toTagList(current));
-        expect(sameTags(Object.fromEntries(shuffled), current)).toBe(true);
       }),
     );
   });

@@ -129,10 +129,6 @@ export const deleting =
     return mergeTags(current, { [key]: null }, 'key');
   };
 
-export function sameTags(a: Tags, b: Tags): boolean {
-  return JSON.stringify(toTagList(a)) === JSON.stringify(toTagList(b));
-}
-
 function readOnly(tags: Tags): Tags {
   return Object.fromEntries(Object.entries(tags).filter(([, tag]) => tag.read_only));
 }

@@ -282,7 +282,12 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     await until(async () => (await realm()) === yard.url, 20, 'the first server');
     const otherPort = await freePort();
     const second = await yard.start(['serve'], { CLOUDYARD_PORT: String(otherPort) });
-    await sleep(5000);
+    const announced = async () => (await yard.sql('select api_seen_at::text as at from registry_authority'))[0]!['at'];
+    // Both announce themselves at the same interval: by the second time of the first server, the other one had its turn.
+    for (let turn = 0; turn < 2; turn += 1) {
+      const before = await announced();
+      await until(async () => (await announced()) !== before, 60, 'an announcement');
+    }
     expect(await realm()).toBe(yard.url);
     await first.kill();
     await until(async () => (await realm()) === `http://127.0.0.1:${otherPort}`, 40, 'the second server');

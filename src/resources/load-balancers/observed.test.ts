@@ -129,9 +129,7 @@ describe('statuses', () => {
     host.answers = false;
     await look();
     expect(await status()).toBe('ONLINE');
-    await new Promise((resolve) => setTimeout(resolve, 1600));
-    await look();
-    expect(await status()).toBe('OFFLINE');
+    await expect.poll(async () => (await look(), await status()), { timeout: 30_000, interval: 100 }).toBe('OFFLINE');
     host.answers = true;
     await look();
     expect(await status()).toBe('ONLINE');

@@ -81,9 +81,6 @@ async function hours(count: number, volumes: string[]): Promise<void> {
     for (const volume of volumes) await expect.poll(() => statusesOf(volume), soon).not.toContain('deleting');
   }
 }
-/** Real time, in which nothing ought to happen. */
-const rest = () => new Promise((resolve) => setTimeout(resolve, 700));
-
 describe('a removal that failed', () => {
   const ofHost = { available: 'available', stuck: 'error_deleting' };
 
@@ -95,13 +92,13 @@ describe('a removal that failed', () => {
     expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
     const [old] = await snapshotsOf(volume);
     expect((await policy.runs())[0].expired).toEqual([]);
-    await rest();
+    await cloud.afterDuties();
     expect(await deletions()).toHaveLength(1);
     cloud.clock.advance(60);
     await expect.poll(deletions, soon).toHaveLength(2);
     await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.stuck, ofHost.available]);
     cloud.clock.advance(60);
-    await rest();
+    await cloud.afterDuties();
     expect(await deletions()).toHaveLength(2);
 
     await worker.stop();
@@ -126,7 +123,7 @@ describe('a removal that failed', () => {
     await cloud.patch(policy.path, { status: 'paused' }, client);
     stuck = false;
     cloud.clock.advance(600);
-    await rest();
+    await cloud.afterDuties();
     expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
     stuck = true;
     await cloud.patch(policy.path, { status: 'active' }, client);
@@ -135,7 +132,7 @@ describe('a removal that failed', () => {
     await cloud.delete(policy.path, client);
     stuck = false;
     cloud.clock.advance(600);
-    await rest();
+    await cloud.afterDuties();
     expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
   });
 });
