@@ -56,21 +56,21 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
 /** Starts a server that responds with the given listener, and records its requests. */
 export async function startStubServer(): Promise<{
   authority: string;
-  requests: Pick<IncomingMessage, 'url' | 'headers'>[];
+  asked: Pick<IncomingMessage, 'url' | 'headers'>[];
   answer(listener: RequestListener): void;
   stop(): Promise<void>;
 }> {
   let listener: RequestListener = (_request, response) => void response.writeHead(404).end();
-  const requests: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
+  const asked: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
   const server: Server = createServer((request, response) => {
-    requests.push(request);
+    asked.push(request);
     listener(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests,
+    asked,
     answer: (other) => void (listener = other),
     async stop() {
       server.closeAllConnections();
