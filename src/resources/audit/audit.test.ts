@@ -1,5 +1,4 @@
 /** The contents of the audit log. The test harness checks in every test that each mutation has its entry. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createAudit } from '../../audit/audit.ts';
 import { installAuditTriggers } from '../../audit/triggers.ts';
@@ -143,7 +142,7 @@ describe('an entry', () => {
     const share = { name: 'a-share', protocol: 'NFS', size: 1, network: { network_id: network.id }, access };
     const created = await cloud.post(`/cloud/v1/file_shares/${client.projectId}/1`, share, client.options);
     const task = await cloud.ended(created, client.options);
-    await sleep(100);
+    await cloud.afterDuties();
     const entries = await client.entries('operation=createFileShare');
     expect(entries).toHaveLength(1);
     const tables = entries[0]!.changes.map(({ table }) => table).filter((table) => table !== 'quota_counters');

@@ -172,7 +172,7 @@ describe('faults', () => {
     const answer = await cloud.post('/cloud/v1/snapshots/1/1', { name: 'stalled', volume_id: id });
     const state = async () => (await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.state;
     await expect.poll(state).toBe('RUNNING');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await cloud.afterDuties();
     expect(await state()).toBe('RUNNING');
     await cloud.delete(faults);
     await expect.poll(state).toBe('FINISHED');

@@ -129,9 +129,7 @@ describe('statuses', () => {
     host.answers = false;
     await scan();
     expect(await status()).toBe('ONLINE');
-    await new Promise((resolve) => setTimeout(resolve, 1600));
-    await scan();
-    expect(await status()).toBe('OFFLINE');
+    await expect.poll(async () => (await scan(), await status()), { timeout: 30_000, interval: 100 }).toBe('OFFLINE');
     host.answers = true;
     await scan();
     expect(await status()).toBe('ONLINE');

@@ -1,16 +1,16 @@
 /** A password of a pull secret appears in no column, log line, metric or response except dockerconfigjson. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startStandIn } from '../../drivers/registry-login/test-registry.ts';
+import { startStubServer } from '../../drivers/registry-login/test-registry.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createVerifyLogin } from '../../drivers/registry-login/login.ts';
 
 const lines: string[] = [];
 const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
 const cloud = useCloudyard({ driver: null, log, verifyNetworks: ['127.0.0.0/8'] });
-let registry: Awaited<ReturnType<typeof startStandIn>>;
+let registry: Awaited<ReturnType<typeof startStubServer>>;
 beforeAll(async () => {
-  registry = await startStandIn();
+  registry = await startStubServer();
 });
 afterAll(() => registry.stop());
 
@@ -108,7 +108,7 @@ describe('a password', () => {
     expectNoCanary('the log', lines.join(''));
     expect(lines.some((line) => line.includes('request failed'))).toBe(true);
     for (const [table, text] of await dumpTables()) expectNoCanary(table, text);
-    expect(registry.asked.some(({ headers }) => headers.authorization?.startsWith('Basic '))).toBe(true);
+    expect(registry.requests.some(({ headers }) => headers.authorization?.startsWith('Basic '))).toBe(true);
   });
 });
 

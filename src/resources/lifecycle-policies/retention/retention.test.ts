@@ -81,9 +81,6 @@ async function hours(count: number, volumes: string[]): Promise<void> {
     for (const volume of volumes) await expect.poll(() => statusesOf(volume), soon).not.toContain('deleting');
   }
 }
-/** Waits in real time to show that nothing happens. */
-const waitInRealTime = () => new Promise((resolve) => setTimeout(resolve, 700));
-
 describe('a failed deletion of an expired snapshot', () => {
   const statuses = { available: 'available', stuck: 'error_deleting' };
 
@@ -95,13 +92,13 @@ describe('a failed deletion of an expired snapshot', () => {
     expect(await statusesOf(volume)).toEqual([statuses.stuck, statuses.available]);
     const [old] = await snapshotsOf(volume);
     expect((await policy.runs())[0].expired).toEqual([]);
-    await waitInRealTime();
+    await cloud.afterDuties();
     expect(await deletions()).toHaveLength(1);
     cloud.clock.advance(60);
     await expect.poll(deletions, soon).toHaveLength(2);
     await expect.poll(() => statusesOf(volume), soon).toEqual([statuses.stuck, statuses.available]);
     cloud.clock.advance(60);
-    await waitInRealTime();
+    await cloud.afterDuties();
     expect(await deletions()).toHaveLength(2);
 
     await worker.stop();
@@ -126,7 +123,7 @@ describe('a failed deletion of an expired snapshot', () => {
     await cloud.patch(policy.path, { status: 'paused' }, client);
     stuck = false;
     cloud.clock.advance(600);
-    await waitInRealTime();
+    await cloud.afterDuties();
     expect(await statusesOf(volume)).toEqual([statuses.stuck, statuses.available]);
     stuck = true;
     await cloud.patch(policy.path, { status: 'active' }, client);
@@ -135,7 +132,7 @@ describe('a failed deletion of an expired snapshot', () => {
     await cloud.delete(policy.path, client);
     stuck = false;
     cloud.clock.advance(600);
-    await waitInRealTime();
+    await cloud.afterDuties();
     expect(await statusesOf(volume)).toEqual([statuses.stuck, statuses.available]);
   });
 });
