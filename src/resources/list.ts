@@ -1,4 +1,4 @@
-/** Every resource: one line each. What a resource registers is in its index.ts. */
+/** Every resource: one line each. The index.ts of a resource has its registration. */
 import type { Routes } from '../http/app.ts';
 import { routesOf } from '../http/operations.ts';
 import type { Operation } from '../http/operations.ts';

@@ -1,4 +1,4 @@
-/** What every reconciler needs: how its host and its rows are compared, and how removals are recorded. */
+/** Shared by all reconcilers: comparison of a host with its rows, and recording of removals. */
 import type { Db, Tx } from '../platform/db.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Quota } from '../quota/quota.ts';
@@ -10,7 +10,7 @@ export interface ReconcilerDeps {
   quota: Quota;
 }
 
-/** What a driver says about all resources of its host. */
+/** A driver's report on all resources of its host. */
 interface Inventory {
   /** False: simulated. A simulated host forgets everything at a restart, so there is nothing to compare. */
   real: boolean;
@@ -19,8 +19,8 @@ interface Inventory {
 }
 
 /**
- * Compares the host with the rows: quarantines what has no row, and returns the resources to reconcile, those whose row
- * `expected` to be on the host differs from what is there.
+ * Compares the host with the rows: quarantines resources without a row, and returns the resources to reconcile, those whose row
+ * `expected` to be on the host differs from the host.
  *
  * The host is read first: a resource has its row before it is on the host, so one without a row never gets a row.
  */

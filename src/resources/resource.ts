@@ -14,7 +14,7 @@ import type { FindUses } from './service-kit.ts';
 
 export type Duty = NonNullable<WorkerOptions['duties']>[number];
 
-/** What a worker knows beside its services. */
+/** The options of a worker, in addition to its services. */
 export interface DutyOptions {
   regionIds: number[];
   sweepSeconds: number;
@@ -27,7 +27,7 @@ export interface Resource {
   operations(services: never, faultNames: string[]): Routes | Routes[] | Operation[];
   usageOfRows?: UsageOfRows;
   usesOfProject?: FindUses<number>;
-  /** Encrypts everything with the current key. Returns how much another key had encrypted. */
+  /** Encrypts all ciphertexts with the current key. Returns the number that another key had encrypted. */
   reencrypt?(services: never): Promise<number>;
   /** Selects its driver from those of the host. */
   driver?(drivers: never): object;

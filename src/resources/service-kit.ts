@@ -59,10 +59,10 @@ export function requireUnlocked(taskId: string | null, what: string, id: string)
   if (taskId !== null) throw resourceLocked(what, id, taskId);
 }
 
-/** What of one kind of resource uses another one. */
+/** The users of a resource, of one kind. */
 export type FindUses<Id> = (tx: Tx, id: Id) => Promise<Uses[]>;
 
-/** @throws ClientError 409 that names what uses the resource */
+/** @throws ClientError 409 that names the users of the resource */
 export async function requireUnused<Id extends string | number>(
   tx: Tx,
   what: string,

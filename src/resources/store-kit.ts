@@ -124,7 +124,7 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
 
 /**
  * The rows that a reconciler serves. `findPending` returns rows whose desired state the host has not been seen to have;
- * `findKnown`, those of the ids that have a row, in whatever region and state.
+ * `findKnown`, those of the ids that have a row, in any region and state.
  */
 export function reconciledRows(table: ReconciledTable) {
   const name = getTableName(table);
@@ -223,7 +223,7 @@ export async function readPage<Found>(
 ): Promise<{ count: number; rows: Found[] }> {
   const conditions = and(inScope(table, scope), ...filters);
   const isFiltered = filters.some((filter) => filter !== undefined);
-  // Drizzle types each step of a query by what was selected; the row type is all that matters here.
+  // Drizzle types each step of a query by its selection; only the row type matters here.
   const query = select as unknown as ReturnType<ReturnType<Db['select']>['from']>;
   const [rows, count] = await Promise.all([
     query
@@ -266,7 +266,7 @@ export function usesSql(
     from ${table} where ${condition} having count(*) > 0`;
 }
 
-/** What of a resource a project has. */
+/** The rows of a resource that belong to a project. */
 export function usesOfProject(
   kind: string,
   table: PgTable,

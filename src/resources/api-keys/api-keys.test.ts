@@ -193,7 +193,7 @@ describe('invalid input', () => {
     ]);
   });
 
-  it('in name is refused at its length limits and for invalid characters', async () => {
+  it('in name is refused outside its length limits and for invalid characters', async () => {
     const client = await newClient();
     for (const name of ['ab', 'a-', 'a1', `a${'b'.repeat(62)}`, `a${'b'.repeat(63)}`]) {
       const good = /^[a-z][-a-z0-9]{0,62}[a-z0-9]$/.test(name);
@@ -327,8 +327,8 @@ describe('authorize', () => {
     expect(await authorize(secret, web, { project_id, region_id: '1' })).toBe(204);
     expect(await authorize(secret, web, { project_id, region_id: '2' })).toBe('403 other_place');
     expect(await authorize(secret, web, { project_id: String(other.projectId) })).toBe('403 other_place');
-    for (const nothing of [{ project_id: '' }, { project_id, region_id: '' }, { project_id, region_id: '0x1' }]) {
-      expect(await authorize(secret, web, nothing)).toBe('403 other_place');
+    for (const scope of [{ project_id: '' }, { project_id, region_id: '' }, { project_id, region_id: '0x1' }]) {
+      expect(await authorize(secret, web, scope)).toBe('403 other_place');
     }
   });
 
@@ -423,9 +423,9 @@ describe('authorize', () => {
         const path = `/cloudyard/v1/authorize${url}`;
         const { status, headers: shown } = await fetch(`${at}${path}`, { headers });
         const within = await cloud.app.inject({ url: path, headers });
-        const said = [status, shown.get('content-length'), shown.get('x-cloudyard-reason')];
+        const received = [status, shown.get('content-length'), shown.get('x-cloudyard-reason')];
         const { statusCode, headers: expected } = within;
-        expect([path, key, ...said]).toEqual([
+        expect([path, key, ...received]).toEqual([
           path,
           key,
           statusCode,

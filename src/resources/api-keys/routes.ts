@@ -94,7 +94,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
   operation('DELETE', one, {
     id: 'deleteApiKey',
     summary: 'Delete an API key',
-    description: 'The key opens nothing from now on.',
+    description: 'Servers reject the key from now on.',
     access: projectMember,
     handle: ({ by, scope, params }) => apiKeys.delete(by, scope, params.key_name),
   }),

@@ -214,8 +214,8 @@ describe('the log', () => {
     for (const [name, value] of Object.entries(filters)) {
       expect([name, names((await page(`${name}=${value}`)).results)[0]]).toEqual([name, 'key-4']);
     }
-    for (const nothing of ['project_id=1', 'region_id=2', 'token_id=0', 'request_id=x', 'table=x', 'row_id=x']) {
-      expect([nothing, (await page(nothing)).results]).toEqual([nothing, []]);
+    for (const filter of ['project_id=1', 'region_id=2', 'token_id=0', 'request_id=x', 'table=x', 'row_id=x']) {
+      expect([filter, (await page(filter)).results]).toEqual([filter, []]);
     }
     expect((await page('to_timestamp=2020-01-01T00:00:00Z')).results).toEqual([]);
   });

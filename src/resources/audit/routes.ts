@@ -7,7 +7,7 @@ import type { AuditLog } from './service.ts';
 
 const operation = operationsOf({
   name: 'Audit',
-  description: 'The audit log has an entry for every change: when, by which token, from where, and what changed.',
+  description: 'The audit log has an entry for every change: time, token, origin, and the changed fields.',
 });
 
 export const auditOperations = (auditLog: AuditLog) => [

@@ -1,4 +1,4 @@
-/** What clients see of the audit log. An admin of the operator sees all entries, other admins those of their client. */
+/** The view of clients on the audit log. An admin of the operator sees all entries, other admins those of their client. */
 import { atLeast } from '../../authz/actor.ts';
 import type { Actor } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';

@@ -11,7 +11,7 @@ import type { ListAudit } from './schema.ts';
 export type EntryRow = typeof auditEntries.$inferSelect & { tokenName: string | null };
 
 export interface EntryFilter extends Omit<ListAudit, 'from_timestamp' | 'to_timestamp'> {
-  /** The entries that the caller sees; null: all. */
+  /** The entries visible to the caller; null: all. */
   visible: { clientId: number; projectIds: number[] | null } | null;
   from: Date | undefined;
   to: Date | undefined;

@@ -142,7 +142,7 @@ export async function removeAccessRules(tx: Tx, rules: AccessRuleRow[]): Promise
 
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select client_id, region_id, 'sfs_count', count(*) from file_shares group by 1, 2
   union all select client_id, region_id, 'sfs_size', sum(size) from file_shares group by 1, 2`;

@@ -1,9 +1,9 @@
 /**
- * Cron fields by the rules of APScheduler's CronTrigger: what they may say, their defaults, and which days and minutes
- * they mean. Pure; in local time, of whatever zone (fire-times.ts).
+ * Cron fields by the rules of APScheduler's CronTrigger: their syntax, their defaults, and the days and minutes that they
+ * match. Pure; in local time of any zone (fire-times.ts).
  *
- * What CronTrigger refuses is refused. What it takes and then disregards (the step of `mon-fri/2`, the end of `lastly`)
- * is refused, too: it would not run as it reads.
+ * Text that CronTrigger refuses is refused. Text that it accepts and then ignores (the step of `mon-fri/2`, the end of
+ * `lastly`) is refused, too, because the schedule would not run as written.
  */
 import type { FieldError } from '../../errors/catalogue.ts';
 
@@ -11,7 +11,7 @@ export const cronFieldNames = ['month', 'day', 'week', 'day_of_week', 'hour', 'm
 export type CronFieldName = (typeof cronFieldNames)[number];
 export type CronFields = Partial<Record<CronFieldName, string | null>>;
 
-/** What fields say. Tables are indexed by the value itself. */
+/** The parsed fields. Tables are indexed by value. */
 export interface Cron {
   months: boolean[];
   days: boolean[];
@@ -32,7 +32,7 @@ const bounds: Record<CronFieldName, [min: number, max: number]> = {
   hour: [0, 23],
   minute: [0, 59],
 };
-/** Of a field that is finer than every given one; coarser ones are `*`. */
+/** Defaults of fields finer than every given field; the default of coarser fields is `*`. */
 const finer: Record<CronFieldName, string> = {
   month: '1',
   day: '1',
@@ -87,7 +87,7 @@ export function parseCron(fields: CronFields): { cron: Cron } | { errors: FieldE
   return { cron };
 }
 
-/** Adds to the table what one expression of a list says. @throws Fault */
+/** Adds the values of one expression of a list to the table. @throws Fault */
 function readExpression(name: CronFieldName, expression: string, table: boolean[], cron: Cron): void {
   const range = /^(?:(\*)|([0-9]+)(?:-([0-9]+))?)(?:\/([0-9]+))?$/.exec(expression);
   if (range) {
@@ -107,7 +107,7 @@ function readExpression(name: CronFieldName, expression: string, table: boolean[
   }
   const words = name === 'month' ? monthNames : name === 'day_of_week' ? weekdayNames : null;
   const names = words && /^([a-z]+)(?:-([a-z]+))?$/i.exec(expression);
-  if (!names) throw new Fault(`${JSON.stringify(expression)} is not understood; ${examples(name)}`);
+  if (!names) throw new Fault(`${JSON.stringify(expression)} is invalid; ${examples(name)}`);
   const what = name === 'month' ? 'month' : 'weekday';
   const base = name === 'month' ? 1 : 0;
   const first = named(words, names[1]!, what) + base;
@@ -126,12 +126,12 @@ function addRange(
   if (step !== null && step > max - min)
     throw new Fault(`the step ${step} is more than the range ${min} to ${max} has`);
   const from = first ?? min;
-  // One value alone is a range of one; with a step it goes on to the end.
+  // A single value is a range of one; with a step the range extends to the maximum.
   const to = last ?? (first !== null && step === null ? first : max);
-  if (last !== null && from > last) throw new Fault(`the range ${from}-${last} runs backwards`);
-  if (from < min) throw new Fault(`${from} is less than ${min}, the least that there is`);
-  if (to > max) throw new Fault(`${to} is more than ${max}, the most that there is`);
-  // As CronTrigger does it, a range that ends in 0 counts as one to the end here.
+  if (last !== null && from > last) throw new Fault(`the range ${from}-${last} is reversed`);
+  if (from < min) throw new Fault(`${from} is less than ${min}, the minimum`);
+  if (to > max) throw new Fault(`${to} is more than ${max}, the maximum`);
+  // Like CronTrigger, treat a range that ends in 0 as a range to the maximum.
   if (first !== null && step !== null && step > (last || max) - from) {
     throw new Fault(`the step ${step} is more than the range ${from} to ${last || max} has`);
   }
@@ -147,7 +147,7 @@ function number(digits: string | undefined): number | null {
 
 function named(names: string[], word: string, what: string): number {
   const index = names.indexOf(word.toLowerCase());
-  if (index < 0) throw new Fault(`${JSON.stringify(word)} is no ${what}; there are ${names.join(', ')}`);
+  if (index < 0) throw new Fault(`${JSON.stringify(word)} is not a ${what}; use one of ${names.join(', ')}`);
   return index;
 }
 
@@ -164,7 +164,7 @@ function examples(name: CronFieldName): string {
   return `write * or */2, numbers from ${min} to ${max} such as ${max - 3}, ${max - 3}-${max} or ${min}-${max}/2${more}, or several with commas`;
 }
 
-/** Whether a day is meant. `weekday` is of the day; `lastDay` of its month. */
+/** Whether a day matches. `weekday` is of the day; `lastDay` of its month. */
 export function matchesDay(cron: Cron, day: number, weekday: number, lastDay: number): boolean {
   if (!cron.weekdays[weekday]) return false;
   if (cron.days[day] || (cron.lastDay && day === lastDay)) return true;

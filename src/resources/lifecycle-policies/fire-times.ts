@@ -1,5 +1,5 @@
 /**
- * When schedules fire. Pure: from what a schedule says and an instant, the next instant. A local time that the zone
+ * Fire times. Pure: from a schedule and an instant, the next instant. A local time that the zone
  * skips does not fire; one that it repeats fires once, at its first instant. So each local time has at most one instant,
  * later local times have later ones, and the next fire time is the first matching local time whose instant is later.
  */
@@ -21,12 +21,12 @@ export type Timing = ({ type: 'cron'; timezone?: string | null } & CronFields) |
 
 export interface FireTimes {
   zone: TimeZone;
-  /** The first instant strictly after the given one; null: there is none. */
+  /** The first instant strictly after the given one; null if the schedule never fires again. */
   next(after: Date): Date | null;
 }
 
 const daySeconds = 86_400;
-/** The calendar repeats after 400 years, so what does not come in as many never does. */
+/** The calendar repeats after 400 years, so a date that does not occur within them never occurs. */
 const maxYears = 400;
 const lastYear = 9999;
 const noneLeft = `never fires again before the year ${lastYear + 1}`;
@@ -36,8 +36,8 @@ export function durationMs({ weeks, days, hours, minutes }: Duration): number {
 }
 
 /**
- * Reads what a schedule says. `anchor` is what an interval is measured from.
- * @returns `errors` under the names of the fields, or under none when it is the schedule as a whole
+ * Parses a schedule. `anchor` is the start of intervals.
+ * @returns `errors` with the names of the fields as paths; an empty path means the whole schedule
  */
 export function parseTiming(timing: Timing, anchor: Date): FireTimes | { errors: FieldError[] } {
   if (timing.type === 'interval') return parseInterval(timing, anchor);
@@ -65,7 +65,7 @@ function parseInterval(timing: Duration, anchor: Date): FireTimes | { errors: Fi
   const next = (after: Date) => {
     const times = Math.max(1, Math.floor((after.getTime() - start) / length) + 1);
     const at = new Date(start + times * length);
-    // What no Date can hold has no year.
+    // An instant outside the range of Date has no year.
     return at.getUTCFullYear() <= lastYear ? at : null;
   };
   if (next(anchor) === null) return { errors: [{ path: '', message: noneLeft }] };
@@ -87,7 +87,7 @@ function nextOfCron(cron: Cron, zone: TimeZone, afterDate: Date): Date | null {
   return null;
 }
 
-/** The days from one on (days since 1970) that a cron means, year by year. */
+/** The days that match a cron from a given day on (in days since 1970), year by year. */
 function* daysOf(cron: Cron, from: number): Generator<number> {
   const start = new Date(from * daySeconds * 1000).getUTCFullYear();
   const end = Math.min(start + maxYears, lastYear);
@@ -98,7 +98,7 @@ function* daysOf(cron: Cron, from: number): Generator<number> {
   }
 }
 
-/** Where the numbers, which ascend, reach `least`. */
+/** The index of the first of the ascending numbers that is at least `least`. */
 function indexOfFirst(numbers: number[], least: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {
@@ -109,10 +109,10 @@ function indexOfFirst(numbers: number[], least: number): number {
   return low;
 }
 
-/** Days of the year (from 0) that a cron means, by kind of year: a search through centuries examines each kind once. */
+/** Days of the year (from 0) that match a cron, by kind of year: a search through centuries examines each kind once. */
 const daysByKind = new WeakMap<Cron, number[][]>();
 
-/** Years are of one kind when their weekdays and ISO weeks fall on the same days. There are 28 kinds. */
+/** Years are of one kind if their weekdays and ISO weeks fall on the same days. There are 28 kinds. */
 function daysOfYear(cron: Cron, year: number, firstWeekday: number): number[] {
   const [leap, afterLeap] = [isLeap(year), isLeap(year - 1)];
   let known = daysByKind.get(cron);
@@ -136,7 +136,7 @@ function findDays(cron: Cron, firstWeekday: number, leap: boolean, afterLeap: bo
       const dayOfYear = beforeMonth + day - 1;
       const weekday = (firstWeekday + dayOfYear) % 7;
       if (!matchesDay(cron, day, weekday, lastDay)) continue;
-      // A week belongs to the year that its Thursday is in.
+      // A week belongs to the year of its Thursday.
       const week = Math.floor((dayOfYear - weekday + 10) / 7);
       const isoWeek = week < 1 ? weekBefore : week > lastWeek ? 1 : week;
       if (cron.weeks[isoWeek]) days.push(dayOfYear);

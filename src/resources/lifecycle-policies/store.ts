@@ -169,7 +169,7 @@ export async function holdPolicies(tx: Tx, scope: ProjectRegion, ids: number[]):
 
 export const usesOfProject = kit.usesOfProject('lifecycle policy', lifecyclePolicies, { order: 'id' });
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select p.client_id, p.region_id, 'snapshot_schedule_count', count(*)
   from lifecycle_policies p join lifecycle_policy_schedules s on s.policy_id = p.id group by 1, 2`;

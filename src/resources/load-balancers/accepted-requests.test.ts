@@ -122,7 +122,7 @@ const placed = {
   createdAt: new Date(0),
 };
 
-/** Valid for the drivers, and rendered without an exception. */
+/** Asserts that the drivers accept the listeners and render them without an exception. */
 function expectRendered(listeners: NestedListener[]) {
   const whole = desired(listeners);
   expect(violationsOf(whole)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Pure: what normalizing the bodies of listeners, pools and members has in common. */
+/** Pure: shared by the normalization of listener, pool and member bodies. */
 
 /** UUIDs are accepted in any case and stored and compared in lower case. */
 export function normalizeId(id: string | null | undefined): string | null {

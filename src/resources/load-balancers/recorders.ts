@@ -1,4 +1,4 @@
-/** Writes what the proxy reports: operating statuses every second, and traffic every ten seconds. */
+/** Records readings of the proxy: operating statuses every second, and traffic every ten seconds. */
 import type { LoadBalancerDriver, LoadBalancerReading } from '../../drivers/load-balancer.ts';
 import { DriverError } from '../../errors/driver-error.ts';
 import type { Clock } from '../../platform/clock.ts';

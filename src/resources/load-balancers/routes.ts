@@ -31,7 +31,7 @@ const tag = {
     '| Field | Meaning | Values |\n|---|---|---|\n' +
     '| `provisioning_status` | whether the host has the configuration | `PENDING_CREATE`, `PENDING_UPDATE`, ' +
     '`PENDING_DELETE`, then `ACTIVE` or `ERROR` |\n' +
-    '| `operating_status` | what the proxy sees | `ONLINE`, `DEGRADED`, `ERROR`, `NO_MONITOR`, `DRAINING`, `OFFLINE` |\n\n' +
+    '| `operating_status` | state that the proxy reports | `ONLINE`, `DEGRADED`, `ERROR`, `NO_MONITOR`, `DRAINING`, `OFFLINE` |\n\n' +
     'The load balancer and its parts lock together: while a task changes one of them, `task_id` names the task, and ' +
     'other changes fail with 409; only changes of members and health monitors wait for each other instead. Flavors ' +
     'differ in price only. Floating IPs and IPv6 addresses are not supported. Quota: `loadbalancer_count`.',

@@ -66,12 +66,12 @@ export function builders(cloud: Cloudyard) {
 
 /** Simulates these secrets, each of one kind. Returns the requested references. */
 export function knownSecrets(cloud: Cloudyard, known: Record<string, SecretReference['kind']>): SecretReference[] {
-  const asked: SecretReference[] = [];
+  const requested: SecretReference[] = [];
   vi.spyOn(cloud.services.secrets, 'holdForUse').mockImplementation(async (_tx, _where, wanted) => {
-    asked.push(...wanted);
+    requested.push(...wanted);
     const faults = wanted.filter(({ id, kind }) => known[id] !== kind);
     if (faults.length > 0)
       throw invalidInput(faults.map(({ path }) => ({ path, message: 'is not a secret of this kind' })));
   });
-  return asked;
+  return requested;
 }

@@ -66,7 +66,7 @@ export function createNetworks(deps: ServiceDeps) {
     return network;
   };
 
-  /** Writes the columns that differ. `changed` tells whether there were any. @throws ClientError 404 */
+  /** Writes the columns that differ. `changed`: whether any column differed. @throws ClientError 404 */
   const change = async (
     tx: Tx,
     scope: Scope,

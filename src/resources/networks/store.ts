@@ -97,14 +97,14 @@ const readUses = prepared<Uses>(
   ].join(' union all '),
 );
 
-/** What refers to a network: one entry per table. */
+/** References to a network: one entry per table. */
 export async function findUses(tx: Tx, networkId: string): Promise<Uses[]> {
   return readUses(tx, networkId);
 }
 
 export const usesOfProject = kit.usesOfProject('network', networks);
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select p.client_id, n.region_id, 'network_count', count(*)
   from networks n join projects p on p.id = n.project_id group by 1, 2`;

@@ -81,7 +81,7 @@ export function createNotifications(deps: NotificationsDeps) {
       return id;
     },
 
-    /** Sends the message again under the same id, whatever the state of the delivery. */
+    /** Sends the message again under the same id, in any state of the delivery. */
     async replay(context: RequestContext, clientId: number, id: string, deliveryId: string): Promise<Notification> {
       return deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const notification = requireFound(await store.find(tx, clientId, id), 'notification', id);

@@ -78,6 +78,6 @@ export async function list(
   return { count, rows };
 }
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select client_id, ${globalRegion}, 'project_count', count(*) from projects where deleted_at is null group by 1`;

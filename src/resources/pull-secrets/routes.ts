@@ -72,7 +72,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
   operation('POST', `${own}/verify`, {
     id: 'verifyPullSecret',
     summary: 'Verify a pull secret',
-    description: 'Logs in to the registry and returns what happened. An audit entry records the use of the password.',
+    description: 'Logs in to the registry and returns the result. An audit entry records the use of the password.',
     access: projectMember,
     answer: Verification,
     handle: ({ by, scope, params }) => pullSecrets.verify(by, scope, params.secret_name),

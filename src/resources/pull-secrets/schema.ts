@@ -79,7 +79,7 @@ export const Verification = Type.Object(
         'the host is not a registry; `unreachable`: it does not respond; `not_allowed`: this server must not connect to ' +
         'it, or only without encryption',
     }),
-    message: Type.String({ description: 'What happened, for people' }),
+    message: Type.String({ description: 'The result as text' }),
   },
   { title: 'PullSecretVerification' },
 );

@@ -49,7 +49,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
   const encrypt = (id: string, password: string) => keyring.encrypt(Buffer.from(password), contextOf(id));
   const passwordOf = ({ id, password }: WholeRow) => keyring.decrypt(password, contextOf(id)).toString();
 
-  /** The entry in the audit log is committed before anybody sees the password. */
+  /** The entry in the audit log is committed before the password is returned. */
   const disclose = (context: RequestContext, scope: Scope, name: string) =>
     deps.audit.transaction(db, requestAction(context), async (tx, act) => {
       const secret = requireFound(await store.findWithPassword(tx, scope, name), 'pull secret', name);

@@ -34,7 +34,7 @@ export async function list(
   return kit.readPage<PullSecretRow>(db, db.select(columns).from(pullSecrets), options);
 }
 
-/** False when there is no such pull secret. */
+/** False if the pull secret does not exist. */
 export async function remove(tx: Tx, scope: ProjectRegion, name: string): Promise<boolean> {
   const removed = await tx.delete(pullSecrets).where(isNamed(scope, name)).returning({ id: pullSecrets.id });
   return removed.length > 0;

@@ -1,4 +1,4 @@
-/** Regions: what the regions file says, and the day each was first seen. */
+/** Regions: the contents of the regions file, and when each region was first seen. */
 import ipaddr from 'ipaddr.js';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { notFound } from '../../errors/catalogue.ts';
@@ -17,19 +17,19 @@ export interface RegionFacts {
   name: string;
   fileShareTypes: ('standard' | 'vast')[];
   volumeTypes: VolumeTypeName[];
-  /** Where load balancers have their addresses from; null: there are none. */
+  /** The addresses of load balancers; null: the region has no load balancers. */
   vipRange: string | null;
 }
 
 export interface Regions {
-  /** Null when there is no such region. */
+  /** Null if the region does not exist. */
   get(id: number): RegionFacts | null;
   all(): RegionFacts[];
   list(filter: ListRegions): RegionCollection;
   show(id: number, showVolumeTypes?: boolean): Region;
 }
 
-/** Records regions that are new in the file, and keeps the whole in memory: it changes with a restart only. */
+/** Records regions that are new in the file. The file is read at the start only, so the result stays in memory. */
 export async function loadRegions(db: Db, clock: Clock, configuration: RegionConfiguration[]): Promise<Regions> {
   const since = await transaction(db, async (tx) => {
     for (const region of configuration) await store.upsert(tx, region.id, region.display_name, clock.now());
@@ -37,8 +37,8 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
   });
   const regions = new Map(configuration.map((region) => [region.id, region]));
   const facts = new Map(configuration.map((region) => [region.id, factsOf(region)]));
-  const present = (region: RegionConfiguration, showVolumeTypes = false): Region => ({
-    ...presentRegion(region, since.get(region.id)!),
+  const toResponse = (region: RegionConfiguration, showVolumeTypes = false): Region => ({
+    ...regionResponse(region, since.get(region.id)!),
     ...(showVolumeTypes && { available_volume_types: facts.get(region.id)!.volumeTypes }),
   });
   return {
@@ -49,7 +49,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
       const found = [...regions.values()]
         // No region runs containers or inference: Cloudyard has neither.
         .filter((region) => !filter.product && (!wanted || region.display_name.toLowerCase() === wanted))
-        .map((region) => present(region, filter.show_volume_types))
+        .map((region) => toResponse(region, filter.show_volume_types))
         .sort(orders[filter.order_by ?? 'created_at.asc']);
       const offset = filter.offset ?? 0;
       return { count: found.length, results: found.slice(offset, offset + (filter.limit ?? 100)) };
@@ -57,12 +57,12 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
     show(id, showVolumeTypes) {
       const region = regions.get(id);
       if (!region) throw notFound('region', id);
-      return present(region, showVolumeTypes);
+      return toResponse(region, showVolumeTypes);
     },
   };
 }
 
-/** Ids and names twice, networks that are none, and ranges that overlap: one process may bind the addresses of several regions. */
+/** Reports duplicate ids and names, invalid networks, and overlapping ranges: one process may bind the addresses of several regions. */
 export function checkRegions(configuration: RegionConfiguration[]): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<number | string>();
@@ -102,7 +102,7 @@ function vipRangeFault(text: string | undefined, before: RegionConfiguration[]):
   if (!isIpv4Network(text)) return 'must be an IPv4 network such as 127.64.0.0/16, without host bits';
   const [address, prefix] = ipaddr.IPv4.parseCIDR(text);
   if (prefix < smallestPrefix) return `must be a network of /${smallestPrefix} or longer`;
-  if (kindsWithoutHosts.includes(address.range())) return `is a ${address.range()} network, where no host can be`;
+  if (kindsWithoutHosts.includes(address.range())) return `must not be a ${address.range()} network`;
   for (const { vip_range, display_name } of before) {
     if (vip_range === undefined || !isIpv4Network(vip_range)) continue;
     const [other, length] = ipaddr.IPv4.parseCIDR(vip_range);
@@ -135,7 +135,7 @@ function factsOf(region: RegionConfiguration): RegionFacts {
   };
 }
 
-function presentRegion(region: RegionConfiguration, createdAt: Date): Region {
+function regionResponse(region: RegionConfiguration, createdAt: Date): Region {
   const fileShareTypes = region.file_share_types ?? ['standard'];
   return {
     id: region.id,

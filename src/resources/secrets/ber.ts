@@ -1,15 +1,15 @@
 /**
  * Reads BER, the encoding of PKCS#12 bundles and revocation lists. It reads lengths of both forms (Java and old
- * Windows write the indefinite one), and judges nothing else: what it gives goes on to OpenSSL.
+ * Windows write the indefinite form) and validates noBytes else, because OpenSSL parses the result.
  */
 export interface Element {
   /** The identifier byte: class, constructed bit, number. */
   tag: number;
   /** Of a primitive element. */
   content: Buffer;
-  /** Of a constructed element; read when they are first asked for. @throws BerError */
+  /** Of a constructed element; read on first access. @throws BerError */
   readonly children: Element[];
-  /** All of it, with tag and length. */
+  /** The complete element, with tag and length. */
   whole: Buffer;
 }
 
@@ -29,25 +29,25 @@ export const tags = {
 const constructed = 0x20;
 const endOfContents = 0x00;
 const maxDepth = 50;
-/** Of the elements that are read. Those inside an element of definite length are not read until they are asked for. */
+/** Limit of elements that are read. The children of an element of definite length are read on first access only. */
 const maxElements = 10_000;
-const nothing = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 
-/** The one element that the bytes are. @throws BerError */
+/** Reads bytes that are exactly one element. @throws BerError */
 export function readBer(bytes: Buffer): Element {
   const { element, end } = readAt(bytes, 0, { depth: 0, count: { left: maxElements } });
   if (end !== bytes.length) throw new BerError('there are bytes after the end');
   return element;
 }
 
-/** The nth child, which has to have the tag. @throws BerError */
+/** The nth child, which must have the tag. @throws BerError */
 export function child(parent: Element, nth: number, tag: number): Element {
   const found = parent.children[nth];
   if (found?.tag !== tag) throw new BerError('an element is missing or of another type');
   return found;
 }
 
-/** A string of bytes, also one in pieces. @throws BerError */
+/** An octet string, also one in segments. @throws BerError */
 export function octetsOf(element: Element): Buffer {
   if ((element.tag & constructed) === 0) return element.content;
   return Buffer.concat(element.children.map(octetsOf));
@@ -89,14 +89,14 @@ function readAt(bytes: Buffer, start: number, limits: Limits): { element: Elemen
   const deeper = { ...limits, depth: limits.depth + 1 };
   if (length !== null) return { element: lazyElement(tag, inside, start, from, deeper), end };
   const { children, at } = childrenAt(inside, from, true, deeper);
-  return { element: { tag, content: nothing, children, whole: bytes.subarray(start, at) }, end: at };
+  return { element: { tag, content: noBytes, children, whole: bytes.subarray(start, at) }, end: at };
 }
 
 function lazyElement(tag: number, inside: Buffer, start: number, from: number, limits: Limits): Element {
   let children: Element[] | undefined;
   return {
     tag,
-    content: nothing,
+    content: noBytes,
     get children() {
       return (children ??= childrenAt(inside, from, false, limits).children);
     },
@@ -104,13 +104,13 @@ function lazyElement(tag: number, inside: Buffer, start: number, from: number, l
   };
 }
 
-/** Up to the end of the bytes, or of the mark that ends an indefinite length. */
+/** Reads to the end of the bytes, or to the end-of-contents mark of an indefinite length. */
 function childrenAt(bytes: Buffer, from: number, toMark: boolean, limits: Limits): { children: Element[]; at: number } {
   const children: Element[] = [];
   let at = from;
   while (toMark || at < bytes.length) {
     if (toMark && byteAt(bytes, at) === endOfContents) {
-      if (byteAt(bytes, at + 1) !== 0) throw new BerError('a mark of an end is broken');
+      if (byteAt(bytes, at + 1) !== 0) throw new BerError('an end-of-contents mark is invalid');
       return { children, at: at + 2 };
     }
     const { element, end } = readAt(bytes, at, limits);
@@ -120,7 +120,7 @@ function childrenAt(bytes: Buffer, from: number, toMark: boolean, limits: Limits
   return { children, at };
 }
 
-/** `null`: indefinite. */
+/** `length` is null for the indefinite form. */
 function lengthAt(bytes: Buffer, at: number): { length: number | null; from: number } {
   const first = byteAt(bytes, at);
   if (first < 0x80) return { length: first, from: at + 1 };

@@ -1,7 +1,7 @@
 /**
  * Validates certificates and private keys: whether they parse, belong together and are valid now. All errors are reported
- * with their fields and without any contents. OpenSSL loads whatever passes: a load balancer with a single certificate
- * that it refuses serves none.
+ * with their fields and without any contents. OpenSSL must load every accepted certificate: if a load balancer has one
+ * that OpenSSL refuses, it serves none.
  */
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -16,17 +16,17 @@ import { isOversized, oversized, signsFast } from './rsa-keys.ts';
 const signInThread = promisify(sign);
 const verifyInThread = promisify(verify);
 
-/** What was found in a field, as far as it could be read, and what is wrong there. */
+/** The readable contents of a field, and its errors. */
 export interface Found<T> {
   found: T[];
   faults: FieldError[];
 }
 
-/** A certificate and where it came from, for messages. */
+/** A certificate and its field, for messages. */
 export interface PlacedCertificate {
   certificate: X509Certificate;
   path: string;
-  /** Its number in the field, from 1; null where it is the only one. */
+  /** Its position in the field, from 1; null if it is the only one. */
   nth: number | null;
 }
 
@@ -48,10 +48,10 @@ export async function readCertificates(encoded: Buffer[], path: string): Promise
   for (const [i, bytes] of encoded.entries()) {
     await pause();
     const nth = encoded.length > 1 ? i + 1 : null;
-    const which = nth ? `certificate ${nth}` : 'it';
+    const prefix = nth ? `certificate ${nth} ` : '';
     const certificate = certificateOf(bytes);
-    if (!certificate) faults.push({ path, message: `${which} is not an X.509 certificate` });
-    else if (isOversized(certificate.publicKey)) faults.push({ path, message: `${which} has ${oversized}` });
+    if (!certificate) faults.push({ path, message: `${prefix}is not an X.509 certificate` });
+    else if (isOversized(certificate.publicKey)) faults.push({ path, message: `${prefix}has ${oversized}` });
     else found.push({ certificate, path, nth });
   }
   return { found, faults };
@@ -60,7 +60,7 @@ export async function readCertificates(encoded: Buffer[], path: string): Promise
 function certificateOf(bytes: Buffer): X509Certificate | null {
   try {
     const certificate = new X509Certificate(bytes);
-    // OpenSSL reads the key no sooner than it is asked for.
+    // OpenSSL parses the key only on first access.
     return certificate.publicKey && certificate;
   } catch {
     return null;
@@ -73,28 +73,29 @@ const keyEncodings: Record<string, KeyEncoding> = {
   'RSA PRIVATE KEY': 'pkcs1',
   'EC PRIVATE KEY': 'sec1',
 };
-/** A signature takes a time that grows with each number in a key, and the proxy signs once a handshake, for any tenant. */
+/** The time of a signature grows with the numbers in a key, and the proxy, which all tenants share, signs once per handshake. */
 const maxKeyBytes = 3 * 1024;
-/** 4 ms a signature, 2.4 KB encoded; 8192 bits take 45 ms. */
+/** 4 ms per signature, 2.4 KB encoded; a key of 8192 bits takes 45 ms. */
 const maxRsaBits = 4096;
-/** The kinds of key that TLS takes for a certificate. */
+/** The types of keys that TLS supports for certificates. */
 const keyTypes = new Set(['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448']);
 
-/** The one private key among the blocks of a field. */
+/** The only private key in the blocks of a field. */
 export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKey> {
   const fault = (message: string) => ({ found: [], faults: [{ path, message }] });
   const keys = blocks.filter((block) => block.label.endsWith('PRIVATE KEY'));
   const [key] = keys;
-  if (!key || keys.length > 1) return fault(`has ${keys.length || 'no'} private keys in PEM; it must have one`);
+  if (!key || keys.length > 1)
+    return fault(`contains ${keys.length || 'no'} private keys in PEM; exactly one is required`);
   if (key.encrypted) return fault('the private key is encrypted; send it without a passphrase');
   const encoding = keyEncodings[key.label];
-  if (!encoding) return fault(`TLS takes no ${key.label}; send a PRIVATE KEY`);
+  if (!encoding) return fault(`TLS does not support a ${key.label}; send a PRIVATE KEY`);
   return readPrivateKeyBytes(key.bytes, encoding, path);
 }
 
 export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
-    const message = `the private key has ${bytes.length} bytes; it may have ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
+    const message = `the private key is ${bytes.length} bytes; the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits is smaller)`;
     return { found: [], faults: [{ path, message }] };
   }
   try {
@@ -105,39 +106,42 @@ export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: stri
       return { found: [], faults: [{ path, message }] };
     }
     if (keyTypes.has(key.asymmetricKeyType!)) {
-      if (!signsFast(key)) throw new Error('the numbers of the key do not belong together');
+      if (!signsFast(key)) throw new Error('the numbers of the RSA key are inconsistent');
       return { found: [{ key, path }], faults: [] };
     }
-    return { found: [], faults: [{ path, message: `TLS takes no ${key.asymmetricKeyType} key for a certificate` }] };
+    return {
+      found: [],
+      faults: [{ path, message: `TLS does not support certificates with a ${key.asymmetricKeyType} key` }],
+    };
   } catch {
     return { found: [], faults: [{ path, message: 'the private key does not parse' }] };
   }
 }
 
-/** Each is compared with each. */
+/** Limited because each certificate is compared with all others. */
 const maxIssuers = 20;
 
 /**
  * Validates a certificate, the others of its chain and its key, as far as they could be read. The result has neither faults
- * nor a pair when a part is missing, which its reader has already reported.
+ * nor a pair if a part is missing: the caller has already reported that.
  */
-export async function judgePair(
+export async function validatePair(
   leaf: PlacedCertificate | undefined,
   others: PlacedCertificate[],
   key: PlacedKey | undefined,
   now: Date,
 ): Promise<{ pair: Pair | null; faults: FieldError[] }> {
   if (others.length > maxIssuers) {
-    const message = `there are ${others.length} certificates beside the first; a chain has at most ${maxIssuers}`;
+    const message = `contains ${others.length} certificates besides the first; the maximum is ${maxIssuers}`;
     return { pair: null, faults: [{ path: others.at(-1)!.path, message }] };
   }
   const faults = [...(leaf ? [leaf] : []), ...others].flatMap((placed) => faultsOfDates(placed, now));
   if (!leaf) return { pair: null, faults };
-  if (key && !(await belongs(key.key, leaf.certificate))) {
-    faults.push({ path: key.path, message: 'the private key does not belong to the certificate' });
+  if (key && !(await keyMatches(key.key, leaf.certificate))) {
+    faults.push({ path: key.path, message: 'the private key does not match the certificate' });
   }
-  const { chain, strangers } = await chainOf(leaf, others);
-  for (const { path, nth } of strangers) {
+  const { chain, unrelated } = await chainOf(leaf, others);
+  for (const { path, nth } of unrelated) {
     const message = `certificate ${nth ?? 1} issued neither the certificate nor another one of its chain`;
     faults.push({ path, message });
   }
@@ -148,10 +152,10 @@ export async function judgePair(
 }
 
 /**
- * Whether what the key signs is signed for the certificate. That OpenSSL finds the two to match does not say so: it
- * compares the public halves, and a key may have a private half that is not its own.
+ * Whether the certificate verifies a signature of the key. The comparison of OpenSSL (`checkPrivateKey`) is insufficient:
+ * it compares the public halves, and the private half of a key may be a different one.
  */
-export async function belongs(key: KeyObject, { publicKey }: X509Certificate): Promise<boolean> {
+export async function keyMatches(key: KeyObject, { publicKey }: X509Certificate): Promise<boolean> {
   const { hashAlgorithm = 'sha256' } = key.asymmetricKeyDetails ?? {};
   const digest = key.asymmetricKeyType!.startsWith('ed') ? null : hashAlgorithm;
   const data = Buffer.from('to be signed');
@@ -163,8 +167,8 @@ export async function belongs(key: KeyObject, { publicKey }: X509Certificate): P
 }
 
 /**
- * The leaf, what issued it, what issued that, and so on, whatever order they were given in. Strangers are those that
- * issued none of them. A certificate that is there twice counts once.
+ * The leaf followed by its issuers in order, regardless of their order in the request. `unrelated` certificates issued
+ * none of them. Duplicates are ignored.
  */
 async function chainOf(leaf: PlacedCertificate, others: PlacedCertificate[]) {
   const pause = createPause();
@@ -179,20 +183,20 @@ async function chainOf(leaf: PlacedCertificate, others: PlacedCertificate[]) {
       left.delete(certificate.fingerprint256);
     }
   }
-  return { chain, strangers: [...left.values()] };
+  return { chain, unrelated: [...left.values()] };
 }
 
 function hasIssued(issuer: X509Certificate, issued: X509Certificate): boolean {
   try {
     return issued.checkIssued(issuer) && issued.verify(issuer.publicKey);
   } catch {
-    // A key that OpenSSL cannot verify with has signed nothing.
+    // OpenSSL does not support the key of the issuer, so the signature cannot be verified.
     return false;
   }
 }
 
-/** CA certificates: it suffices that one is good now, since bundles carry expired ones along. */
-export function judgeAuthorities(authorities: PlacedCertificate[], now: Date): FieldError[] {
+/** At least one CA certificate must be valid now; bundles often contain expired ones. */
+export function validateAuthorities(authorities: PlacedCertificate[], now: Date): FieldError[] {
   const faults = authorities.map((placed) => faultsOfDates(placed, now));
   return faults.some((ofOne) => ofOne.length === 0) ? [] : faults.flat();
 }
@@ -201,20 +205,20 @@ function faultsOfDates({ certificate, path, nth }: PlacedCertificate, now: Date)
   const { validFromDate, validToDate } = certificate;
   const which = nth ? `certificate ${nth}` : 'the certificate';
   if (Number.isNaN(validFromDate.getTime()) || Number.isNaN(validToDate.getTime())) {
-    return [{ path, message: `${which} has no readable dates` }];
+    return [{ path, message: `${which} has an unreadable validity period` }];
   }
   if (now > validToDate) return [{ path, message: `${which} expired on ${withZone(validToDate)}` }];
   if (now < validFromDate) return [{ path, message: `${which} is not valid before ${withZone(validFromDate)}` }];
   return [];
 }
 
-/** What OpenSSL says when it is to serve them, as HAProxy will ask it to: to keys that are too short, say. */
+/** The error of OpenSSL on loading the pair as HAProxy will, for instance for a key that is too short; null if it loads. */
 function refusalOfOpenSsl(chain: X509Certificate[], key: KeyObject): string | null {
   const cert = chain.map((certificate) => certificate.toString()).join('');
   try {
     createSecureContext({ cert, key: key.export({ type: 'pkcs8', format: 'pem' }), ca: [] });
     return null;
   } catch (error) {
-    return `OpenSSL does not serve it: ${(error as { reason?: string }).reason ?? 'it does not load'}`;
+    return `OpenSSL refuses it: ${(error as { reason?: string }).reason ?? 'it cannot be loaded'}`;
   }
 }

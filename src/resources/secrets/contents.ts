@@ -1,4 +1,4 @@
-/** What is stored of a payload that was judged: PEM in the order that HAProxy reads, and what may be shown of it. */
+/** The stored form of a valid payload: PEM in the order that HAProxy requires, and its public properties. */
 import type { KeyObject, X509Certificate } from 'node:crypto';
 import { isStorable } from '../../platform/storable-text.ts';
 import type { Pair } from './certificates.ts';
@@ -6,55 +6,55 @@ import type { RevocationList } from './revocation-lists.ts';
 import type { SecretKind } from './schema.ts';
 
 export interface Contents {
-  /** What a load balancer can use it as; null: as nothing. */
+  /** How a load balancer can use it; null: not at all. */
   kind: SecretKind | null;
   plaintext: Buffer;
-  /** Of its key. */
+  /** Algorithm of its key. */
   algorithm: string | null;
   bitLength: number | null;
-  /** Until when it is good; null: it does not say. */
+  /** End of validity; null: unlimited. */
   notAfter: Date | null;
   /** Names that the certificate is for. */
   subjectNames: string[];
 }
 
-/** Bytes as they came, with the key that they are, if they are one. */
-export function asKept(plaintext: Buffer, key?: KeyObject): Contents {
-  return { kind: null, plaintext, ...informationOf(key), notAfter: null, subjectNames: [] };
+/** Unchanged bytes. `key`: the same bytes as a key, if they are one. */
+export function contentsOfBytes(plaintext: Buffer, key?: KeyObject): Contents {
+  return { kind: null, plaintext, ...keyProperties(key), notAfter: null, subjectNames: [] };
 }
 
 /** The certificate, its issuers, and the private key. */
-export function ofPair({ chain, key }: Pair): Contents {
+export function contentsOfPair({ chain, key }: Pair): Contents {
   const [leaf] = chain;
   const pem = [...chain.map(String), key.export({ type: 'pkcs8', format: 'pem' })].join('');
   return {
     kind: 'certificate',
     plaintext: Buffer.from(pem),
-    ...informationOf(key),
+    ...keyProperties(key),
     notAfter: leaf!.validToDate,
     subjectNames: namesOf(leaf!),
   };
 }
 
-/** Good as long as one of them is. */
-export function ofAuthorities(authorities: X509Certificate[]): Contents {
+/** Valid as long as one of them is. */
+export function contentsOfAuthorities(authorities: X509Certificate[]): Contents {
   const [first] = authorities;
   return {
     kind: 'ca',
     plaintext: Buffer.from(authorities.map(String).join('')),
-    ...informationOf(first!.publicKey),
+    ...keyProperties(first!.publicKey),
     notAfter: new Date(Math.max(...dates(authorities.map((authority) => authority.validToDate)))),
     subjectNames: namesOf(first!),
   };
 }
 
-/** Good as long as all of them are. */
-export function ofLists(lists: RevocationList[]): Contents {
+/** Valid as long as all of them are. */
+export function contentsOfLists(lists: RevocationList[]): Contents {
   const ends = dates(lists.map((list) => list.nextUpdate));
   return {
     kind: 'crl',
     plaintext: Buffer.from(lists.map((list) => list.pem).join('')),
-    ...informationOf(undefined),
+    ...keyProperties(undefined),
     notAfter: ends.length > 0 ? new Date(Math.min(...ends)) : null,
     subjectNames: [],
   };
@@ -67,7 +67,7 @@ function dates(found: (Date | null)[]): number[] {
 const bitsOfCurve: Record<string, number> = { prime256v1: 256, secp384r1: 384, secp521r1: 521 };
 const bitsOfType: Record<string, number> = { ed25519: 256, ed448: 456 };
 
-function informationOf(key: KeyObject | undefined): Pick<Contents, 'algorithm' | 'bitLength'> {
+function keyProperties(key: KeyObject | undefined): Pick<Contents, 'algorithm' | 'bitLength'> {
   const algorithm = key?.asymmetricKeyType ?? null;
   const { modulusLength, namedCurve = '' } = key?.asymmetricKeyDetails ?? {};
   return { algorithm, bitLength: modulusLength ?? bitsOfCurve[namedCurve] ?? bitsOfType[algorithm ?? ''] ?? null };
@@ -75,7 +75,7 @@ function informationOf(key: KeyObject | undefined): Pick<Contents, 'algorithm' |
 
 const maxNames = 100;
 
-/** The DNS names and addresses of the certificate; where it has none, its common name. */
+/** The DNS names and addresses of the certificate, or its common name if it has none. */
 function namesOf(certificate: X509Certificate): string[] {
   const alternative = [...(certificate.subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([^\s,"]+)/g)];
   const common = /^CN=(.+)$/m.exec(certificate.subject ?? '');

@@ -90,17 +90,17 @@ describe('a certificate with its chain and key', () => {
   });
 
   it.each([
-    ['certificate', 'hello', 'payload.certificate: has no certificate in PEM (-----BEGIN CERTIFICATE-----)'],
-    ['certificate', '', 'payload.certificate: has no certificate in PEM (-----BEGIN CERTIFICATE-----)'],
-    ['certificate', leaf.pem.slice(0, -10), /^payload.certificate: is broken PEM: block 1 has no line -----END/],
+    ['certificate', 'hello', 'payload.certificate: contains no certificate in PEM (-----BEGIN CERTIFICATE-----)'],
+    ['certificate', '', 'payload.certificate: contains no certificate in PEM (-----BEGIN CERTIFICATE-----)'],
+    ['certificate', leaf.pem.slice(0, -10), /^payload.certificate: is invalid PEM: block 1 has no line -----END/],
     [
       'certificate',
       leaf.pem.replace('M', '!'),
-      'payload.certificate: is broken PEM: block 1 (CERTIFICATE) is not base64',
+      'payload.certificate: is invalid PEM: block 1 (CERTIFICATE) is not base64',
     ],
-    ['certificate', writePem('CERTIFICATE', Buffer.from('x')), 'payload.certificate: it is not an X.509 certificate'],
-    ['certificate', leaf.keyPem, 'payload.certificate: has a PRIVATE KEY; it may have certificates only'],
-    ['certificate_chain', 'hello', /^payload.certificate_chain: has no certificate in PEM/],
+    ['certificate', writePem('CERTIFICATE', Buffer.from('x')), 'payload.certificate: is not an X.509 certificate'],
+    ['certificate', leaf.keyPem, 'payload.certificate: contains a PRIVATE KEY; only certificates are allowed'],
+    ['certificate_chain', 'hello', /^payload.certificate_chain: contains no certificate in PEM/],
     [
       'certificate_chain',
       middle.pem + writePem('CERTIFICATE', Buffer.from('x')),
@@ -112,22 +112,26 @@ describe('a certificate with its chain and key', () => {
       'payload.certificate_chain: certificate 2 issued neither the certificate nor another one of its chain',
     ],
     ['certificate_chain', root.pem, /certificate 1 issued neither/],
-    ['private_key', 'hello', 'payload.private_key: has no private keys in PEM; it must have one'],
-    ['private_key', leaf.keyPem + leaf.keyPem, 'payload.private_key: has 2 private keys in PEM; it must have one'],
-    ['private_key', leaf.keyPem + leaf.pem, 'payload.private_key: has a CERTIFICATE, which does not belong there'],
+    ['private_key', 'hello', 'payload.private_key: contains no private keys in PEM; exactly one is required'],
+    [
+      'private_key',
+      leaf.keyPem + leaf.keyPem,
+      'payload.private_key: contains 2 private keys in PEM; exactly one is required',
+    ],
+    ['private_key', leaf.keyPem + leaf.pem, 'payload.private_key: contains an unexpected CERTIFICATE'],
     ['private_key', writePem('PRIVATE KEY', Buffer.from('x')), 'payload.private_key: the private key does not parse'],
     [
       'private_key',
       writePem('DSA PRIVATE KEY', Buffer.from('x')),
-      /^payload.private_key: TLS takes no DSA PRIVATE KEY/,
+      /^payload.private_key: TLS does not support a DSA PRIVATE KEY/,
     ],
     [
       'private_key',
       writePem('PRIVATE KEY', Buffer.alloc(3073)),
-      'payload.private_key: the private key has 3073 bytes; it may have 3072 (RSA of 4096 bits has fewer)',
+      'payload.private_key: the private key is 3073 bytes; the maximum is 3072 (RSA of 4096 bits is smaller)',
     ],
     ['private_key', encrypted, 'payload.private_key: the private key is encrypted; send it without a passphrase'],
-    ['private_key', unrelated.keyPem, 'payload.private_key: the private key does not belong to the certificate'],
+    ['private_key', unrelated.keyPem, 'payload.private_key: the private key does not match the certificate'],
   ])('names the fault in %s', async (field, text, fault) => {
     const [first, ...more] = errorsOf(await read({ [field]: text }));
     expect(first).toEqual(typeof fault === 'string' ? fault : expect.stringMatching(fault));
@@ -156,7 +160,7 @@ describe('a certificate with its chain and key', () => {
     // The private half of a P-256 key in PKCS#8 begins at byte 36.
     bytes[50]! ^= 1;
     expect(errorsOf(await read({ private_key: writePem('PRIVATE KEY', bytes) }))).toEqual([
-      'payload.private_key: the private key does not belong to the certificate',
+      'payload.private_key: the private key does not match the certificate',
     ]);
   });
 
@@ -180,7 +184,7 @@ describe('a certificate with its chain and key', () => {
   it('is refused if OpenSSL would not serve it', async () => {
     const weak = aCertificate({ key: aKey('rsa', 1024) });
     expect(errorsOf(await read({ certificate: weak.pem, certificate_chain: '', private_key: weak.keyPem }))).toEqual([
-      'payload.certificate: OpenSSL does not serve it: ee key too small',
+      'payload.certificate: OpenSSL refuses it: ee key too small',
     ]);
   });
 
@@ -189,7 +193,7 @@ describe('a certificate with its chain and key', () => {
       /^payload: has \d+ bytes; it may/,
     );
     expect(errorsOf(await read({ certificate_chain: middle.pem.repeat(21) }))).toEqual([
-      'payload.certificate_chain: there are 21 certificates beside the first; a chain has at most 20',
+      'payload.certificate_chain: contains 21 certificates besides the first; the maximum is 20',
     ]);
   });
 
@@ -236,7 +240,7 @@ describe('a payload in base64', () => {
       expect.stringContaining('payload: revocation list 2 expired on'),
     ]);
     expect(errorsOf(await readV1('certificate', long! + root.pem))).toEqual([
-      'payload: has revocation lists and something else; send them apart',
+      'payload: contains revocation lists and other blocks; store them as separate secrets',
     ]);
     expect(errorsOf(await readV1('certificate', writePem('X509 CRL', Buffer.from('x'))))).toEqual([
       'payload: the revocation list does not parse',
@@ -273,13 +277,13 @@ describe('a payload in base64', () => {
     expect(errorsOf(await readPayload('opaque', 'not base64!', now))).toEqual(['payload: is not base64']);
     expect(errorsOf(await readPayload('opaque', ' \n', now))).toEqual(['payload: is empty']);
     expect(errorsOf(await readV1('opaque', Buffer.alloc(maxPayloadBytes + 1)))).toEqual([
-      `payload: has ${maxPayloadBytes + 1} bytes; it may have ${maxPayloadBytes}`,
+      `payload: is ${maxPayloadBytes + 1} bytes; the maximum is ${maxPayloadBytes}`,
     ]);
     const neither = 'payload: is neither PEM, nor a PKCS#12 bundle, nor an X.509 certificate';
     expect(errorsOf(await readV1('certificate', 'hello, test string\n'))).toEqual([neither]);
     expect(errorsOf(await readV1('certificate', leaf.keyPem))).toEqual([expect.stringContaining('has no certificate')]);
     expect(errorsOf(await readV1('certificate', leaf.pem + unrelated.keyPem))).toEqual([
-      'payload: the private key does not belong to the certificate',
+      'payload: the private key does not match the certificate',
     ]);
   });
 

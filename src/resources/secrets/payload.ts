@@ -1,11 +1,17 @@
-/** From what a customer sends to what is stored: one PEM text, or bytes that nobody looks into. */
+/** Converts a payload from a request to its stored form: one PEM text, or uninterpreted bytes. */
 import { isUtf8 } from 'node:buffer';
 import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { FieldError } from '../../errors/catalogue.ts';
-import { judgeAuthorities, judgePair, readCertificates, readPrivateKey, readPrivateKeyBytes } from './certificates.ts';
+import {
+  validateAuthorities,
+  validatePair,
+  readCertificates,
+  readPrivateKey,
+  readPrivateKeyBytes,
+} from './certificates.ts';
 import type { Found, PlacedCertificate, PlacedKey } from './certificates.ts';
-import { asKept, ofAuthorities, ofLists, ofPair } from './contents.ts';
+import { contentsOfBytes, contentsOfAuthorities, contentsOfLists, contentsOfPair } from './contents.ts';
 import type { Contents } from './contents.ts';
 import { fromBase64, isPem, PemError, readPem } from './pem.ts';
 import type { PemBlock } from './pem.ts';
@@ -26,15 +32,17 @@ export async function readTlsPayload(payload: CreateSecret['payload'], now: Date
   if (bytes > maxPayloadBytes) return refused(tooLarge(bytes));
   const own = await certificatesIn(payload.certificate, 'payload.certificate');
   const hasChain = payload.certificate_chain.trim() !== '';
-  const chain = hasChain ? await certificatesIn(payload.certificate_chain, 'payload.certificate_chain') : nothing;
+  const chain = hasChain
+    ? await certificatesIn(payload.certificate_chain, 'payload.certificate_chain')
+    : noCertificates;
   const key = privateKeyIn(payload.private_key, 'payload.private_key');
   const [leaf, ...rest] = own.found;
-  const { pair, faults } = await judgePair(leaf, [...rest, ...chain.found], key.found[0], now);
-  return reading(pair && ofPair(pair), [...own.faults, ...chain.faults, ...key.faults, ...faults]);
+  const { pair, faults } = await validatePair(leaf, [...rest, ...chain.found], key.found[0], now);
+  return reading(pair && contentsOfPair(pair), [...own.faults, ...chain.faults, ...key.faults, ...faults]);
 }
 
 const field = 'payload';
-const nothing = { found: [], faults: [] };
+const noCertificates = { found: [], faults: [] };
 
 /** The payload of v1: one field, so every fault has its path. */
 export async function readPayload(type: SecretType, base64: string, now: Date): Promise<Reading> {
@@ -47,7 +55,7 @@ export async function readPayload(type: SecretType, base64: string, now: Date): 
       return readCertificate(bytes, now);
     case 'public': {
       const key = publicKeyOf(bytes);
-      if (key) return reading(asKept(bytes, key));
+      if (key) return reading(contentsOfBytes(bytes, key));
       const read = await readCertificate(bytes, now);
       const isPublic = !read.contents || read.contents.kind === 'ca';
       return isPublic ? read : refused('is neither a public key nor CA certificates');
@@ -55,13 +63,13 @@ export async function readPayload(type: SecretType, base64: string, now: Date): 
     case 'private':
       return readPrivate(bytes);
     case 'passphrase':
-      return isUtf8(bytes) ? reading(asKept(bytes)) : refused('is not text in UTF-8');
+      return isUtf8(bytes) ? reading(contentsOfBytes(bytes)) : refused('is not text in UTF-8');
     case 'symmetric':
-      return reading(asKept(bytes));
+      return reading(contentsOfBytes(bytes));
     case 'opaque': {
-      // Nobody says what it is. A sound certificate can be used as one; anything else is kept as it came.
+      // The client declares no format. A valid certificate can be used as one; any other bytes are stored unchanged.
       const { contents } = await readCertificate(bytes, now);
-      return reading(contents ?? asKept(bytes));
+      return reading(contents ?? contentsOfBytes(bytes));
     }
   }
 }
@@ -79,9 +87,10 @@ async function readPemCertificate(text: string, now: Date): Promise<Reading> {
   const { found: blocks, faults } = blocksIn(text, field);
   if (faults.length > 0) return reading(null, faults);
   if (blocks.some(isRevocationList)) {
-    if (!blocks.every(isRevocationList)) return refused('has revocation lists and something else; send them apart');
+    if (!blocks.every(isRevocationList))
+      return refused('contains revocation lists and other blocks; store them as separate secrets');
     const lists = await readRevocationLists(blocks, field, now);
-    return reading(ofLists(lists.found), lists.faults);
+    return reading(contentsOfLists(lists.found), lists.faults);
   }
   const certificates = await certificatesAmong(blocks, field);
   if (blocks.every(isCertificate)) return readingOfAuthorities(certificates.found, certificates.faults, now);
@@ -95,7 +104,7 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
     const certificates = await readCertificates(bundle.certificates, field);
     const [key, ...more] = bundle.privateKeys;
     if (!key) return readingOfAuthorities(certificates.found, certificates.faults, now);
-    if (more.length > 0) return refused(`has ${more.length + 1} private keys; it must have one`);
+    if (more.length > 0) return refused(`contains ${more.length + 1} private keys; exactly one is required`);
     return await readingOfPair(certificates, readPrivateKeyBytes(key, 'pkcs8', field), now);
   } catch (error) {
     if (error instanceof BundleError) return refused(error.message);
@@ -103,7 +112,7 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
   }
 }
 
-/** The certificate is the one that belongs to the key, at any position. */
+/** The certificate of the pair is the one that matches the key, at any position. */
 async function readingOfPair(
   certificates: Found<PlacedCertificate>,
   key: Found<PlacedKey>,
@@ -113,25 +122,25 @@ async function readingOfPair(
   const own = placedKey && certificates.found.find((placed) => placed.certificate.checkPrivateKey(placedKey.key));
   const leaf = own ?? certificates.found[0];
   const others = certificates.found.filter((certificate) => certificate !== leaf);
-  const { pair, faults } = await judgePair(leaf, others, placedKey, now);
+  const { pair, faults } = await validatePair(leaf, others, placedKey, now);
   const missing = certificates.found.length + certificates.faults.length === 0 ? [hasNo('certificate', field)] : [];
-  return reading(pair && ofPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
+  return reading(pair && contentsOfPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
 }
 
 function readingOfAuthorities(found: PlacedCertificate[], faults: FieldError[], now: Date): Reading {
   if (found.length + faults.length === 0) return reading(null, [hasNo('certificate', field)]);
-  const all = [...faults, ...judgeAuthorities(found, now)];
+  const all = [...faults, ...validateAuthorities(found, now)];
   if (all.length > 0) return reading(null, all);
-  return reading(ofAuthorities(found.map(({ certificate }) => certificate)));
+  return reading(contentsOfAuthorities(found.map(({ certificate }) => certificate)));
 }
 
 function readPrivate(bytes: Buffer): Reading {
   const text = bytes.toString('latin1');
   const { found, faults } = isPem(text) ? privateKeyIn(text, field) : readPrivateKeyBytes(bytes, 'pkcs8', field);
-  return reading(found[0] ? asKept(bytes, found[0].key) : null, faults);
+  return reading(found[0] ? contentsOfBytes(bytes, found[0].key) : null, faults);
 }
 
-/** PEM, or DER of its one common form. A certificate has a public key, too, but is one of the other kinds. */
+/** PEM, or DER in SPKI form. A certificate contains a public key, too, but has a kind of its own. */
 function publicKeyOf(bytes: Buffer): KeyObject | null {
   try {
     if (!isPem(bytes.toString('latin1'))) return createPublicKey({ key: bytes, format: 'der', type: 'spki' });
@@ -150,7 +159,8 @@ async function certificatesIn(text: string, path: string): Promise<Found<PlacedC
   const { found: blocks, faults } = blocksIn(text, path);
   if (faults.length > 0) return { found: [], faults };
   const other = blocks.find((block) => !isCertificate(block));
-  if (other) return { found: [], faults: [{ path, message: `has a ${other.label}; it may have certificates only` }] };
+  if (other)
+    return { found: [], faults: [{ path, message: `contains a ${other.label}; only certificates are allowed` }] };
   if (blocks.length === 0) return { found: [], faults: [hasNo('certificate', path)] };
   return certificatesAmong(blocks, path);
 }
@@ -169,9 +179,8 @@ function privateKeyIn(text: string, path: string): Found<PlacedKey> {
 function privateKeyAmong(blocks: PemBlock[], path: string, other: string[]): Found<PlacedKey> {
   // OpenSSL writes the curve before a key of its old form.
   const known = ['EC PARAMETERS', ...other];
-  const stranger = blocks.find(({ label }) => !label.endsWith('PRIVATE KEY') && !known.includes(label));
-  if (stranger)
-    return { found: [], faults: [{ path, message: `has a ${stranger.label}, which does not belong there` }] };
+  const unexpected = blocks.find(({ label }) => !label.endsWith('PRIVATE KEY') && !known.includes(label));
+  if (unexpected) return { found: [], faults: [{ path, message: `contains an unexpected ${unexpected.label}` }] };
   return readPrivateKey(blocks, path);
 }
 
@@ -180,16 +189,16 @@ function blocksIn(text: string, path: string): Found<PemBlock> {
     return { found: readPem(text), faults: [] };
   } catch (error) {
     if (!(error instanceof PemError)) throw error;
-    return { found: [], faults: [{ path, message: `is broken PEM: ${error.message}` }] };
+    return { found: [], faults: [{ path, message: `is invalid PEM: ${error.message}` }] };
   }
 }
 
 function hasNo(what: string, path: string): FieldError {
-  return { path, message: `has no ${what} in PEM (-----BEGIN ${what.toUpperCase()}-----)` };
+  return { path, message: `contains no ${what} in PEM (-----BEGIN ${what.toUpperCase()}-----)` };
 }
 
 function tooLarge(bytes: number): string {
-  return `has ${bytes} bytes; it may have ${maxPayloadBytes}`;
+  return `is ${bytes} bytes; the maximum is ${maxPayloadBytes}`;
 }
 
 function reading(contents: Contents | null, faults: FieldError[] = []): Reading {

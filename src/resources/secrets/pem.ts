@@ -9,7 +9,7 @@ export interface PemBlock {
   encrypted: boolean;
 }
 
-/** Says what is wrong without showing any of the text. */
+/** Its message describes the error without quoting the text. */
 export class PemError extends Error {}
 
 const begin = '-----BEGIN ';
@@ -27,7 +27,7 @@ export function readPem(text: string): PemBlock[] {
     const labelEnd = text.indexOf(dashes, at + begin.length);
     const label = text.slice(at + begin.length, labelEnd);
     const nth = `block ${blocks.length + 1}`;
-    if (labelEnd < 0 || !/^[A-Z0-9 ]{1,40}$/.test(label)) throw new PemError(`${nth} has a broken BEGIN line`);
+    if (labelEnd < 0 || !/^[A-Z0-9 ]{1,40}$/.test(label)) throw new PemError(`${nth} has an invalid BEGIN line`);
     const end = `${dashes}END ${label}${dashes}`;
     const bodyEnd = text.indexOf(end, labelEnd);
     if (bodyEnd < 0) throw new PemError(`${nth} has no line ${end}`);
@@ -51,7 +51,7 @@ function blockOf(label: string, body: string, nth: string): PemBlock {
   return { label, bytes, encrypted };
 }
 
-/** Null when it is not base64; white space does not matter. */
+/** Null if the text is not base64. White space is ignored. */
 export function fromBase64(text: string): Buffer | null {
   const base64 = text.replace(/\s+/g, '');
   if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return null;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { belongs } from './certificates.ts';
+import { keyMatches } from './certificates.ts';
 import { readPayload, readTlsPayload } from './payload.ts';
 import type { SecretType } from './schema.ts';
 import { aCertificate } from './test-certificates.ts';
@@ -60,18 +60,22 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
   });
 
   it.each([
-    ['has a password', ['-passout', 'pass:x'], /^is a PKCS#12 bundle with a password; export it with an empty one/],
+    [
+      'has a password',
+      ['-passout', 'pass:x'],
+      /^is a PKCS#12 bundle with a password; export it with an empty password/,
+    ],
     ['has an old cipher', ['-descert'], /RC2 and triple DES are no longer safe\); export it with -keypbe AES-256-CBC/],
     [
       'takes too many rounds',
       ['-keypbe', 'NONE', '-iter', '2100000', '-nomaciter'],
       /takes too many rounds to decrypt; export it with fewer/,
     ],
-    ['has no certificate', ['-nocerts'], /^has no certificate/],
+    ['has no certificate', ['-nocerts'], /^contains no certificate/],
   ])('that %s is refused with a remedy', async (_case, options, message) => {
     const bytes = bundle(...options);
     expect((await read(bytes)).faults).toEqual([{ path: 'payload', message: expect.stringMatching(message) }]);
-    // An opaque secret is stored unread.
+    // An opaque secret that cannot be read as a certificate is stored unchanged.
     expect((await read(bytes, 'opaque')).contents).toMatchObject({ kind: null, plaintext: bytes });
   });
 
@@ -92,7 +96,7 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
         // An accepted pair equals the original one; issuers may be lost with their bags.
         const text = contents.plaintext.toString();
         expect(text.startsWith(leaf.pem)).toBe(true);
-        expect(await belongs(createPrivateKey(text), new X509Certificate(leaf.pem))).toBe(true);
+        expect(await keyMatches(createPrivateKey(text), new X509Certificate(leaf.pem))).toBe(true);
       }),
       { numRuns: 300 },
     );

@@ -1,10 +1,10 @@
 /**
- * Takes certificates and private keys out of a PKCS#12 bundle (RFC 7292) that has no password.
+ * Extracts certificates and private keys from a PKCS#12 bundle (RFC 7292) with an empty password.
  *
- * Node 24 can use such a bundle but not show what is in it (26 can: `crypto.parsePKCS12`, which should then take this
- * file's place). The bundle's MAC is passed over: its key is the empty password, so it protects from nothing, and
- * that the key belongs to the certificate is checked anyway. Deriving a key is asked of the bundle as often as it says,
- * so there is a limit, and it is done off the main thread.
+ * Node 24 can use such a bundle but cannot return its contents (Node 26 can: `crypto.parsePKCS12` should then replace
+ * this file). The MAC of the bundle is not verified: with an empty password it protects nothing, and the key is checked
+ * against the certificate anyway. The bundle determines the rounds of key derivation, so they are limited and run off
+ * the main thread.
  */
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -18,7 +18,7 @@ export interface Bundle {
   privateKeys: Buffer[];
 }
 
-/** Words for the customer, without anything of the bundle. */
+/** A message for the client, without contents of the bundle. */
 export class BundleError extends Error {}
 
 const oids = {
@@ -51,7 +51,7 @@ const maxRounds = 2_000_000;
 
 const derive = promisify(pbkdf2);
 
-/** True for what has the outer shape of a bundle, whatever is in it. */
+/** True if the bytes have the outer structure of a bundle. Its contents are not checked. */
 export function isBundle(bytes: Buffer): boolean {
   try {
     return integerOf(child(readBer(bytes), 0, tags.integer)) === 3;
@@ -66,10 +66,10 @@ export async function readBundle(bytes: Buffer): Promise<Bundle> {
   const rounds = { left: maxRounds };
   try {
     for (const part of readBer(dataOf(child(readBer(bytes), 1, tags.sequence))).children) {
-      for (const bag of readBer(await contentsOf(part, rounds)).children) await takeBag(bag, bundle, rounds);
+      for (const bag of readBer(await contentsOf(part, rounds)).children) await readBag(bag, bundle, rounds);
     }
   } catch (error) {
-    if (error instanceof BerError) throw new BundleError('is a broken PKCS#12 bundle');
+    if (error instanceof BerError) throw new BundleError('is an invalid PKCS#12 bundle');
     throw error;
   }
   return bundle;
@@ -82,7 +82,9 @@ interface Rounds {
 /** The bytes of a ContentInfo of type data. */
 function dataOf(contentInfo: Element): Buffer {
   if (oidOf(child(contentInfo, 0, tags.oid)) !== oids.data) {
-    throw new BundleError('is a PKCS#12 bundle that is signed or encrypted with a public key; export it without');
+    throw new BundleError(
+      'is a PKCS#12 bundle that is signed or encrypted with a public key; export it with an empty password instead',
+    );
   }
   return octetsOf(onlyChild(child(contentInfo, 1, tags.zero)));
 }
@@ -96,7 +98,7 @@ async function contentsOf(part: Element, rounds: Rounds): Promise<Buffer> {
   return decrypt(child(encrypted, 1, tags.sequence), octetsOf(bytes), rounds);
 }
 
-async function takeBag(bag: Element, bundle: Bundle, rounds: Rounds): Promise<void> {
+async function readBag(bag: Element, bundle: Bundle, rounds: Rounds): Promise<void> {
   const value = onlyChild(child(bag, 1, tags.zero));
   switch (oidOf(child(bag, 0, tags.oid))) {
     case oids.certificateBag:
@@ -112,12 +114,12 @@ async function takeBag(bag: Element, bundle: Bundle, rounds: Rounds): Promise<vo
       bundle.privateKeys.push(value.whole);
       return;
     default:
-      // Revocation lists and whatever else programs put there.
+      // Revocation lists and other contents are ignored.
       return;
   }
 }
 
-/** Decrypts with the empty password, by the scheme that the bundle names. */
+/** Decrypts with the empty password and the scheme of the bundle. */
 async function decrypt(scheme: Element, data: Buffer, rounds: Rounds): Promise<Buffer> {
   if (oidOf(child(scheme, 0, tags.oid)) !== oids.pbes2) throw unsupported();
   const [derivation, encryption] = child(scheme, 1, tags.sequence).children;
@@ -131,7 +133,7 @@ async function decrypt(scheme: Element, data: Buffer, rounds: Rounds): Promise<B
     readBer(plain);
     return plain;
   } catch {
-    throw new BundleError('is a PKCS#12 bundle with a password; export it with an empty one (-passout pass:)');
+    throw new BundleError('is a PKCS#12 bundle with a password; export it with an empty password (-passout pass:)');
   }
 }
 
@@ -139,7 +141,9 @@ async function keyFrom(parameters: Element, keyBytes: number, rounds: Rounds): P
   const count = integerOf(child(parameters, 1, tags.integer));
   rounds.left -= count;
   if (count < 1 || rounds.left < 0) {
-    throw new BundleError('is a PKCS#12 bundle that takes too many rounds to decrypt; export it with fewer (-iter)');
+    throw new BundleError(
+      'is a PKCS#12 bundle that takes too many rounds to decrypt; export it with fewer rounds (-iter)',
+    );
   }
   // The default is HMAC with SHA-1. An optional key length precedes it; the cipher determines that, too.
   const pseudorandom = parameters.children.slice(2).find((element) => element.tag === tags.sequence);
@@ -151,7 +155,7 @@ async function keyFrom(parameters: Element, keyBytes: number, rounds: Rounds): P
 /** OpenSSL 1.1, LibreSSL and old Java write RC2 and triple DES by default. */
 function unsupported(): BundleError {
   return new BundleError(
-    'is a PKCS#12 bundle that is encrypted in a way that is not supported (RC2 and triple DES are no longer safe); ' +
+    'is a PKCS#12 bundle with an unsupported encryption (RC2 and triple DES are no longer safe); ' +
       'export it with -keypbe AES-256-CBC -certpbe AES-256-CBC, or send PEM',
   );
 }

@@ -1,4 +1,4 @@
-/** Judges certificate revocation lists (RFC 5280, section 5), which `node:crypto` does not know. */
+/** Validates certificate revocation lists (RFC 5280, section 5), which `node:crypto` does not support. */
 import { createSecureContext } from 'node:tls';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
@@ -11,7 +11,7 @@ import type { PemBlock } from './pem.ts';
 
 export interface RevocationList {
   pem: string;
-  /** Null: the list does not say. */
+  /** Null: the list has no end of validity. */
   nextUpdate: Date | null;
 }
 
@@ -25,7 +25,7 @@ export async function readRevocationLists(blocks: PemBlock[], path: string, now:
     const list = revocationListOf(bytes);
     if (!list) faults.push({ path, message: `${which} does not parse` });
     else if (list.nextUpdate && now > list.nextUpdate) {
-      // OpenSSL refuses every certificate that it would have to look up in it.
+      // With an expired list, OpenSSL refuses every certificate of the issuer.
       faults.push({ path, message: `${which} expired on ${withZone(list.nextUpdate)}` });
     } else found.push(list);
   }
@@ -44,7 +44,7 @@ function revocationListOf(bytes: Buffer): RevocationList | null {
   }
 }
 
-/** Those of the revoked certificates lie deeper. */
+/** The times of revoked certificates are nested deeper. */
 function isTime({ tag }: Element): boolean {
   return tag === tags.utcTime || tag === tags.generalizedTime;
 }

@@ -1,11 +1,11 @@
 /**
- * Which RSA keys are accepted, by what they cost. The server of a certificate signs with its key once per connection,
+ * Limits of RSA keys by their cost. The server of a certificate signs with its key once per connection,
  * so a slow key slows everything that the process serves.
  */
 import type { KeyObject } from 'node:crypto';
 import { child, octetsOf, readBer, tags } from './ber.ts';
 
-/** Of certificates, whose keys only verify. Private keys have a lower bound (certificates.ts). */
+/** For keys of certificates, which only verify. Private keys have a lower limit (certificates.ts). */
 const maxModulusBits = 8192;
 export const oversized = `an RSA key of more than ${maxModulusBits} bits`;
 
@@ -17,8 +17,8 @@ export function isOversized(key: KeyObject): boolean {
 const fields = ['version', 'n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'inverse'] as const;
 
 /**
- * Whether a private key has the numbers that make signing fast (its primes, and what belongs to them). Where they are
- * missing or wrong OpenSSL signs the slow way: 0.7 s with 8192 bits. Keys that are not RSA have no such numbers.
+ * Whether a private key has the numbers that make signing fast (its primes and the values derived from them). If they are
+ * missing or wrong, OpenSSL signs slowly: 0.7 s with 8192 bits. Keys of other types have no such numbers.
  */
 export function signsFast(key: KeyObject): boolean {
   if (!key.asymmetricKeyType!.startsWith('rsa')) return true;

@@ -118,7 +118,7 @@ export function createSecrets(deps: SecretsDeps) {
 
     /**
      * Holds the secrets that a request names: none of them can be deleted before this transaction ends, by when the
-     * user's row must refer to them. @throws ClientError 400 with every field whose secret is unknown, of another kind,
+     * user's row must refer to them. @throws ClientError 400 with every field whose secret is unknown, of the wrong kind,
      * or expired
      */
     async holdForUse(tx: Tx, scope: ProjectRegion, references: SecretReference[]): Promise<void> {

@@ -53,7 +53,7 @@ export async function findPayloads(on: Db | Tx, ids: string[]): Promise<Payload[
 
 export const usesOfProject = kit.usesOfProject('secret', secrets);
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select p.client_id, s.region_id, 'secret_count', count(*)
   from secrets s join projects p on p.id = s.project_id group by 1, 2`;

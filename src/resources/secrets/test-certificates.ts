@@ -1,5 +1,5 @@
 /**
- * Certificates, keys and revocation lists for tests, made to measure: of any dates, issuers and keys. Just enough DER
+ * Certificates, keys and revocation lists for tests, with given dates, issuers and keys. Writes just enough DER
  * for OpenSSL to read them.
  */
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
@@ -19,7 +19,7 @@ export interface TestCertificate extends Authority {
 export interface CertificateOptions {
   name?: string;
   dnsNames?: string[];
-  /** Absent: it signs itself. */
+  /** Absent: the certificate is self-signed. */
   issuer?: Authority;
   notBefore?: Date;
   notAfter?: Date;

@@ -1,4 +1,4 @@
-/** Users of secrets look them up, lock them, and decrypt them with any current encryption key. */
+/** Users of secrets look them up, lock them, and decrypt them with any key in the key file. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';

@@ -77,7 +77,7 @@ export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
 }
 
 /**
- * Takes the locks of the snapshot's volume and then of the snapshot: the order in which everybody takes them. Without a
+ * Takes the locks of the snapshot's volume and then of the snapshot: all transactions take them in this order. Without a
  * scope for callers that have checked the id.
  */
 export async function lockWithVolume(
@@ -198,7 +198,7 @@ export async function findKnownIn(tx: Tx, scope: ProjectRegion, ids: string[]): 
   return new Set(rows.map((row) => row.id));
 }
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select client_id, region_id, 'volume_snapshots_count', count(*) from snapshots group by 1, 2
   union all select client_id, region_id, 'volume_snapshots_size', sum(size) from snapshots group by 1, 2`;

@@ -207,7 +207,7 @@ function newSubnet(scope: Scope, body: CreateSubnet, now: Date): Omit<SubnetRow,
   };
 }
 
-/** The columns as a patch wants them. Null empties a list or the gateway; a null name keeps the name. */
+/** The columns after a patch. Null empties a list or the gateway; a null name keeps the name. */
 function changesOf(subnet: SubnetRow, body: UpdateSubnet): Partial<SubnetRow> {
   return {
     name: body.name ?? subnet.name,

@@ -92,14 +92,14 @@ const readUses = prepared<Uses>(
   ].join(' union all '),
 );
 
-/** What refers to a subnet: one entry per table. */
+/** References to a subnet: one entry per table. */
 export async function findUses(tx: Tx, subnetId: string): Promise<Uses[]> {
   return readUses(tx, subnetId);
 }
 
 export const usesOfProject = kit.usesOfProject('subnet', subnets);
 
-/** What the rows use of the quota (quota/audit.ts). */
+/** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select p.client_id, s.region_id, 'subnet_count', count(*)
   from subnets s join projects p on p.id = s.project_id group by 1, 2`;

@@ -1,4 +1,4 @@
-/** What clients see of tasks, and long polling. */
+/** The view of clients on tasks, and long polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whileWaiting } from '../../authz/actor.ts';
 import type { Actor, RequestContext, Scope } from '../../authz/actor.ts';
@@ -16,7 +16,7 @@ type TaskList = { count: number; results: Groups<Task> };
 
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
-/** One query serves all waiting requests; without any there is no polling. */
+/** One query serves all waiting requests; without waiting requests nothing is polled. */
 const waitPollMs = 10;
 
 export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'>) {

@@ -60,7 +60,7 @@ export function thresholdMessage(client: ClientOfMessage, crossings: Crossing[],
   };
 }
 
-/** Rounded down, so that 100 % means that nothing is left. */
+/** Rounded down, so that 100 % means that the quota is exhausted. */
 function percentOf(usage: number, limit: number): string {
   return limit === 0 ? '–' : String(Math.floor((usage * 100) / limit));
 }

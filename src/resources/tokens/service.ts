@@ -88,7 +88,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     list: (): Promise<TokenRow[]> => store.list(db),
 
-    /** Every server rejects the token within a second. False when there is no such token. */
+    /** Every server rejects the token within a second. False if the token does not exist. */
     async revoke(idOrKey: string): Promise<boolean> {
       return audit.transaction(db, commandAction('revokeToken'), async (tx, act) => {
         await caches.changed(tx);
@@ -98,7 +98,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       });
     },
 
-    /** Sets the operator's fixed token, and revokes the one that an earlier start set. */
+    /** Sets the operator's fixed token, and revokes the token that an earlier start set. */
     async setFixed(text: string, clientId: number): Promise<void> {
       const { keyId, secret } = split(text);
       const fixed = await store.findValid(db, fixedName);

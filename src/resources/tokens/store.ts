@@ -58,7 +58,7 @@ export async function findValid(db: Db, name: string): Promise<TokenRow[]> {
     .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
 }
 
-/** Revokes by id, or by the part of the token before the `$`. Returns its client; undefined when there is no such token. */
+/** Revokes by id, or by the part of the token before the `$`. Returns its client; undefined if the token does not exist. */
 export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<{ clientId: number } | undefined> {
   const [revoked] = await tx
     .update(tokens)

@@ -79,9 +79,9 @@ describe('a token', () => {
     const list = await cloud.get('/cloud/v1/projects', { token: limited });
     expect(list.body.results.map((project: { id: number }) => project.id)).toEqual([other]);
     expect((await cloud.post('/cloud/v1/projects', { name: 'third' }, { token: limited })).status).toBe(403);
-    const nothing = await cloud.newToken(clientId, 'admin', []);
-    expect((await cloud.get('/cloud/v1/projects', { token: nothing })).body).toEqual({ count: 0, results: [] });
-    expect(await statusOf(nothing, `/cloud/v1/networks/${projectId}/1`)).toBe(403);
+    const withoutProjects = await cloud.newToken(clientId, 'admin', []);
+    expect((await cloud.get('/cloud/v1/projects', { token: withoutProjects })).body).toEqual({ count: 0, results: [] });
+    expect(await statusOf(withoutProjects, `/cloud/v1/networks/${projectId}/1`)).toBe(403);
     // A project of another client returns 404 even if the token is limited to it.
     const foreignToken = await cloud.newToken((await cloud.newClient()).clientId, 'admin', [projectId]);
     expect(await statusOf(foreignToken, `/cloud/v1/networks/${projectId}/1`)).toBe(404);

@@ -30,7 +30,7 @@ export async function find(db: Db, client: number, webhookId: string): Promise<W
   return row ?? null;
 }
 
-/** False when there is no such webhook. */
+/** False if the webhook does not exist. */
 export async function remove(tx: Tx, client: number, webhookId: string): Promise<boolean> {
   const removed = await tx.delete(webhooks).where(one(client, webhookId)).returning({ id });
   return removed.length > 0;

@@ -4,7 +4,7 @@
  * scan requests the remaining ones. A third scan settles each volume whose snapshot is complete or failed, and expires
  * older snapshots. The run ends when its last volume is settled.
  *
- * Invariant: each instant runs once, however many workers scan and whichever of them die.
+ * Invariant: each instant runs once, with any number of workers, even if workers die.
  * Failure modes: a snapshot that hangs delays only the row of its volume. After downtime a schedule runs once, for the
  * oldest missed instant; the others are skipped.
  */

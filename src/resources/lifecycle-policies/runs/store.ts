@@ -324,7 +324,7 @@ export async function findRows(db: Db, ids: string[]): Promise<RunRow[]> {
   return db.select().from(lifecyclePolicyRuns).where(inArray(lifecyclePolicyRuns.id, ids));
 }
 
-/** The expired snapshots whose deletion is complete: it takes time, and may fail. */
+/** The expired snapshots whose deletion is complete. A deletion takes time and may fail. */
 const deletedOfExpired = sql<string[]>`(
   select coalesce(jsonb_agg(one.id order by one.n), '[]')
   from jsonb_array_elements_text(${lifecyclePolicyRunVolumes.expired}) with ordinality as one (id, n)

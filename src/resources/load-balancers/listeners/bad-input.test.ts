@@ -27,7 +27,7 @@ beforeAll(async () => {
   listener = await aListener(balancer);
 });
 
-/** What both a create and an update of an HTTP listener reject. */
+/** Cases that both a create and an update of an HTTP listener reject. */
 const both: [string, object, string[]][] = [
   ['a name too short', { name: 'ab' }, ['name']],
   ['a name too long', { name: 'a'.repeat(64) }, ['name']],

@@ -80,7 +80,12 @@ describe('creating a listener', () => {
       timeout_member_data: 1,
       user_list: users,
     };
-    const id = await aListener(balancer, { ...settings, insert_x_forwarded: true, secret_id: '', sni_secret_id: [] });
+    const id = await aListener(balancer, {
+      ...settings,
+      insert_x_forwarded: true,
+      secret_id: '',
+      sni_secret_id: [],
+    });
     const insert_headers = { 'X-Forwarded-For': 'true', 'X-Forwarded-Port': 'true', 'X-Forwarded-Proto': 'true' };
     expect(await getListener(id)).toMatchObject({ ...settings, insert_headers, secret_id: null, sni_secret_id: [] });
     expect(onHost(id)).toMatchObject({ connectionLimit: null, insertXForwarded: true });
@@ -137,19 +142,19 @@ describe('creating a listener', () => {
 });
 
 describe('a port', () => {
-  const wanted = (protocol: string, protocol_port: number) =>
+  const create = (protocol: string, protocol_port: number) =>
     cloud.post(listeners, { name: 'another', protocol, protocol_port, load_balancer_id: balancer });
 
   it('is used by one listener of a load balancer and transport', async () => {
     const port = freshPort();
     const id = await aListener(balancer, { protocol_port: port });
     for (const protocol of ['HTTP', 'TCP', 'PROMETHEUS']) {
-      const taken = await wanted(protocol, port);
+      const taken = await create(protocol, port);
       expect(taken).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
       expect(taken.body.message).toContain(id);
     }
     await aListener(balancer, { protocol: 'UDP', protocol_port: port });
-    expect((await wanted('UDP', port)).status).toBe(409);
+    expect((await create('UDP', port)).status).toBe(409);
     await aListener(await aBalancer(), { protocol_port: port });
   });
 
@@ -160,7 +165,7 @@ describe('a port', () => {
     expect((await cloud.ended(await cloud.delete(`${listeners}/${id}`))).body.state).toBe('ERROR');
     host.trouble();
     expect(await getListener(id)).toMatchObject({ provisioning_status: 'ERROR' });
-    const taken = await wanted('TCP', port);
+    const taken = await create('TCP', port);
     expect(taken).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
     expect(taken.body.message).toContain(`${id}, which is being deleted`);
     const changed = await update(id, { name: 'other' });
@@ -172,7 +177,11 @@ describe('a port', () => {
 
 describe('updating a listener', () => {
   it('keeps absent fields, removes null, and replaces lists', async () => {
-    const id = await aListener(balancer, { allowed_cidrs: ['10.0.0.0/8'], timeout_client_data: 5, user_list: users });
+    const id = await aListener(balancer, {
+      allowed_cidrs: ['10.0.0.0/8'],
+      timeout_client_data: 5,
+      user_list: users,
+    });
     const before = await getListener(id);
     const task = await cloud.ended(await update(id, { name: 'renamed', connection_limit: 7, admin_state_up: false }));
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_lblistener' });

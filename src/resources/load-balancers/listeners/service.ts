@@ -89,7 +89,7 @@ export function createListeners(deps: ListenersDeps) {
       ];
       if (errors.length > 0) throw invalidInput(errors);
       const changed = changedColumns<ListenerSettings, ListenerSettings>(listener, settings);
-      // After a failure the same update is another try.
+      // After a failure the same update is a retry.
       if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') return null;
       await store.update(tx, listener.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
       return { type: 'update_lblistener' };

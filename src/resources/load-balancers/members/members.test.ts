@@ -28,8 +28,11 @@ describe('a member', () => {
     }
   });
 
-  it('is updated: absent fields are kept, null removes, and no change is no task', async () => {
-    const pool = await aPool({ load_balancer_id: balancer, members: [member(1, { monitor_port: 81 }), member(2)] });
+  it('is updated: absent fields are kept, null removes, and an update without changes returns no task', async () => {
+    const pool = await aPool({
+      load_balancer_id: balancer,
+      members: [member(1, { monitor_port: 81 }), member(2)],
+    });
     const [{ id }, other] = (await getPool(pool))['members'];
     const change = (body: unknown) => cloud.patch(`${of(pool)}/${id}`, body);
     const task = await cloud.ended(await change({ weight: 9, monitor_address: '::ffff:10.9.9.9' }));
@@ -49,7 +52,7 @@ describe('a member', () => {
 });
 
 describe('a health monitor', () => {
-  it('is shown and updated: absent fields are kept, null removes, and no change is no task', async () => {
+  it('is shown and updated: absent fields are kept, null removes, and an update without changes returns no task', async () => {
     const body = monitor({ type: 'HTTP', url_path: '/a', domain_name: 'a.example', admin_state_up: false });
     const pool = await aPool({ load_balancer_id: balancer, healthmonitor: body });
     const path = `${pools}/${pool}/healthmonitor`;

@@ -20,10 +20,10 @@ export function endpointOf(member: Pick<MemberSettings, 'address' | 'protocolPor
   return `${member.address} ${member.protocolPort}`;
 }
 
-/** `wanted` has no duplicates (validation.ts). */
-export function replaceMembers(poolId: string, current: MemberRow[], wanted: MemberSettings[]): MemberReplacement {
+/** `next` has no duplicates (validation.ts). */
+export function replaceMembers(poolId: string, current: MemberRow[], next: MemberSettings[]): MemberReplacement {
   const rows = new Map(current.map((member) => [endpointOf(member), member]));
-  const members = wanted.map((settings, position): MemberRow => {
+  const members = next.map((settings, position): MemberRow => {
     const row = rows.get(endpointOf(settings));
     return row ? { ...row, ...settings, position } : newMember(poolId, settings, position);
   });

@@ -69,7 +69,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         const isChecked = body.monitor_address === undefined && body.monitor_port === undefined;
         const misplaced = isChecked ? [] : placementErrors(settings, memberRules(scope.regionId));
         requireNone([...memberErrors(settings, pool), ...misplaced.filter(({ path }) => path.startsWith('monitor_'))]);
-        // After a failure the same update is another try.
+        // After a failure the same update is a retry.
         if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return null;
         await write(tx, pool, settings);
         return { type: 'update_lbmember', createdResources: { members: [member.id] } };

@@ -18,7 +18,7 @@ beforeAll(async () => {
   pool = await aPool({ load_balancer_id: balancer, ...withMonitor({ type: 'HTTP', url_path: '/' }) });
 });
 
-/** What both a create and an update reject: a title, the invalid fields, and their paths. */
+/** Cases that both a create and an update reject: a title, the invalid fields, and their paths. */
 const both: [string, object, string[]][] = [
   ['a name too short', { name: 'ab' }, ['name']],
   ['a name too long', { name: 'a'.repeat(64) }, ['name']],

@@ -164,7 +164,12 @@ describe('secrets of a pool', () => {
 
   it('are resolved by kind and shown', async () => {
     const requested = knownSecrets(cloud, { [ca]: 'ca', [crl]: 'crl', [own]: 'certificate' });
-    const id = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS', ...named, secret_id: own.toUpperCase() });
+    const id = await aPool({
+      load_balancer_id: balancer,
+      protocol: 'HTTPS',
+      ...named,
+      secret_id: own.toUpperCase(),
+    });
     expect(await getPool(id)).toMatchObject(named);
     expect(requested.map(({ kind, path }) => [path, kind])).toEqual([
       ['ca_secret_id', 'ca'],

@@ -11,11 +11,11 @@ const { aBalancer, aListener, aPool, created, getPool } = builders(cloud);
 const secrets = '/cloud/v1/secrets/1/1';
 
 const own = aCertificate();
-async function aSecret(): Promise<string> {
+async function createCertificate(): Promise<string> {
   const payload = { certificate: own.pem, certificate_chain: '', private_key: own.keyPem };
   return created(await cloud.post(v2(secrets), { name: 'a certificate', payload }), 'secrets');
 }
-async function aBundle(): Promise<string> {
+async function createBundle(): Promise<string> {
   const body = {
     name: 'a bundle',
     secret_type: 'certificate',
@@ -29,7 +29,7 @@ async function aBundle(): Promise<string> {
 describe('a secret', () => {
   it('reaches the host, and cannot be deleted while a listener or a pool uses it', async () => {
     const balancer = await aBalancer();
-    const [certificate, bundle] = [await aSecret(), await aBundle()];
+    const [certificate, bundle] = [await createCertificate(), await createBundle()];
     const listener = await aListener(balancer, { protocol: 'TERMINATED_HTTPS', secret_id: certificate });
     const tls = { protocol: 'HTTPS', ca_secret_id: bundle, secret_id: certificate };
     const pool = await aPool({ listener_id: listener, ...tls });
@@ -53,7 +53,7 @@ describe('a secret', () => {
 
   it('of the wrong kind is rejected, naming the field', async () => {
     const balancer = await aBalancer();
-    const [certificate, bundle] = [await aSecret(), await aBundle()];
+    const [certificate, bundle] = [await createCertificate(), await createBundle()];
     const pool = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS' });
     const wrong = { ca_secret_id: certificate, crl_secret_id: bundle, secret_id: bundle };
     const answer = await cloud.patch(v2(`${pools}/${pool}`), wrong);
@@ -65,7 +65,7 @@ describe('a secret', () => {
   });
 
   it('of another client is not found', async () => {
-    const certificate = await aSecret();
+    const certificate = await createCertificate();
     const { projectId, token } = await cloud.newClient();
     const path = (kind: string) => `/cloud/v1/${kind}/${projectId}/1`;
     const made = await cloud.post(path('loadbalancers'), { name: 'theirs' }, { token });
@@ -78,7 +78,7 @@ describe('a secret', () => {
   it('that is deleted during an update is either used or deleted', async () => {
     const balancer = await aBalancer();
     for (let n = 0; n < 10; n++) {
-      const bundle = await aBundle();
+      const bundle = await createBundle();
       const pool = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS' });
       const [updated, deleted] = await Promise.all([
         cloud.patch(v2(`${pools}/${pool}`), { ca_secret_id: bundle }),

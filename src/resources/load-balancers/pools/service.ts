@@ -132,7 +132,7 @@ export function createLbPools(deps: LbPoolsDeps) {
       const current = await memberStore.ofPool(tx, pool.id);
       const { changed, replacement } = await planUpdate(tx, scope, pool, current, body);
       const isSame = isEmpty(changed) && !replacement?.written.length && !replacement?.removed.length;
-      // After a failure the same update is another try.
+      // After a failure the same update is a retry.
       if (isSame && pool.provisioningStatus !== 'ERROR') return null;
       await store.update(tx, pool.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
       if (replacement) {

@@ -67,10 +67,10 @@ describe('fields of an update', () => {
     });
     expect(changed).toMatchObject({ timeout_client_data: null, timeout_member_connect: 2000, timeout_member_data: 0 });
 
-    const nothing = { healthmonitor: null, session_persistence: null, members: null, timeout_member_connect: null };
-    await cloud.ended(await update(id, nothing));
+    const cleared = { healthmonitor: null, session_persistence: null, members: null, timeout_member_connect: null };
+    await cloud.ended(await update(id, cleared));
     expect(await getPool(id)).toMatchObject({
-      ...nothing,
+      ...cleared,
       members: [],
       session_persistence: null,
       healthmonitor: null,
@@ -130,15 +130,15 @@ describe('members in the old and the new list', () => {
   it('keep their ids while others are added and removed', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1), member(2), member(3), member(4)] });
     const idOf = new Map<string, string>((await getPool(id))['members'].map((m: any) => [m.address, m.id]));
-    const wanted = [
+    const next = [
       member(9),
       member(3, { weight: 9, backup: true, monitor_port: 1, monitor_address: '10.9.9.9', admin_state_up: false }),
       member(1),
       member(2, { protocol_port: 81 }),
     ];
-    const task = await cloud.ended(await update(id, { members: wanted }));
+    const task = await cloud.ended(await update(id, { members: next }));
     const after = (await getPool(id))['members'];
-    expect(after).toMatchObject(wanted);
+    expect(after).toMatchObject(next);
     expect(after[1].id).toBe(idOf.get('10.0.0.4'));
     expect(after[2].id).toBe(idOf.get('10.0.0.2'));
     for (const fresh of [after[0], after[3]]) expect([...idOf.values()]).not.toContain(fresh.id);

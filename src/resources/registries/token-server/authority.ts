@@ -84,7 +84,7 @@ const announce = prepared(
    where id = ${onlyRow} and ($2 or api_url is null or api_url = $1 or api_seen_at < now() - $3 * interval '1 second')`,
 );
 
-/** Announces an API server. It replaces the current one when `first`, or when the announcements of that one stopped. */
+/** Announces an API server. It replaces the current server if `first`, or if the announcements of that server have stopped. */
 export async function announceApi(db: Db, url: string, first: boolean, silenceSeconds: number): Promise<void> {
   await announce(db, url, first, silenceSeconds);
 }

@@ -1,4 +1,4 @@
-/** Where the host of a region, and its clients, find us: seen from the address of an API server. */
+/** URL paths of an API server for the hosts of regions and their clients. */
 export const registryPaths = {
   token: '/cloudyard/v1/registry_token',
   events: '/cloudyard/v1/registry_events',

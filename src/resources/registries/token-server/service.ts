@@ -186,7 +186,7 @@ function permittedActions(
   return allowed.filter((action) => all || requested.includes(action));
 }
 
-/** Records the push, after garbage collection has released the repository, which takes moments. @throws TokenRefused */
+/** Records the push once garbage collection has released the repository, normally within moments. @throws TokenRefused */
 async function awaitPushPermission(db: Db, registryId: number, repository: string): Promise<void> {
   for (let tries = 0; tries < 600; tries += 1) {
     const result = await notePush(db, registryId, repository);

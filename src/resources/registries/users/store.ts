@@ -31,7 +31,7 @@ export async function update(
   return row ?? null;
 }
 
-/** False when there is no such user. */
+/** False if the user does not exist. */
 export async function remove(tx: Tx, registryId: number, id: number): Promise<boolean> {
   return (await tx.delete(registryUsers).where(isUser(registryId, id)).returning({ id: registryUsers.id })).length > 0;
 }
