@@ -47,12 +47,12 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
 function contract(name: string, make: () => Promise<Subject>): void {
   describe(`registry driver ${name}`, () => {
     const signal = new AbortController().signal;
-    const nobody: AskForHold = async () => null;
+    const noHold: AskForHold = async () => null;
     let subject: Subject;
     let driver: RegistryDriver;
     const push = async (repository: string, tag = 'v1') => (await subject.push?.(repository, tag)) ?? null;
     const seen = async (prefix: string) =>
-      (await driver.collect(nobody, signal))?.find((each) => each.prefix === prefix);
+      (await driver.collect(noHold, signal))?.find((each) => each.prefix === prefix);
 
     beforeAll(async () => {
       subject = await make();
@@ -82,7 +82,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
     it('lists its content; a simulated driver lists nothing', async () => {
       const digest = await push('there-1/team/app');
       const found = await seen('there-1');
-      if (!driver.real) return expect(await driver.collect(nobody, signal)).toBeNull();
+      if (!driver.real) return expect(await driver.collect(noHold, signal)).toBeNull();
       expect(found!.repositories).toMatchObject([
         { name: 'team/app', manifests: [{ digest }], tags: [{ name: 'v1', digest }] },
       ]);

@@ -1,4 +1,4 @@
-/** Logging in to registries: real ones, and ones that behave as none should. */
+/** Verification of logins with real registries and with servers that misbehave. */
 import { createSign, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
@@ -12,30 +12,30 @@ import { isInNetworks } from '../../platform/network-address.ts';
 import { refusalOfAddress } from '../public-address.ts';
 import { challengeOf } from './challenge.ts';
 import { createVerifyLogin } from './login.ts';
-import { login, password, startRegistry, startStandIn } from './test-registry.ts';
+import { login, password, startRegistry, startFakeRegistry } from './test-registry.ts';
 
 const inside = createVerifyLogin({ networks: ['127.0.0.0/8', '::1/128'], isOwn: () => false });
 const outside = createVerifyLogin({ networks: [], isOwn: () => false });
 const credentials = { login, password };
 const wrong = { login, password: 'wrong-canary-1234' };
 
-let standIn: Awaited<ReturnType<typeof startStandIn>>;
+let fakeRegistry: Awaited<ReturnType<typeof startFakeRegistry>>;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cloudyard-login-'));
-  standIn = await startStandIn();
+  fakeRegistry = await startFakeRegistry();
 });
 afterAll(async () => {
-  await standIn.stop();
+  await fakeRegistry.stop();
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
-  standIn.asked.length = 0;
+  fakeRegistry.received.length = 0;
 });
 
 const runs = requires('docker-registry');
 describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () => {
-  it('with a file of passwords accepts the right one, and refuses others', async () => {
+  it('with a password file accepts the right password and refuses others', async () => {
     const registry = await startRegistry(join(folder, 'htpasswd'));
     const { authority } = registry;
     expect(await inside({ authority }, credentials)).toEqual({
@@ -58,26 +58,26 @@ describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () =>
     });
   });
 
-  it('with a token server takes the token that the right password gets', async () => {
+  it('with a token server accepts the token for the right password', async () => {
     const issuer = aCertificate({ name: 'issuer' });
     const bundle = join(folder, 'bundle.pem');
     writeFileSync(bundle, issuer.pem);
-    const realm = `http://${standIn.authority}/token?keep=this`;
+    const realm = `http://${fakeRegistry.authority}/token?keep=this`;
     const registry = await startRegistry(join(folder, 'token'), { realm, bundle });
     const expected = `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
-    standIn.answer((request, response) => {
+    fakeRegistry.answer((request, response) => {
       if (request.headers.authorization !== expected) return void response.writeHead(401).end(password);
       response.end(JSON.stringify({ token: tokenOf(issuer) }));
     });
     const { authority } = registry;
     expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'accepted' });
-    expect(standIn.asked[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
+    expect(fakeRegistry.received[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
     expect(await inside({ authority }, wrong)).toMatchObject({ outcome: 'refused' });
     await registry.stop();
   });
 });
 
-/** As distribution wants it: signed by the certificate in its header. */
+/** A token that distribution accepts: signed by the certificate in its header. */
 function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const now = Math.floor(Date.now() / 1000);
@@ -88,17 +88,19 @@ function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
   return `${signed}.${signature.toString('base64url')}`;
 }
 
-describe('what is no registry', () => {
-  const ask = () => inside({ authority: standIn.authority }, credentials);
+describe('a server that misbehaves', () => {
+  const ask = () => inside({ authority: fakeRegistry.authority }, credentials);
   const challenged = (challenge: string) =>
-    standIn.answer(
+    fakeRegistry.answer(
       (_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password),
     );
 
-  it.each([404, 403, 204, 301])('answers /v2/ with %i', async (status) => {
-    standIn.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
+  it.each([404, 403, 204, 301])('responds to /v2/ with %i', async (status) => {
+    fakeRegistry.answer(
+      (_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(),
+    );
     expect(await ask()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
-    expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(fakeRegistry.received.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it.each([
@@ -108,21 +110,21 @@ describe('what is no registry', () => {
     'Bearer',
     'Bearer realm="nonsense"',
     'Bearer realm="file:///etc/passwd"',
-  ])('asks for %j', async (challenge) => {
+  ])('sends the challenge %j', async (challenge) => {
     challenged(challenge);
     expect(await ask()).toMatchObject({ outcome: 'no_registry' });
-    expect(standIn.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(fakeRegistry.received.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
-  it('asks for nothing', async () => {
-    standIn.answer((_request, response) => void response.end('{}'));
+  it('requires no login', async () => {
+    fakeRegistry.answer((_request, response) => void response.end('{}'));
     expect(await ask()).toMatchObject({ outcome: 'not_asked' });
   });
 
-  it('sends the password to where it may not go', async () => {
+  it('names a forbidden token server', async () => {
     challenged('Bearer realm="http://10.0.0.1/token",service="x"');
     expect(await ask()).toMatchObject({ outcome: 'not_allowed', message: expect.stringContaining('10.0.0.1') });
-    // Nothing is ever sent there.
+    // No request is sent to it.
     challenged('Bearer realm="http://8.8.8.8:1/token",service="x"');
     expect(await ask()).toMatchObject({
       outcome: 'not_allowed',
@@ -132,16 +134,16 @@ describe('what is no registry', () => {
     expect(await ask()).toMatchObject({ outcome: 'no_registry' });
   });
 
-  it('answers for a token with no token, and repeats the password', async () => {
+  it('returns no token and echoes the password', async () => {
     for (const [status, text] of [
       [200, '{}'],
       [200, password],
       [200, '{"token":"a b"}'],
       [302, ''],
     ] as const) {
-      standIn.answer((request, response) => {
+      fakeRegistry.answer((request, response) => {
         if (request.url!.startsWith('/token')) return void response.writeHead(status, { location: '/other' }).end(text);
-        const challenge = `Bearer realm="http://${standIn.authority}/token"`;
+        const challenge = `Bearer realm="http://${fakeRegistry.authority}/token"`;
         response.writeHead(401, { 'www-authenticate': challenge }).end();
       });
       const verdict = await ask();
@@ -150,22 +152,22 @@ describe('what is no registry', () => {
     }
   });
 
-  it.each([429, 500, 503])('is in trouble and says %i, which no registry is judged by', async (status) => {
-    standIn.answer((_request, response) => void response.writeHead(status).end(password));
+  it.each([429, 500, 503])('fails with the temporary status %i', async (status) => {
+    fakeRegistry.answer((_request, response) => void response.writeHead(status).end(password));
     expect(await ask()).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining(String(status)) });
-    standIn.answer((request, response) => {
+    fakeRegistry.answer((request, response) => {
       if (request.url!.startsWith('/token')) return void response.writeHead(status).end(password);
-      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${standIn.authority}/token"` }).end();
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${fakeRegistry.authority}/token"` }).end();
     });
     const verdict = await ask();
     expect(verdict).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining('token server') });
     expect(verdict.message).not.toContain(password);
   });
 
-  it('breaks off, and sends without end', async () => {
-    standIn.answer((request) => void request.socket.destroy());
+  it('closes the connection, or sends an endless response', async () => {
+    fakeRegistry.answer((request) => void request.socket.destroy());
     expect(await ask()).toMatchObject({ outcome: 'unreachable' });
-    standIn.answer((_request, response) => {
+    fakeRegistry.answer((_request, response) => {
       response.writeHead(200);
       const more = () => void (response.destroyed || response.write('x'.repeat(65_536), more));
       more();
@@ -173,30 +175,30 @@ describe('what is no registry', () => {
     expect(await ask()).toMatchObject({ outcome: 'not_asked' });
   });
 
-  it('is not there', async () => {
+  it('does not exist', async () => {
     const nowhere = await inside({ authority: 'nowhere.invalid' }, credentials);
     expect(nowhere).toEqual({ outcome: 'unreachable', message: 'the name nowhere.invalid does not resolve' });
     expect(await outside({ authority: 'localhost' }, credentials)).toMatchObject({ outcome: 'not_allowed' });
   });
 
-  it('has a certificate that nobody vouches for: the password does not leave', async () => {
+  it('has an untrusted certificate: the password is not sent', async () => {
     const { pem, keyPem } = aCertificate();
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const server = createTlsServer({ cert: pem, key: keyPem }, (request, response) => {
-      asked.push(request.url);
+      received.push(request.url);
       response.end();
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const message = expect.stringMatching(/certificate/);
     expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'unreachable', message });
-    expect(asked).toEqual([]);
+    expect(received).toEqual([]);
     server.close();
   });
 });
 
 describe('an address', () => {
-  it('of no public network is refused, unless the operator names it', () => {
+  it('outside the public internet is refused unless the operator allows it', () => {
     for (const address of [
       ...['127.0.0.1', '10.0.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1'],
       ...['::1', '::ffff:127.0.0.1', 'fc00::1', 'fe80::1%eth0', '64:ff9b::7f00:1', '2002:7f00:1::', 'nonsense'],
@@ -223,5 +225,5 @@ describe('a challenge', () => {
     ['Basic realm="x", Bearer realm="https://a"', 'bearer', { realm: 'https://a' }],
     ['BASIC', 'basic', {}],
     ['Basic realm="a \\"quoted\\" b"', 'basic', { realm: 'a "quoted" b' }],
-  ])('%s is read', (header, scheme, parameters) => expect(challengeOf(header)).toEqual({ scheme, parameters }));
+  ])('%s is parsed', (header, scheme, parameters) => expect(challengeOf(header)).toEqual({ scheme, parameters }));
 });

@@ -11,7 +11,7 @@ import { freePort } from '../ganesha/test-host.ts';
 
 export const login = 'puller';
 export const password = 'correct-horse-9f3b2c6d';
-/** bcrypt, of the least cost. */
+/** bcrypt with the lowest cost. */
 const htpasswd = `${login}:$2b$04$whQkmbJKwdaQMUn1cvohKeeTWBCn0zVcsNTH3PU1BOtPB3yklkY1O\n`;
 
 export interface TestRegistry {
@@ -19,7 +19,7 @@ export interface TestRegistry {
   stop(): Promise<void>;
 }
 
-/** `token`: a realm that hands out tokens, in the place of a file of passwords. */
+/** Starts distribution with a password file, or with the token server `token`. */
 export async function startRegistry(folder: string, token?: { realm: string; bundle: string }): Promise<TestRegistry> {
   mkdirSync(folder, { recursive: true });
   const port = await freePort();
@@ -28,7 +28,7 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
   const auth = token
     ? { token: { realm: token.realm, service: 'test', issuer: 'test', rootcertbundle: token.bundle } }
     : { htpasswd: { realm: 'test', path: passwords } };
-  // JSON is YAML.
+  // distribution reads YAML, of which JSON is a subset.
   writeFileSync(
     configuration,
     JSON.stringify({
@@ -53,24 +53,24 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
   };
 }
 
-/** Something that answers as a test says, and what it was asked. */
-export async function startStandIn(): Promise<{
+/** Starts a server that responds as the test sets it and records requests. */
+export async function startFakeRegistry(): Promise<{
   authority: string;
-  asked: Pick<IncomingMessage, 'url' | 'headers'>[];
+  received: Pick<IncomingMessage, 'url' | 'headers'>[];
   answer(listener: RequestListener): void;
   stop(): Promise<void>;
 }> {
   let listener: RequestListener = (_request, response) => void response.writeHead(404).end();
-  const asked: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
+  const received: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
   const server: Server = createServer((request, response) => {
-    asked.push(request);
+    received.push(request);
     listener(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    received,
     answer: (other) => void (listener = other),
     async stop() {
       server.closeAllConnections();

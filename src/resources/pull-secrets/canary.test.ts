@@ -1,16 +1,16 @@
 /** A password of a pull secret is in no column, no log line, no metric and no answer but the one file that is for it. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startStandIn } from '../../drivers/registry-login/test-registry.ts';
+import { startFakeRegistry } from '../../drivers/registry-login/test-registry.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createVerifyLogin } from '../../drivers/registry-login/login.ts';
 
 const lines: string[] = [];
 const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
 const cloud = useCloudyard({ driver: null, log, verifyNetworks: ['127.0.0.0/8'] });
-let standIn: Awaited<ReturnType<typeof startStandIn>>;
+let standIn: Awaited<ReturnType<typeof startFakeRegistry>>;
 beforeAll(async () => {
-  standIn = await startStandIn();
+  standIn = await startFakeRegistry();
 });
 afterAll(() => standIn.stop());
 
@@ -106,7 +106,7 @@ describe('a password', () => {
     expectNoCanary('the log', lines.join(''));
     expect(lines.some((line) => line.includes('request failed'))).toBe(true);
     for (const [table, text] of await everything()) expectNoCanary(table, text);
-    expect(standIn.asked.some(({ headers }) => headers.authorization?.startsWith('Basic '))).toBe(true);
+    expect(standIn.received.some(({ headers }) => headers.authorization?.startsWith('Basic '))).toBe(true);
   });
 });
 
