@@ -149,10 +149,10 @@ async function run<D extends object>(
   { db, reconciler, id, attempt }: { db: Db; reconciler: Reconciler; id: string; attempt: number },
 ): Promise<{ again: boolean }> {
   let again = false;
-  const repeatReconcile = async () => {
+  const rescheduleReconcile = async () => {
     again = true;
   };
-  const deps = { db, tasks: { ...given.tasks, repeatReconcile }, log: silentLogger, onDriverError: () => {} };
+  const deps = { db, tasks: { ...given.tasks, rescheduleReconcile }, log: silentLogger, onDriverError: () => {} };
   const key = { resource: reconciler.resource, id, regionId: given.regionId ?? 1 };
   await runReconcile(deps, reconciler, key, { attempts: attempt, priority: 0, flags: null }, never);
   return { again };

@@ -4,7 +4,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, inject, vi } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
 import type { LoadBalancerDriver } from '../src/drivers/load-balancer.ts';
@@ -92,6 +92,8 @@ export interface Cloudyard {
   /** Waits for the only task of a response and returns it. */
   ended(answer: Answer, options?: RequestOptions): Promise<Answer>;
   startWorker(driver?: FileShareDriver, loadBalancerDriver?: LoadBalancerDriver): Promise<Worker>;
+  /** Waits until the frequent duties of the workers have run, so that a test can assert that nothing happened. */
+  afterDuties(): Promise<void>;
 }
 
 export interface RequestOptions {
@@ -154,6 +156,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const admin = await services.tokens.createFirst(operatorId);
   const app = await createApi(services, { log, clientLimits });
   const workers: Worker[] = [];
+  const rounds = createRounds();
   const cloudyard = {
     ...requests(app, db, admin!),
     db,
@@ -162,6 +165,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     app,
     clock,
     admin: admin!,
+    afterDuties: rounds.next,
     async newClient(role: Role = 'admin') {
       const { clientId, projectId } = await services.clients.create(`client ${randomUUID()}`);
       return { clientId, projectId, token: await cloudyard.newToken(clientId, role) };
@@ -190,6 +194,11 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         onAttempt: services.metrics.countDelivery,
       });
       const regionIds = services.regions.all().map((region) => region.id);
+      const work = createWork(
+        { ...services, regionIds, sweepSeconds: 1, pollSeconds: options.pollSeconds ?? 0.25, driverSettings },
+        drivers,
+        services.development,
+      );
       const worker = await startWorker({
         db,
         log,
@@ -200,11 +209,8 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         jobs: createJobs(services, deliveries),
         driverStatus: () => Object.values(driverStatuses(drivers)),
         onDriverError: services.metrics.countDriverError,
-        ...createWork(
-          { ...services, regionIds, sweepSeconds: 1, pollSeconds: options.pollSeconds ?? 0.25, driverSettings },
-          drivers,
-          services.development,
-        ),
+        ...work,
+        duties: work.duties.map((duty) => rounds.counted(duty)),
       });
       workers.push(worker);
       return worker;
@@ -288,6 +294,33 @@ function requests(app: App, db: Db, admin: string) {
         throw new Error(`no task in ${answer.status} ${JSON.stringify(answer.body)}`);
       }
       return request('GET', `/cloud/v1/tasks/${answer.body.tasks[0]}?wait=20`, undefined, options);
+    },
+  };
+}
+
+const frequentSeconds = 1;
+
+/** Counts how often the frequent duties of all workers have run. */
+function createRounds() {
+  type Duty = { seconds: number; work(signal: AbortSignal): Promise<unknown> };
+  const counts: { runs: number; signal?: AbortSignal }[] = [];
+  return {
+    counted({ seconds, work }: Duty): Duty {
+      const count: (typeof counts)[number] = { runs: 0 };
+      if (seconds <= frequentSeconds) counts.push(count);
+      return {
+        seconds,
+        async work(signal) {
+          count.signal = signal;
+          await work(signal).finally(() => (count.runs += 1));
+        },
+      };
+    },
+    /** One run may be under way, so the second one to end began after the call. A stopped worker has no more runs. */
+    async next(): Promise<void> {
+      const wanted = counts.map((count) => ({ count, runs: count.runs + 2 }));
+      const isOver = ({ count, runs }: (typeof wanted)[number]) => count.runs >= runs || count.signal?.aborted === true;
+      await vi.waitUntil(() => wanted.every(isOver), { timeout: 50_000, interval: 20 });
     },
   };
 }

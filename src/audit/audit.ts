@@ -1,9 +1,9 @@
 /**
- * The audit log: who changed what, when, from where, with the values before and after.
+ * The audit log: the actor, time, origin, and the old and new values of every change.
  *
  * Invariant: an entry is written in the transaction of its change, so neither exists without the other. The changes are
  * recorded by triggers on the tables (triggers.ts), so no service can omit a row or expose a secret. The triggers record
- * nothing outside of `transaction`: what workers observe is not audited.
+ * nothing outside of `transaction`, so the observations of workers are not audited.
  */
 import { hostname, userInfo } from 'node:os';
 import pg from 'pg';
@@ -12,10 +12,10 @@ import type { Clock } from '../platform/clock.ts';
 import { prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 
-/** Where a change came from: the peer of the connection, or the account that ran a command. */
+/** The origin of a change: the peer of the connection, or the account that ran a command. */
 export interface Origin {
   address?: string;
-  /** As the proxy (or the client itself) reports it; not verified. */
+  /** As reported by the proxy or by the client itself; not verified. */
   forwarded_for?: string;
   user_agent?: string;
   method?: string;
@@ -53,15 +53,15 @@ export interface AuditedAction {
 }
 
 export interface Audit {
-  /** Runs a change in one transaction that ends with its entry. `work` may still set the client of the action. */
+  /** Runs `work` in one transaction that ends with the audit entry. `work` may set the client of the action. */
   transaction<T>(db: Db, act: AuditedAction, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
-  /** Deletes entries that are older than the retention time. */
+  /** Deletes expired entries. */
   deleteExpired(db: Db): Promise<void>;
 }
 
 /**
- * The statement that writes the entry, as text: it is sent together with the commit, because locks are held by now (above
- * all on quota counters) and a round trip would prolong them. PostgreSQL caches the plan inside the function.
+ * The statement that writes the entry, as text: it is sent together with the commit, because the transaction holds locks
+ * (mainly on quota counters) and another round trip would prolong them. PostgreSQL caches the plan inside the function.
  */
 function entryOf(act: AuditedAction, now: Date): string {
   const { clientId, projectId, regionId, actor, operation, requestId, origin, always, changes = [] } = act;
@@ -123,7 +123,7 @@ export function commandAction(operation: string, clientId: number | null = null)
   return { operation, actor: null, clientId, origin: { host: hostname(), account: accountName() }, always: false };
 }
 
-/** The account of this process. In a container it may have no name. */
+/** The name of the account of this process, or its UID: in a container an account may have no name. */
 function accountName(): string {
   try {
     return userInfo().username;

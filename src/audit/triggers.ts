@@ -19,13 +19,13 @@ const unaudited = [
   'lb_listener_counters',
   'load_balancer_traffic',
 ];
-/** Tables of which only some changes are audited: the others occur with every request. */
+/** Tables of which only these events are audited: the others occur with every request. */
 const events: Record<string, string> = {
   quota_counters: 'insert or update of limit_override or delete',
   tasks: 'update of acknowledged_at',
 };
 const everyEvent = 'insert or update or delete';
-/** Secrets in columns that are not bytes: URLs, which may contain secrets, and password hashes. */
+/** Columns of secrets whose type is not `bytea`: URLs, which may contain secrets, and password hashes. */
 const secretColumns: Record<string, string[]> = {
   lb_listeners: ['user_list'],
   notification_deliveries: ['target'],
@@ -33,9 +33,9 @@ const secretColumns: Record<string, string[]> = {
 };
 
 /**
- * Columns of bytes (encrypted or hashed) and `secretColumns` are secrets: the entry shows that they changed, and no value.
- * They are the arguments of the trigger. A row that is marked as deleted is recorded whole, like a deleted row. After 256
- * KiB of changes the rest is omitted, and the last change says so; from then on the trigger returns at once.
+ * Columns of type `bytea` (encrypted or hashed) and `secretColumns` are secrets: the entry shows that they changed, but no
+ * value. They are the arguments of the trigger. A row that is marked as deleted is recorded whole, like a deleted row. After
+ * 256 KiB of changes the rest is omitted and a last change marks the omission; from then on the trigger returns at once.
  */
 const auditFunction = `
 create or replace function cloudyard_audit() returns trigger language plpgsql as $$

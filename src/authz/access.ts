@@ -1,6 +1,6 @@
 /**
- * Who may call an operation: which part of the path must belong to the caller's client (reach), and which role the token
- * needs. Every operation declares one of these; policy.txt lists them all.
+ * The access rule of an operation: its reach (the part of the path that must belong to the caller's client) and the role
+ * that the token needs. Every operation declares one rule; policy.txt lists them all.
  */
 import type { Role } from './actor.ts';
 
@@ -9,7 +9,7 @@ import type { Role } from './actor.ts';
  * - `token`: any token; the service limits the answer to the token's client.
  * - `project`: the path names a project of the token's client that the token may see, and perhaps a region.
  * - `client`: the path names the token's client, or the token is an operator's admin.
- * - `operator`: an admin token of the client that runs this Cloudyard.
+ * - `operator`: an admin token of the client that operates this Cloudyard.
  */
 export type Reach = 'public' | 'token' | 'project' | 'client' | 'operator';
 

@@ -1,18 +1,18 @@
-/** Who asks: what a token says, once it has been checked. */
+/** The authenticated caller, from the claims of its token. */
 export interface Actor {
-  /** The token's number; `user_id` of the tasks and resources it makes. */
+  /** ID of the token; `user_id` of the tasks and resources that it creates. */
   tokenId: number;
   clientId: number;
-  /** The client's share in what clients compete for; 1 where not given. */
+  /** The client's weight where clients share capacity. Default: 1. */
   weight?: number;
   role: Role;
-  /** The projects that the token is limited to; null: all of the client's. */
+  /** The projects that the token is limited to; null: all projects of the client. */
   projectIds: number[] | null;
-  /** Whether the client is the one that runs this Cloudyard. */
+  /** Whether the client operates this Cloudyard. */
   operator: boolean;
 }
 
-/** `reader` sees, `member` changes too, `admin` may also manage projects; an admin of the operator, every client. */
+/** `reader` reads, `member` also writes, `admin` also manages projects. An admin of the operator also manages all clients. */
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
@@ -20,27 +20,27 @@ export function atLeast(actor: Actor, role: Role): boolean {
   return roles.indexOf(actor.role) >= roles.indexOf(role);
 }
 
-/** A request that was let in, as far as rules and rows need to know of it. */
+/** An authenticated request, as services and stores see it. */
 export interface RequestContext {
   actor: Actor;
   requestId: string;
   /** Present when the client sent `Idempotency-Key`: the transaction that does the work claims it. */
   idempotency?: IdempotencyClaim;
-  /** What the audit log tells of the request; absent where no request stands behind a change. */
+  /** Recorded in the audit log. Absent if no request caused the change. */
   request?: RequestFacts;
-  /** The request's share of this server; absent where no request stands behind the call. */
+  /** The request's slot on this server. Absent if no request caused the call. */
   slot?: RequestSlot;
 }
 
 export interface RequestSlot {
   /**
-   * Releases the slot while `wait` only waits for something that happens elsewhere. `gone` aborts when the client
-   * disconnects. @throws ClientError 429 when the client has too many open waits
+   * Releases the slot while `wait` waits for work that is done elsewhere. `gone` aborts when the client disconnects.
+   * @throws ClientError 429 if the client has too many open waits
    */
   whileWaiting<T>(wait: (gone: AbortSignal) => Promise<T>): Promise<T>;
 }
 
-/** Runs `wait` without the slot of the request, where there is one. */
+/** Runs `wait` without holding the slot of the request, if it has one. */
 export function whileWaiting<T>(
   { slot }: Pick<RequestContext, 'slot'>,
   wait: (gone?: AbortSignal) => Promise<T>,
@@ -48,7 +48,7 @@ export function whileWaiting<T>(
   return slot ? slot.whileWaiting(wait) : wait();
 }
 
-/** What was asked for, from where, and about whose things. */
+/** The operation, the origin and the scope of a request. */
 export interface RequestFacts {
   operation: string;
   origin: { address: string; method: string; path: string; forwarded_for?: string; user_agent?: string };
@@ -56,17 +56,17 @@ export interface RequestFacts {
   scope?: ClientScope & Partial<Scope>;
 }
 
-/** Where a request acts when its path names neither a project nor a region. */
+/** The scope of a request whose path names neither a project nor a region. */
 export interface ClientScope {
   clientId: number;
 }
 
-/** Where a request acts when its path names a project. */
+/** The scope of a request whose path names a project. */
 export interface ProjectScope extends ClientScope {
   projectId: number;
 }
 
-/** Where a request acts when its path names a project and a region. */
+/** The scope of a request whose path names a project and a region. */
 export interface Scope extends ProjectScope {
   regionId: number;
   regionName: string;
@@ -76,6 +76,6 @@ export interface IdempotencyClaim {
   key: string;
   /** Hex SHA-256 of method, path and body. */
   fingerprint: string;
-  /** Set once the claim stands in a committed transaction. */
+  /** Set once a committed transaction contains the claim. */
   claimed: boolean;
 }

@@ -318,8 +318,8 @@ const webhook = deliveryDriver({
         ),
 });
 
-/** In the order in which a worker starts them. */
-export const hostDriverKinds = { volume, fileShare, loadBalancer, registry };
+/** In the order of the start table. */
+export const hostDriverKinds = { fileShare, loadBalancer, volume, registry };
 
 export const deliveryDriverKinds = { email, webhook };
 

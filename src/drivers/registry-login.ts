@@ -1,4 +1,4 @@
-/** Verifies that a registry accepts a login. API servers call it, because a person waits for the result. */
+/** Verifies that a registry accepts a login. API servers call it directly, because a user waits for the result. */
 
 /** A registry, as `docker login` accepts it (resources/pull-secrets/registry.ts). */
 export interface RegistryAddress {
@@ -14,11 +14,11 @@ export interface Credentials {
 export const outcomes = ['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** `message` is for the customer and never contains text of the registry. */
+/** `message` is for the customer and never contains text from the registry. */
 export interface Verdict {
   outcome: Outcome;
   message: string;
 }
 
-/** Never rejects: failures are verdicts, too. */
+/** Never rejects: a failure is a verdict, too. */
 export type VerifyLogin = (registry: RegistryAddress, credentials: Credentials) => Promise<Verdict>;

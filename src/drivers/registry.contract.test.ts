@@ -1,4 +1,4 @@
-/** The contract of registry drivers (registry.ts), tested with each of them. */
+/** The contract of registry drivers (registry.ts), checked for each driver. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
 import { registryTestHost, testHosting } from './distribution/test-host.ts';
@@ -7,9 +7,9 @@ import { createSimulatedRegistryDriver } from './simulated/registry.ts';
 
 interface Subject {
   driver: RegistryDriver;
-  /** Stores an image, as a push does; null for a simulated driver. */
+  /** Stores an image, as a push does; null if the driver has no storage. */
   push: ((repository: string, tag: string) => Promise<string>) | null;
-  /** Kills the process without a stop and returns the driver of the next one. */
+  /** Simulates a crash of the process; returns the driver of the next process. */
   crash(): Promise<RegistryDriver>;
   cleanUp(): Promise<void>;
 }
@@ -47,12 +47,12 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
 function contract(name: string, make: () => Promise<Subject>): void {
   describe(`registry driver ${name}`, () => {
     const signal = new AbortController().signal;
-    const noHold: AskForHold = async () => null;
+    const refuseHold: AskForHold = async () => null;
     let subject: Subject;
     let driver: RegistryDriver;
     const push = async (repository: string, tag = 'v1') => (await subject.push?.(repository, tag)) ?? null;
-    const seen = async (prefix: string) =>
-      (await driver.collect(noHold, signal))?.find((each) => each.prefix === prefix);
+    const contentsOf = async (prefix: string) =>
+      (await driver.collect(refuseHold, signal))?.find((each) => each.prefix === prefix);
 
     beforeAll(async () => {
       subject = await make();
@@ -62,13 +62,13 @@ function contract(name: string, make: () => Promise<Subject>): void {
     });
     afterAll(async () => subject.cleanUp());
 
-    it('is healthy and reports its status and address', () => {
+    it('is healthy, and reports its status and address', () => {
       expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
       expect(driver.status().detail).not.toBe('');
       expect(driver.address).toMatch(/^127\.0\.0\.1:\d+$/);
     });
 
-    it('sends clients to the last configured token server', async () => {
+    it('sends clients to the token server of the last configuration', async () => {
       const realm = async () =>
         (await fetch(`http://${driver.address}/v2/`)).headers.get('www-authenticate')?.split('"')[1];
       await driver.configure(testHosting);
@@ -79,17 +79,17 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect(await realm()).toBe(testHosting.realm);
     });
 
-    it('lists its content; a simulated driver lists nothing', async () => {
+    it('returns the contents of a registry, or null if it is simulated', async () => {
       const digest = await push('there-1/team/app');
-      const found = await seen('there-1');
-      if (!driver.real) return expect(await driver.collect(noHold, signal)).toBeNull();
+      const found = await contentsOf('there-1');
+      if (!driver.real) return expect(await driver.collect(refuseHold, signal)).toBeNull();
       expect(found!.repositories).toMatchObject([
         { name: 'team/app', manifests: [{ digest }], tags: [{ name: 'v1', digest }] },
       ]);
       expect(found!.blobs.size).toBe(2);
     });
 
-    it('removes tags, artifacts and repositories, also unknown ones', async () => {
+    it('removes parts of a registry and whole registries, also if they do not exist', async () => {
       const digest = await push('parts-1/a');
       await push('parts-1/b');
       await push('other-2/a');
@@ -101,14 +101,16 @@ function contract(name: string, make: () => Promise<Subject>): void {
         await remove('none', null, null);
       }
       if (driver.real) {
-        expect((await seen('parts-1'))!.repositories).toMatchObject([{ name: 'a', manifests: [{ digest }], tags: [] }]);
+        expect((await contentsOf('parts-1'))!.repositories).toMatchObject([
+          { name: 'a', manifests: [{ digest }], tags: [] },
+        ]);
       }
       for (let i = 0; i < 2; i += 1) await driver.remove('parts-1', signal);
       expect(await driver.list()).not.toContain('parts-1');
-      if (driver.real) expect((await seen('other-2'))!.repositories).toHaveLength(1);
+      if (driver.real) expect((await contentsOf('other-2'))!.repositories).toHaveLength(1);
     });
 
-    it('quarantines, and then the prefix is free again', async () => {
+    it('moves a registry to quarantine, after which the prefix can be used again', async () => {
       await push('aside-1/a');
       await driver.quarantine('aside-1');
       await driver.quarantine('aside-1');
@@ -117,7 +119,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect(await driver.list()).toContain('aside-1');
     });
 
-    it('is unchanged after a crash of its process', async () => {
+    it('keeps its registries after a crash of its process', async () => {
       await push('kept-1/a');
       driver = await subject.crash();
       await driver.start();
@@ -126,12 +128,12 @@ function contract(name: string, make: () => Promise<Subject>): void {
       if (driver.real) expect(await driver.list()).toContain('kept-1');
     });
 
-    it('does nothing for an aborted call', async () => {
+    it('changes nothing if the signal is aborted', async () => {
       await push('alive-1/a');
       await expect(driver.remove('alive-1', AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
       const part = { prefix: 'alive-1', repository: 'a', digest: null, tag: null };
       await expect(driver.removeContents(part, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
-      if (driver.real) expect((await seen('alive-1'))!.repositories).toHaveLength(1);
+      if (driver.real) expect((await contentsOf('alive-1'))!.repositories).toHaveLength(1);
     });
   });
 }

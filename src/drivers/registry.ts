@@ -1,13 +1,13 @@
 import type { Driver } from './driver.ts';
 
-/** What the registry program needs from Cloudyard: the token server, and where to send events. */
+/** Settings of the registry program: the token server, and the receiver of events. */
 export interface RegistryHosting {
   /** URL of the token server, as clients reach it. */
   realm: string;
   /** The audience of tokens for this host. */
   service: string;
   issuer: string;
-  /** PEM; contains the public key that verifies tokens. */
+  /** PEM; contains the public key of the token server. */
   certificate: string;
   /** Signs the state of uploads in their URLs; must not change while an upload is in progress. */
   httpSecret: string;
@@ -35,13 +35,13 @@ export interface RegistryContents {
   blobs: Map<string, number>;
 }
 
-/** Blocks pushes to a repository until `release`, or until `until` at the latest. */
+/** Blocks pushes to a repository until `release` is called or `until` has passed. */
 export interface Hold {
   until: Date;
   release(): Promise<void>;
 }
 
-/** Blocks pushes for a moment; null: a push may be in progress. */
+/** Requests a hold on a repository; null: a push may be in progress. */
 export type AskForHold = (prefix: string, repository: string) => Promise<Hold | null>;
 
 /**
@@ -58,8 +58,8 @@ export interface RegistryDriver extends Omit<Driver<{ id: string }, never>, 'app
   /** Bytes of abandoned uploads, by prefix. @throws DriverError */
   idleUploads(): Promise<Map<string, number>>;
   /**
-   * Scans the storage, deletes blobs that no manifest needs, and returns what is left. Null: simulated, nothing to scan.
-   * @throws DriverError
+   * Scans the storage, deletes blobs that no manifest refers to, and returns the remaining contents. Null: the driver is
+   * simulated and has no storage. @throws DriverError
    */
   collect(ask: AskForHold, signal: AbortSignal): Promise<RegistryContents[] | null>;
 }

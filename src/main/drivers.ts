@@ -24,18 +24,20 @@ function entries({ drivers }: Pick<Settings, 'drivers'>): { name: KindName; kind
   }));
 }
 
-/** @throws when a driver that the settings name cannot start, or one that has data to serve */
+/**
+ * Starts the drivers side by side. If one fails, the others are stopped.
+ * @throws when a driver that the settings name cannot start, or one that has data to serve
+ */
 export async function startDrivers(settings: Settings, context: DriverContext): Promise<Drivers> {
-  const started: [KindName, AnyDriver][] = [];
-  try {
-    for (const entry of entries(settings)) {
-      started.push([entry.name, await startDriver(entry.kind, entry.settings, context)]);
-    }
-    return Object.fromEntries(started) as unknown as Drivers;
-  } catch (error) {
-    for (const [, driver] of started) await driver.stop().catch(() => {});
-    throw error;
-  }
+  const starting = entries(settings).map(
+    async ({ name, kind, settings: own }) => [name, await startDriver(kind, own, context)] as const,
+  );
+  const results = await Promise.allSettled(starting);
+  const failure = results.find((result) => result.status === 'rejected');
+  const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  if (!failure) return Object.fromEntries(started) as unknown as Drivers;
+  await Promise.allSettled(started.map(([, driver]) => driver.stop()));
+  throw failure.reason;
 }
 
 async function startDriver(kind: AnyKind, settings: AnySettings, context: DriverContext): Promise<AnyDriver> {

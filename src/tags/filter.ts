@@ -1,4 +1,4 @@
-/** Filtering lists by tags: the query parameters, what they mean, and the SQL. */
+/** Filters lists by tags: the query parameters, their parser, and the SQL conditions. */
 import { sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
@@ -9,7 +9,7 @@ import { maxTags } from './tags.ts';
 
 const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$' });
 
-/** More than a query can hold: paths and headers together have 16 KiB. */
+/** Longer than any query: the path and the headers together are limited to 16 KiB. */
 const maxPairsLength = 16_384;
 
 /** Query parameters that filter by tags. The Terraform provider sends the deprecated names. */
@@ -32,13 +32,13 @@ export const TagFilterQuery = {
   ),
 };
 
-/** The tags that a listed resource must have: these keys, and these keys with these values. */
+/** A listed resource must have all of these keys, and all of these keys with these values. */
 export interface TagFilter {
   keys: string[];
   pairs: Record<string, string>;
 }
 
-/** Conditions on a column of tags, see tags/tags.ts. */
+/** Conditions on a column of tags (tags/tags.ts). */
 export function hasTags(column: PgColumn, { keys, pairs }: TagFilter): SQL[] {
   const conditions: SQL[] = [];
   if (keys.length > 0) conditions.push(sql`${column} ?& ${sql.param(keys)}::text[]`);
@@ -49,7 +49,7 @@ export function hasTags(column: PgColumn, { keys, pairs }: TagFilter): SQL[] {
 
 type TagQuery = { tag_key?: string[]; tag_key_value?: string; metadata_k?: string; metadata_kv?: string };
 
-/** What a list is to be filtered by. @throws ClientError 400 when a pair can be read neither as a JSON object of strings nor as `key=value` */
+/** Parses the filter. @throws ClientError 400 if a pair is neither a JSON object of strings nor `key=value` */
 export function tagFilterOf(query: TagQuery): TagFilter {
   return {
     keys: [...(query.tag_key ?? []), ...(query.metadata_k === undefined ? [] : [query.metadata_k])],
@@ -68,7 +68,7 @@ function pairsOf(path: string, text: string | undefined): Record<string, string>
   if (!isMap || Object.values(pairs).some((value) => typeof value !== 'string')) {
     throw invalidInput([{ path, message: 'must be a JSON object of strings such as {"env":"test"}, or env=test' }]);
   }
-  // What JSON escapes was no fault of the text that the schema has seen.
+  // The schema checked the raw text; JSON escapes can still decode to text that PostgreSQL cannot store.
   if (!Object.entries(pairs).flat().every(isStorable)) throw invalidInput([{ path, message: storableText }]);
   return pairs as Record<string, string>;
 }

@@ -1,4 +1,4 @@
-/** The older operations on the tags of a resource, under the name metadata. Changes are answered without a body. */
+/** The deprecated operations on the tags of a resource, named metadata. Responses to changes have no body. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { projectMember, projectReader } from '../authz/access.ts';
@@ -7,10 +7,10 @@ import { notFound } from '../errors/catalogue.ts';
 import { operationsOf } from '../http/operations.ts';
 import type { Operation, OperationTag } from '../http/operations.ts';
 import { ShortText } from '../http/shapes.ts';
-import { CreateTags, deleting, merging, presentTags, replacingBy, Tag, TagCollection } from './tags.ts';
+import { CreateTags, deleting, merging, toTagList, replacingBy, Tag, TagCollection } from './tags.ts';
 import type { TagChange, Tags } from './tags.ts';
 
-/** What the service of a resource with tags implements. */
+/** The interface of the service of a resource with tags. */
 export interface Tagged {
   /** @throws ClientError 404 */
   tagsOf(scope: Scope, id: string): Promise<Tags>;
@@ -27,23 +27,23 @@ export interface MetadataOptions {
   name: string;
   /** As in "a volume". */
   noun: string;
-  /** False when the resource has an operation of its own that replaces the tags. */
+  /** False if the resource has its own operation that replaces the tags. */
   withReplace?: boolean;
 }
 
 const MetadataKey = Type.Object({ key: Type.String({ ...ShortText, description: 'Key of the tag' }) });
 
-/** `one` is the path of one resource, such as `/cloud/v1/volumes/:project_id/:region_id/:volume_id`. */
+/** `resourcePath`: the path of one resource, such as `/cloud/v1/volumes/:project_id/:region_id/:volume_id`. */
 export function metadataOperations(
   tagged: Tagged,
-  one: `${string}/:project_id/:region_id/${string}`,
+  resourcePath: `${string}/:project_id/:region_id/${string}`,
   { tag, parameter, name, noun, withReplace = true }: MetadataOptions,
 ): Operation[] {
   const operation = operationsOf(tag, parameter);
   const [idName] = Object.keys(parameter) as [string];
   const idOf = (request: { params: unknown }) => (request.params as Record<string, string>)[idName]!;
-  const path = `${one}/metadata` as '/:project_id/:region_id';
-  const itemPath = `${one}/metadata_item` as '/:project_id/:region_id';
+  const path = `${resourcePath}/metadata` as '/:project_id/:region_id';
+  const itemPath = `${resourcePath}/metadata_item` as '/:project_id/:region_id';
   const description = 'Use the `tags` of the resource instead.';
   const shared = { description, deprecated: true };
 
@@ -67,7 +67,7 @@ export function metadataOperations(
       access: projectReader,
       answer: TagCollection,
       handle: async (request) => {
-        const results = presentTags(await tagged.tagsOf(request.scope, idOf(request)));
+        const results = toTagList(await tagged.tagsOf(request.scope, idOf(request)));
         return { count: results.length, results };
       },
     }),
@@ -79,7 +79,7 @@ export function metadataOperations(
       query: MetadataKey,
       answer: Tag,
       handle: async (request) => {
-        const tags = presentTags(await tagged.tagsOf(request.scope, idOf(request)));
+        const tags = toTagList(await tagged.tagsOf(request.scope, idOf(request)));
         const found = tags.find(({ key }) => key === request.query.key);
         if (!found) throw notFound('tag', request.query.key);
         return found;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClientError } from '../errors/catalogue.ts';
-import { maxTags, mergeTags, newTags, presentTags, replaceTags, sameTags } from './tags.ts';
+import { maxTags, mergeTags, newTags, replaceTags, toTagList } from './tags.ts';
 import type { Tags } from './tags.ts';
 
-/** Keys that are properties of every object, and a few that collide, so that patches meet what is there. */
+/** Few keys, so that patches collide with existing tags; some are names of properties of every object. */
 const key = fc.oneof(
   fc.constantFrom(
     'a',
@@ -24,18 +24,18 @@ const key = fc.oneof(
   fc.string({ minLength: 1, maxLength: 8, unit: 'grapheme' }),
 );
 const value = fc.string({ maxLength: 8 });
-/** As JSON.parse makes it: own properties only, `__proto__` among them. */
+/** Like a result of JSON.parse: own properties only, which may include `__proto__`. */
 const record = <T>(of: fc.Arbitrary<T>, maxKeys = 8): fc.Arbitrary<Record<string, T>> =>
   fc.uniqueArray(fc.tuple(key, of), { selector: ([k]) => k, maxLength: maxKeys }).map((e) => Object.fromEntries(e));
 const tags: fc.Arbitrary<Tags> = record(fc.record({ value, read_only: fc.boolean() }));
 const patch = fc.oneof({ weight: 8, arbitrary: record(fc.option(value)) }, { weight: 1, arbitrary: fc.constant(null) });
 
-/** What stands in a map of tags, as pairs: no prototype can hide in it. */
+/** The tags as a Map, which shows a key such as `__proto__` too. */
 const pairs = (from: Tags) => new Map(Object.entries(from).map(([k, tag]) => [k, tag.value]));
 const readOnlyOf = (from: Tags) => Object.entries(from).filter(([, tag]) => tag.read_only);
 const userOf = (from: Tags) => Object.entries(from).filter(([, tag]) => !tag.read_only);
 
-/** RFC 7386, section 2, on one level of user tags, written from its text. Undefined: not allowed. */
+/** A second implementation of RFC 7386, section 2, for one level of user tags. Undefined: the patch is invalid. */
 function rfc7386(current: Tags, given: Record<string, string | null> | null): Map<string, string> | undefined {
   const result = new Map<string, string>();
   const frozen = new Set(readOnlyOf(current).map(([k]) => k));
@@ -48,38 +48,38 @@ function rfc7386(current: Tags, given: Record<string, string | null> | null): Ma
   return result.size > 64 ? undefined : result;
 }
 
-function refusal(work: () => unknown): ClientError {
+function errorOf(work: () => unknown): ClientError {
   try {
     work();
   } catch (error) {
     if (error instanceof ClientError) return error;
     throw error;
   }
-  throw new Error('it was not refused');
+  throw new Error('expected a ClientError');
 }
 
 describe('a merge patch of tags', () => {
-  it('does what RFC 7386 says, and is refused exactly where a read-only tag would be written', () => {
+  it('follows RFC 7386, and fails only if it writes a read-only tag or exceeds the limit', () => {
     fc.assert(
       fc.property(tags, patch, (current, given) => {
         const expected = rfc7386(current, given);
         if (expected) expect(pairs(mergeTags(current, given))).toEqual(expected);
-        else expect(refusal(() => mergeTags(current, given)).status).toBe(400);
+        else expect(errorOf(() => mergeTags(current, given)).status).toBe(400);
       }),
       { numRuns: 1000 },
     );
   });
 
-  it('writes no tag of those that the system sets, and takes one away that somebody wrote', () => {
+  it('cannot set a system tag, and can remove one that is not read-only', () => {
     const current = { created_by_policy: { value: '1', read_only: false } };
-    expect(refusal(() => newTags({ created_by_policy: '1' })).errors).toEqual([
+    expect(errorOf(() => newTags({ created_by_policy: '1' })).errors).toEqual([
       { path: 'tags.created_by_policy', message: 'is set by the system' },
     ]);
-    expect(refusal(() => mergeTags(current, { created_by_policy: '2' }, '')).status).toBe(400);
+    expect(errorOf(() => mergeTags(current, { created_by_policy: '2' }, '')).status).toBe(400);
     expect(mergeTags(current, { created_by_policy: null })).toEqual({});
   });
 
-  it('keeps every read-only tag as it is, whatever is sent', () => {
+  it('never changes a read-only tag', () => {
     fc.assert(
       fc.property(tags, patch, (current, given) => {
         if (!rfc7386(current, given)) return;
@@ -88,7 +88,7 @@ describe('a merge patch of tags', () => {
     );
   });
 
-  it('removes all user tags and nothing else when it is null', () => {
+  it('removes all user tags and keeps read-only tags if it is null', () => {
     fc.assert(
       fc.property(tags, (current) => {
         expect(userOf(mergeTags(current, null))).toEqual([]);
@@ -97,56 +97,56 @@ describe('a merge patch of tags', () => {
     );
   });
 
-  it('is idempotent, and changes neither of its arguments', () => {
+  it('is idempotent and does not modify its arguments', () => {
     fc.assert(
       fc.property(tags, patch, (current, given) => {
         const before = structuredClone([Object.entries(current), given && Object.entries(given)]);
         if (!rfc7386(current, given)) return;
         const once = mergeTags(current, given);
-        expect(sameTags(mergeTags(once, given), once)).toBe(true);
+        expect(toTagList(mergeTags(once, given))).toEqual(toTagList(once));
         expect([Object.entries(current), given && Object.entries(given)]).toEqual(before);
       }),
     );
   });
 
-  it('treats names such as __proto__ and constructor as names, also after a way through JSON', () => {
+  it('treats names such as __proto__ and constructor as ordinary keys, also after a JSON round trip', () => {
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       const given = JSON.parse(`{${JSON.stringify(name)}: "v"}`) as Record<string, string>;
       const stored = JSON.parse(JSON.stringify(newTags(given))) as Tags;
-      expect(presentTags(stored)).toEqual([{ key: name, value: 'v', read_only: false }]);
-      expect(presentTags(mergeTags(stored, { other: '1' })).map((tag) => tag.key)).toEqual([name, 'other'].sort());
+      expect(toTagList(stored)).toEqual([{ key: name, value: 'v', read_only: false }]);
+      expect(toTagList(mergeTags(stored, { other: '1' })).map((tag) => tag.key)).toEqual([name, 'other'].sort());
       const removal = JSON.parse(`{${JSON.stringify(name)}: null}`) as Record<string, null>;
-      expect(presentTags(mergeTags(stored, removal))).toEqual([]);
-      expect(presentTags(mergeTags({}, removal))).toEqual([]);
+      expect(toTagList(mergeTags(stored, removal))).toEqual([]);
+      expect(toTagList(mergeTags({}, removal))).toEqual([]);
     }
     expect(Object.getPrototypeOf({})).toBe(Object.prototype);
   });
 
-  it('names every read-only tag that it would write, also one that it would write as it is or remove', () => {
+  it('reports every read-only tag that it writes, also with the same value or null', () => {
     const current: Tags = { a: { value: '1', read_only: true }, b: { value: '2', read_only: true } };
-    expect(refusal(() => mergeTags(current, { a: '1', b: null, c: '3' })).errors).toEqual([
+    expect(errorOf(() => mergeTags(current, { a: '1', b: null, c: '3' })).errors).toEqual([
       { path: 'tags.a', message: 'is a read-only tag' },
       { path: 'tags.b', message: 'is a read-only tag' },
     ]);
   });
 
-  it('allows 64 tags and refuses the 65th, read-only ones included, counting what it removes', () => {
+  it('allows 64 tags after its removals, including read-only ones', () => {
     const full = newTags(Object.fromEntries(Array.from({ length: maxTags }, (_, i) => [`k${i}`, 'v'])));
     full['k0'] = { value: 'v', read_only: true };
     expect(maxTags).toBe(64);
     expect(Object.keys(full)).toHaveLength(64);
-    expect(refusal(() => mergeTags(full, { another: 'v' }))).toMatchObject({ status: 400, errors: [{ path: 'tags' }] });
+    expect(errorOf(() => mergeTags(full, { another: 'v' }))).toMatchObject({ status: 400, errors: [{ path: 'tags' }] });
     expect(Object.keys(mergeTags(full, { another: 'v', k1: null }))).toHaveLength(64);
     expect(Object.keys(mergeTags(full, { k1: 'other' }))).toHaveLength(64);
   });
 });
 
 describe('replacing tags', () => {
-  it('leaves the read-only ones and what was given, or is refused as a patch would be', () => {
+  it('keeps read-only tags and sets the given ones, and fails if it writes a read-only tag', () => {
     fc.assert(
       fc.property(tags, record(value), (current, given) => {
         const clash = Object.keys(given).some((k) => readOnlyOf(current).some(([other]) => other === k));
-        if (clash) expect(refusal(() => replaceTags(current, given)).status).toBe(400);
+        if (clash) expect(errorOf(() => replaceTags(current, given)).status).toBe(400);
         else {
           const expected = new Map([
             ...readOnlyOf(current).map(([k, t]) => [k, t.value] as const),
@@ -159,20 +159,19 @@ describe('replacing tags', () => {
   });
 });
 
-describe('tags as they are shown', () => {
-  it('are sorted by key, each once, in the same order however they were written', () => {
+describe('tags in a response', () => {
+  it('are unique and sorted by key, whatever their stored order', () => {
     fc.assert(
       fc.property(tags, fc.infiniteStream(fc.nat()), (current, random) => {
         const shuffled = Object.entries(current)
           .map((entry) => ({ entry, at: random.next().value }))
           .sort((a, b) => a.at - b.at)
           .map(({ entry }) => entry);
-        const shown = presentTags(Object.fromEntries(shuffled));
-        const keys = shown.map((tag) => tag.key);
+        const listed = toTagList(Object.fromEntries(shuffled));
+        const keys = listed.map((tag) => tag.key);
         expect(new Set(keys)).toEqual(new Set(Object.keys(current)));
         for (const [i, k] of keys.entries()) if (i > 0) expect(keys[i - 1]! < k).toBe(true);
-        expect(shown).toEqual(presentTags(current));
-        expect(sameTags(Object.fromEntries(shuffled), current)).toBe(true);
+        expect(listed).toEqual(toTagList(current));
       }),
     );
   });

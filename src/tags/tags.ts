@@ -1,6 +1,7 @@
 /**
- * Tags: written as a map, read as a sorted array. User tags follow RFC 7386 (JSON Merge Patch); read-only tags are set
- * by the system, survive everything a user sends, and an attempt to write one is refused.
+ * Tags: requests contain a map, responses a sorted array. Updates of user tags follow RFC 7386 (JSON Merge Patch).
+ *
+ * Invariant: only the system sets read-only tags. No request changes or removes one, and a request that writes one fails.
  */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -10,17 +11,17 @@ import { Collection } from '../http/shapes.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
-/** A patch may remove all tags and add as many. */
+/** A patch may remove all tags and add the same number. */
 export const maxTagChanges = 2 * maxTags;
-/** Keys that begin so are the system's own: nobody else may write one. */
+/** Prefix of the keys that are reserved for the system. */
 const internalPrefix = 'cloudyard:';
 
-/** The tag that names the policy which made a snapshot. */
+/** The tag with the ID of the policy that created a snapshot. */
 export const policyTag = 'created_by_policy';
-/** Tags that say something only because nobody but the system sets them. */
+/** Tags that requests may remove but not set, because they are evidence of the origin of a resource. */
 const systemTags: string[] = [policyTag];
 
-/** As stored, in a jsonb column: key to value. */
+/** As stored in a jsonb column, by key. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
 
 const TagValue = Type.String({ maxLength: maxTagLength });
@@ -64,8 +65,8 @@ export type Tag = Static<typeof Tag>;
 
 export const TagCollection = Collection(Tag);
 
-/** Sorted by key, so that a client that reads twice sees no difference. */
-export function presentTags(tags: Tags): Tag[] {
+/** Sorted by key, so that repeated reads return equal lists. */
+export function toTagList(tags: Tags): Tag[] {
   return Object.keys(tags)
     .sort()
     .map((key) => ({ key, read_only: tags[key]!.read_only, value: tags[key]!.value }));
@@ -77,8 +78,8 @@ export function newTags(given: CreateTags | undefined): Tags {
 }
 
 /**
- * What `current` becomes by a merge patch. `at` is the field of the request that the tags stand in; empty: the body.
- * @throws ClientError 400 when a read-only tag or one of the system's would be written, or there would be more than 64 tags
+ * Applies a merge patch. `at`: the request field that contains the tags; empty: the body.
+ * @throws ClientError 400 if the patch writes a read-only or system tag, or the result has more than 64 tags
  */
 export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
   if (patch === null) return readOnly(current);
@@ -87,39 +88,39 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
   for (const [key, value] of Object.entries(patch)) {
     const path = at ? `${at}.${key}` : key;
     if (merged.get(key)?.read_only) errors.push({ path, message: 'is a read-only tag' });
-    else if (key.startsWith(internalPrefix)) errors.push({ path, message: 'is kept for the system' });
+    else if (key.startsWith(internalPrefix)) errors.push({ path, message: 'is reserved for the system' });
     else if (value === null) merged.delete(key);
     else if (systemTags.includes(key)) errors.push({ path, message: 'is set by the system' });
     else merged.set(key, { value, read_only: false });
   }
   if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });
   if (errors.length > 0) throw invalidInput(errors);
-  // fromEntries defines own properties, so that a key such as `__proto__` is a key like any other.
+  // fromEntries defines own properties, so a key such as `__proto__` is an ordinary key.
   return Object.fromEntries(merged);
 }
 
-/** The tags when `replacement` takes the place of all user-managed ones. */
+/** Replaces all user-managed tags. */
 export function replaceTags(current: Tags, replacement: CreateTags, at?: string): Tags {
   return mergeTags(readOnly(current), replacement, at);
 }
 
-/** What becomes of the tags of one that exists, where they are the body itself. @throws ClientError 400, 404 */
+/** Changes the tags of an existing resource, where the request body is the map of tags. @throws ClientError 400, 404 */
 export type TagChange = (current: Tags) => Tags;
 const inBody = '';
 
-/** Adds tags and changes them. */
+/** Adds or changes tags. */
 export const merging =
   (tags: CreateTags): TagChange =>
   (current) =>
     mergeTags(current, tags, inBody);
 
-/** Takes the place of all user-managed tags; null is as not given. */
+/** Replaces all user-managed tags; entries whose value is null are ignored. */
 export function replacingBy(tags: Record<string, string | null>): TagChange {
   const given = Object.entries(tags).filter((entry): entry is [string, string] => entry[1] !== null);
   return (current) => replaceTags(current, Object.fromEntries(given), inBody);
 }
 
-/** Without a key there is nothing to delete. */
+/** Deletes one tag. Without a key it changes nothing. */
 export const deleting =
   (key: string | undefined): TagChange =>
   (current) => {
@@ -127,10 +128,6 @@ export const deleting =
     if (!Object.hasOwn(current, key)) throw notFound('tag', key);
     return mergeTags(current, { [key]: null }, 'key');
   };
-
-export function sameTags(a: Tags, b: Tags): boolean {
-  return JSON.stringify(presentTags(a)) === JSON.stringify(presentTags(b));
-}
 
 function readOnly(tags: Tags): Tags {
   return Object.fromEntries(Object.entries(tags).filter(([, tag]) => tag.read_only));

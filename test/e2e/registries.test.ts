@@ -259,10 +259,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     const { path, url } = await make('crash');
     await pushed(image.source, `${url}/a:v1`);
     await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
-    const asked = yard.delete(path).catch(() => null);
+    const deletion = yard.delete(path).catch(() => null);
     await sleep(5);
     await server.kill();
-    await asked;
+    await deletion;
     server = await yard.start(['start']);
     const gone = async () => (await yard.get(path)).status === 404;
     if (!(await gone())) expect((await yard.delete(path)).status).toBe(204);
@@ -284,7 +284,12 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     await until(async () => (await realm()) === yard.url, 20, 'the first server');
     const otherPort = await freePort();
     const second = await yard.start(['serve'], { CLOUDYARD_PORT: String(otherPort) });
-    await sleep(5000);
+    const announced = async () => (await yard.sql('select api_seen_at::text as at from registry_authority'))[0]!['at'];
+    // Both announce themselves at the same interval: by the second time of the first server, the other one had its turn.
+    for (let turn = 0; turn < 2; turn += 1) {
+      const before = await announced();
+      await until(async () => (await announced()) !== before, 60, 'an announcement');
+    }
     expect(await realm()).toBe(yard.url);
     await first.kill();
     await until(async () => (await realm()) === `http://127.0.0.1:${otherPort}`, 40, 'the second server');
@@ -295,7 +300,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
 
   it('sends clients to the port that the server uses', async () => {
     await server.stop();
-    const squatter = createServer().listen(yard.port, '127.0.0.1');
+    const occupant = createServer().listen(yard.port, '127.0.0.1');
     try {
       const other = await yard.start(['start'], { CLOUDYARD_PORT: '' });
       const url = /API +(\S+)/.exec(other.stdout())![1]!;
@@ -304,7 +309,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
       expect(challenge).toContain(`realm="${url}/`);
       await other.stop();
     } finally {
-      squatter.close();
+      occupant.close();
     }
   });
 });

@@ -98,15 +98,15 @@ describe('on the embedded PostgreSQL', () => {
     expect((await next.stop()).code).toBe(0);
   });
 
-  it('a second worker is standby, names the active one, and takes over when it is killed', timeout, async () => {
+  it('a second worker is on standby, naming the first, and fails over when that is killed', timeout, async () => {
     yard = await openYard(simulated);
     await yard.start(['serve']);
     const first = await yard.start(['worker', '--region', '1']);
     const second = await yard.start(['worker', '--region', '1']);
-    expect(second.stdout()).toMatch(new RegExp(`Standing by: .* is in use by .*process ${first.pid}`));
+    expect(second.stdout()).toMatch(new RegExp(`Standby: .* is in use by .*process ${first.pid}`));
     await first.kill();
     expect((await yard.ended(await yard.post(shares, await body()))).state).toBe('FINISHED');
-    expect(second.log().map(({ msg }) => msg)).toContain('taking over');
+    expect(second.log().map(({ msg }) => msg)).toContain('failing over');
     expect((await second.stop()).code).toBe(0);
   });
 

@@ -1,4 +1,4 @@
-/** Garbage collection, in the middle of everything that clients may be doing meanwhile. */
+/** Garbage collection, concurrent with pushes and removals. */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,15 +15,15 @@ let folder: string;
 let layout: Layout;
 let storage: TestStorage;
 const signal = new AbortController().signal;
-const nobodyPushes: AskForHold = async () => ({ until: new Date(Date.now() + 5000), release: async () => undefined });
-const somebodyPushes: AskForHold = async () => null;
+const grantHold: AskForHold = async () => ({ until: new Date(Date.now() + 5000), release: async () => undefined });
+const refuseHold: AskForHold = async () => null;
 
-const pass = (ask: AskForHold = nobodyPushes, patience = 60) =>
+const pass = (ask: AskForHold = grantHold, patience = 60) =>
   collect({ layout, ask, signal, patience, log: silentLogger });
 const isStored = (digest: string) => existsSync(join(layout.blob(digest), 'data'));
 const isLinked = (repository: string, digest: string) =>
   existsSync(join(layout.repositories, repository, '_layers/sha256', hexOf(digest), 'link'));
-/** As many passes as it takes to see the end of what can go, with a long time between them. */
+/** Enough passes to delete all garbage, with a long time between them. */
 const passes = async (ask?: AskForHold) => {
   for (let i = 0; i < 3; i += 1) {
     await storage.age();
@@ -39,8 +39,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-describe('what a manifest names', () => {
-  it('stays, and is told with its sizes, each blob once', async () => {
+describe('a blob that a manifest refers to', () => {
+  it('is kept, and is reported once with its size', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     await storage.layer('app-1/b', 'layer');
     const first = await storage.image('app-1/a', 'v1', [layer]);
@@ -56,7 +56,7 @@ describe('what a manifest names', () => {
     expect(found!.repositories[0]!.manifests[0]!.size).toBe(5 + found!.blobs.get(first)!);
   });
 
-  it('goes when its manifest went, the link first and the bytes much later', async () => {
+  it('is deleted after its manifest: first the link, and the bytes after the patience time', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     const digest = await storage.image('app-1/a', 'v1', [layer]);
     await removeContents(layout, { prefix: 'app-1', repository: 'a', digest, tag: null });
@@ -72,7 +72,7 @@ describe('what a manifest names', () => {
     expect(existsSync(layout.trashed(layer))).toBe(false);
   });
 
-  it('stays for the registry that still has it', async () => {
+  it('is kept while another registry refers to it', async () => {
     const layer = await storage.layer('one-1/a', 'shared');
     await storage.layer('two-2/a', 'shared');
     const digest = await storage.image('one-1/a', 'v1', [layer]);
@@ -82,14 +82,14 @@ describe('what a manifest names', () => {
     expect([isLinked('one-1/a', layer), isLinked('two-2/a', layer), isStored(layer)]).toEqual([false, true, true]);
   });
 
-  it('stays while another manifest of the repository is unreadable', async () => {
+  it('is kept while a manifest of its repository is unreadable', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     await storage.link('app-1/a', 'manifest', await storage.blob('no manifest at all'));
     await passes();
     expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
   });
 
-  it('stays when it is in quarantine', async () => {
+  it('is kept while its registry is in quarantine', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     await storage.image('app-1/a', 'v1', [layer]);
     await rename(layout.registry('app-1'), join(layout.quarantine, 'app-1'));
@@ -99,16 +99,16 @@ describe('what a manifest names', () => {
 });
 
 describe('a push in progress', () => {
-  it('keeps the layers it found, as long as somebody may be pushing', async () => {
+  it('keeps the layers that it found, while a hold is refused', async () => {
     const layer = await storage.layer('app-1/a', 'found by HEAD');
-    await passes(somebodyPushes);
+    await passes(refuseHold);
     expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
     await storage.image('app-1/a', 'v1', [layer]);
     await passes();
     expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
   });
 
-  it('keeps the layers it found, as long as an upload goes on', async () => {
+  it('keeps the layers that it found, while an upload is in progress', async () => {
     const layer = await storage.layer('app-1/a', 'found by HEAD');
     await storage.age();
     const upload = join(layout.repositories, 'app-1/a/_uploads/some-id');
@@ -118,41 +118,41 @@ describe('a push in progress', () => {
     expect(isLinked('app-1/a', layer)).toBe(true);
   });
 
-  it('keeps what it has just uploaded', async () => {
+  it('keeps layers and blobs that it has just uploaded', async () => {
     const layer = await storage.layer('app-1/a', 'new');
     const loose = await storage.blob('not linked yet');
     for (let i = 0; i < 3; i += 1) await pass();
     expect([isLinked('app-1/a', layer), isStored(layer), isStored(loose)]).toEqual([true, true, true]);
   });
 
-  it('has its layers back when it put its manifest in the moment in which the links went', async () => {
+  it('gets its layers back if it puts its manifest while the links are being removed', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
-    const unlucky: AskForHold = async () => ({
+    const pushDuringRelease: AskForHold = async () => ({
       until: new Date(Date.now() + 5000),
       release: async () => void (await storage.image('app-1/a', 'v1', [layer])),
     });
     await storage.age();
-    await pass(unlucky);
+    await pass(pushDuringRelease);
     expect(isLinked('app-1/a', layer)).toBe(false);
     await pass();
     expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
   });
 
-  it('has a blob back that it linked after the look at its repository', async () => {
+  it('gets back a blob that it links after its repository was scanned', async () => {
     const old = await storage.blob('an upload of the same bytes finds them there');
     const other = await storage.layer('zzz-2/a', 'loose');
     await storage.age();
-    // While the last repository is swept, a push to the first one links a blob that this pass takes for unlinked.
+    // While the last repository is swept, a push to the first one links a blob that this pass considers unlinked.
     await storage.link('app-1/a', 'layer', other);
-    const late: AskForHold = async () => {
+    const linkDuringSweep: AskForHold = async () => {
       await storage.link('app-1/a', 'layer', old);
       return null;
     };
-    await pass(late);
+    await pass(linkDuringSweep);
     expect(isStored(old)).toBe(true);
   });
 
-  it('stops taking links when its time is over', async () => {
+  it('loses no link after the hold expired', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     await storage.age();
     let released = 0;
@@ -162,7 +162,7 @@ describe('a push in progress', () => {
 });
 
 describe('removals', () => {
-  it('take a tag, a manifest with its tags, a repository without those below it', async () => {
+  it('remove a tag, a manifest with its tags, or a repository without those below it', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     const digest = await storage.image('app-1/a', 'v1', [layer]);
     await storage.image('app-1/a', 'v2', [layer]);
@@ -186,7 +186,7 @@ describe('removals', () => {
     expect(await tags()).toEqual([['a/b', ['v1']]]);
   });
 
-  it('refuse names that lead elsewhere', async () => {
+  it('reject names that leave the registry', async () => {
     const removal = { prefix: 'app-1', repository: '../../x', digest: null, tag: null };
     await expect(removeContents(layout, removal)).rejects.toMatchObject({ retryable: false });
     await expect(

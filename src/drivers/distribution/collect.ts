@@ -1,18 +1,17 @@
 /**
- * Garbage collection by mark and sweep, beside pushes and pulls. distribution's own wants a registry that is read-only,
- * and leaves links of layers behind, by which a later push believes that a blob is there.
+ * Garbage collection by mark and sweep, concurrent with pushes and pulls. The collector of distribution requires a
+ * read-only registry and keeps the links of deleted layers, so a later push would skip a blob that does not exist.
  *
- * Invariants. A link goes before its blob does, so who asks for a blob is told the truth. A link goes only from a
- * repository where nobody can be in the middle of a push (`AskForHold`, no upload that was written to lately): a push
- * that found a blob there may still put the manifest that names it. A blob is never deleted at once but moved to the
- * trash, and deleted by a later pass that finds no link to it; one that got a link meanwhile is moved back. So what a
- * manifest names is never lost, whenever it was put.
+ * Invariant: a blob that a manifest refers to is never lost, whenever the manifest was put.
+ * - A link is removed before its blob, so a link never points to a missing blob.
+ * - A link is removed only while no push to its repository can be in progress (`AskForHold`, and no recently written
+ *   upload): a push that found the blob may still put a manifest that refers to it.
+ * - A blob is first moved to the trash. A later pass deletes it if it still has no link, and moves it back otherwise.
+ * - A link is restored only where a pass removed one (`swept`). Otherwise a manifest that refers to a blob of another
+ *   registry would grant access to it.
  *
- * A manifest may name any digest, so a link is only given back where this pass or a crash took one (`swept`): otherwise
- * a manifest that names a blob of another registry would open it.
- *
- * How it fails: any step may be the last one; the next pass begins anew from what is on disk. A repository with a
- * manifest that cannot be read is left as it is.
+ * Failure modes: a pass may stop after any step; the next pass starts again from the files on disk. The links of a
+ * repository with an unreadable manifest are unchanged.
  */
 import { rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -44,12 +43,12 @@ export interface CollectOptions {
   layout: Layout;
   ask: AskForHold;
   signal: AbortSignal;
-  /** How long what nothing needs is kept, seconds. */
+  /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
   log: Logger;
 }
 
-/** What a repository has, and what of it no manifest names. */
+/** The content of a repository. `loose`: layers that no manifest refers to. */
 interface Marked {
   prefix: string;
   repository: Repository;
@@ -72,7 +71,7 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
       marked.push(found);
     }
   }
-  await forgetClosed(options);
+  await removeClosedMarks(options);
   const linked = new Set([...marked.flatMap(digestsOf), ...(await quarantined(layout))]);
   await emptyTrash(options, trashed, linked);
   await sweepBlobs(options, linked);
@@ -98,7 +97,7 @@ async function mark(layout: Layout, prefix: string, repository: Repository): Pro
   return { prefix, repository, manifests, layers, loose };
 }
 
-/** A manifest that was put in the very moment in which a link went has it back. */
+/** Restores removed links that a manifest refers to: it was put while they were being removed. */
 async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set<string>): Promise<void> {
   const { layout, patience } = options;
   const folder = layersOf(found.repository);
@@ -113,21 +112,21 @@ async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set
         found.layers.add(digest);
       }
     }
-    // As long as no push from before the sweep can be going on.
+    // The mark is kept until no push that started before the sweep can be in progress.
     if (found.layers.has(digest)) await rm(sweptFile(folder, digest), { force: true });
     else if (at.getTime() < Date.now() - patience * 1000) await removeLink(folder, hexOf(digest));
   }
 }
 
-/** Tokens live for minutes; after that nobody can push to a registry that was removed. */
-async function forgetClosed({ layout }: CollectOptions): Promise<void> {
+/** Removes the marks of registries that were removed so long ago that all tokens for them have expired. */
+async function removeClosedMarks({ layout }: CollectOptions): Promise<void> {
   for (const prefix of await namesIn(layout.marks)) {
     const at = await writtenAt(layout.closed(prefix));
     if (at && at.getTime() < Date.now() - closedMs) await rm(layout.closed(prefix), { force: true });
   }
 }
 
-/** Removes uploads that nobody has gone on with for the patience time, or that have not ended in a day. */
+/** Removes uploads that were not written to for the patience time, or that are older than a day. */
 async function purgeUploads({ layout, patience, log }: CollectOptions, repository: Repository): Promise<void> {
   const folder = uploadsOf(repository);
   let purged = 0;
@@ -156,7 +155,7 @@ async function sweepLinks(options: CollectOptions, found: Marked): Promise<void>
   const hold = await ask(prefix, repository.name);
   if (!hold) return;
   try {
-    // Anew: until the hold a push may have ended.
+    // Mark again: a push may have ended before the hold.
     const { loose } = await mark(layout, prefix, repository);
     const still = new Set(loose);
     for (const digest of old) {
@@ -178,7 +177,7 @@ async function hasLiveUpload({ folder }: Repository, isOld: (file: string) => Pr
   return false;
 }
 
-/** What was put aside keeps its blobs, too. */
+/** The digests that repositories in quarantine refer to: their blobs are kept. */
 async function quarantined(layout: Layout): Promise<string[]> {
   const digests = [];
   for (const name of await namesIn(layout.quarantine)) {
@@ -189,7 +188,7 @@ async function quarantined(layout: Layout): Promise<string[]> {
   return digests;
 }
 
-/** Deletes what an earlier pass moved to the trash, and moves back what has a link by now. */
+/** Deletes blobs that an earlier pass moved to the trash, and moves back blobs that have a link again. */
 async function emptyTrash(options: CollectOptions, trashed: Set<string>, linked: Set<string>): Promise<void> {
   const { layout, patience } = options;
   for (const digest of trashed) {
@@ -202,7 +201,7 @@ async function emptyTrash(options: CollectOptions, trashed: Set<string>, linked:
   }
 }
 
-/** Moves blobs without a link to the trash, and right back those that got a link since this pass looked. */
+/** Moves blobs without a link to the trash, then moves back blobs that got a link during this pass. */
 async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise<void> {
   const { layout, patience, signal, log } = options;
   const moved = new Set<string>();
@@ -224,7 +223,7 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise
       }
     }
   }
-  log.info({ blobs: moved.size }, 'blobs that nothing refers to moved to the trash');
+  log.info({ blobs: moved.size }, 'unreferenced blobs moved to the trash');
 }
 
 async function trash(layout: Layout, digest: string): Promise<void> {
@@ -235,7 +234,7 @@ async function trash(layout: Layout, digest: string): Promise<void> {
   await rename(layout.blob(digest), layout.trashed(digest));
 }
 
-/** Unless it was uploaded anew meanwhile. */
+/** Moves a blob back, unless it was uploaded again in the meantime. */
 async function untrash(layout: Layout, digest: string): Promise<void> {
   await makeFolder(dirname(layout.blob(digest)), accountFor('registry'));
   await rename(layout.trashed(digest), layout.blob(digest)).catch((error: NodeJS.ErrnoException) => {

@@ -1,8 +1,8 @@
-/** Whether this host can serve images, decided before anything is started. Pure over `program`. */
+/** Detects whether this host can serve images, before anything is started. Pure except for `program`. */
 import { findProgram } from '../programs.ts';
 
 export interface DistributionFinding {
-  /** Null when only the simulated driver can stand in. */
+  /** The program; null if it is not installed, so that only the simulated driver can run. */
   distribution: string | null;
   detail: string;
   remedy?: string;

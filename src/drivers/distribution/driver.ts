@@ -1,4 +1,4 @@
-/** Registries by CNCF distribution: one process a data directory, a registry is a prefix of repositories in it. */
+/** Registries on CNCF distribution: one process for each data directory; a registry is a prefix of its repositories. */
 import { existsSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,19 +18,19 @@ import { removeContents, removeFolder } from './storage.ts';
 
 export interface DistributionDriverOptions {
   dataDir: string;
-  /** `host:port`, as clients write it. */
+  /** `host:port`, as in the names of images. */
   address: string;
   host: string;
   port: number;
   tls: { certificate: string; key: string } | null;
-  /** How long what nothing needs is kept, seconds. */
+  /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
   log: Logger;
   finding: DistributionFinding;
 }
 
 export function createDistributionDriver(options: DistributionDriverOptions): RegistryDriver & {
-  /** Leaves the process running, for the next driver to adopt: what a crash does. */
+  /** Leaves the processes running for the next driver to adopt, as a crash does. */
   release(): Promise<void>;
 } {
   const { dataDir, address, patience, log, finding } = options;
@@ -53,11 +53,11 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     address,
     status() {
       const healthy = daemons.length > 0 && daemons.every((each) => each.pid() !== null);
-      const state = current === '' ? '; waits for an API server to tell where clients log in' : '; it is down';
+      const state = current === '' ? '; waiting for an API server to send the token server' : '; it is down';
       return { driver: 'distribution', real: true, healthy, detail: `${finding.detail}${healthy ? '' : state}` };
     },
     async start() {
-      await onHost('the folders cannot be made', async () => {
+      await onHost('cannot create the folders', async () => {
         await makeFolders(layout);
         for (const left of await readdir(layout.removed)) {
           await rm(join(layout.removed, left), { recursive: true, force: true });
@@ -68,10 +68,10 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
       turns('process', async () => {
         const wanted = JSON.stringify(hosting);
         if (wanted === current) return;
-        // The gate first: one that is to be replaced lets nothing through meanwhile.
+        // The gate stops first, so that no request reaches distribution while it stops.
         for (const daemon of daemons) await daemon.stop();
         daemons = [];
-        // At the same time: the gate answers only once distribution does.
+        // Concurrently: the gate responds only once distribution does.
         const started = await Promise.allSettled([
           startGate({ ...options, layout }, hosting),
           startDistribution({ ...options, layout, program: finding.distribution! }, hosting),
@@ -99,7 +99,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     async remove(prefix, signal) {
       refuseAborted(signal);
       await onHost('the removal failed', async () => {
-        // For tokens that are still valid: the gate refuses what they would push.
+        // The gate refuses pushes to a closed registry; tokens for it may still be valid.
         await writeFile(layout.closed(prefix), '');
         await removeFolder(layout, layout.registry(prefix));
       });
@@ -108,16 +108,14 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     async quarantine(prefix) {
       await onHost('the quarantine failed', async () => {
         if (!(await namesIn(layout.repositories)).includes(prefix)) return;
-        // Left by a push that was going on when the registry was removed.
+        // Left by a push that was in progress when the registry was removed.
         if (existsSync(layout.closed(prefix))) return removeFolder(layout, layout.registry(prefix));
         await renameDurably(join(layout.repositories, prefix), join(layout.quarantine, `${prefix}.${Date.now()}`));
-        log.warn({ prefix }, 'images of no registry put into quarantine');
+        log.warn({ prefix }, 'images without a registry moved to quarantine');
       });
     },
-    idleUploads: () => onHost('the uploads cannot be counted', () => readReport(layout)),
+    idleUploads: () => onHost('cannot read the sizes of uploads', () => readReport(layout)),
     collect: (ask, signal) =>
-      turns('collect', () =>
-        onHost('the images cannot be looked at', () => collect({ layout, ask, signal, patience, log })),
-      ),
+      turns('collect', () => onHost('cannot scan the images', () => collect({ layout, ask, signal, patience, log }))),
   };
 }

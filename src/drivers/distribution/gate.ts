@@ -19,24 +19,24 @@ export interface GateOptions {
   layout: Layout;
   host: string;
   port: number;
-  /** PEM files; without them it speaks plain HTTP. */
+  /** PEM files. Null: plain HTTP. */
   tls: { certificate: string; key: string } | null;
   patience: number;
   log: Logger;
 }
 
-/** To read this program and its files, bind a low port, and then change to its account. */
+/** Needed to read the program and its files, to bind a low port, and to change to its account. */
 const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid'];
 /**
- * Parts of bodies are short-lived buffers outside of a small heap. V8 would begin to mark all of the heap a few times in
- * each push because of them, which takes longer than to forward the bytes; the young generation is collected anyway.
+ * Parts of bodies are short-lived buffers outside of a small heap. Because of them, V8 would start to mark the whole heap
+ * several times in each push, which takes longer than forwarding the bytes. The young generation is still collected.
  */
 const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
 const main = fileURLToPath(new URL('./gate/main.ts', import.meta.url));
-/** Raise it with a change of the gate that one which is adopted must not lack. */
+/** Increment it with a change that must replace running gates instead of adopting them. */
 const version = 1;
 
-/** Starts or adopts it. @throws DriverError */
+/** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
   const { layout, port, tls, patience, log } = options;
   const { certificate, issuer, service, realm } = hosting;
@@ -61,15 +61,15 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
     probe: () => {
       const target = { hostname: host ?? '127.0.0.1', port, path: '/v2/', timeout: 2000, agent: false as const };
       return expectRealm(
-        (answered) =>
-          tls ? httpsRequest({ ...target, rejectUnauthorized: false }, answered) : httpRequest(target, answered),
+        (onResponse) =>
+          tls ? httpsRequest({ ...target, rejectUnauthorized: false }, onResponse) : httpRequest(target, onResponse),
         realm,
       );
     },
   });
 }
 
-/** Bytes of unfinished uploads by prefix, as the gate last wrote them down. */
+/** Bytes of unfinished uploads by prefix, as the gate last reported them. */
 export async function readReport({ uploads }: Layout): Promise<Map<string, number>> {
   const text = await readFile(uploads, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '{}';
@@ -78,7 +78,7 @@ export async function readReport({ uploads }: Layout): Promise<Map<string, numbe
   return new Map(Object.entries(JSON.parse(text) as Record<string, number>));
 }
 
-/** `host` when this machine has that address (behind NAT it has not); otherwise everything. */
+/** `host` if it is an address of this machine; otherwise (such as behind NAT) all addresses. */
 function bindAddress(host: string): string | undefined {
   const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
   return isIP(host) && (own.includes(host) || host.startsWith('127.')) ? host : undefined;

@@ -1,7 +1,8 @@
 /**
- * Where everything of the driver lies. The folders below `v2` are distribution's own: links in `repositories`, named by
- * digest, and the bytes that they stand for in `blobs`. The only place that puts a name into a path, and so the place
- * that refuses one that could climb out.
+ * The paths of the driver. Distribution owns the folders below `v2`: `repositories` contains links, named by digest, and
+ * `blobs` the bytes that they refer to.
+ *
+ * Invariant: only this module puts a name into a path, and it rejects names that could leave the folder.
  */
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir } from 'node:fs/promises';
@@ -19,33 +20,33 @@ import { DriverError } from '../driver.ts';
 
 export interface Layout {
   root: string;
-  /** What distribution calls its root directory. */
+  /** The root directory of distribution. */
   storage: string;
   repositories: string;
   blobs: string;
-  /** Blobs that nothing referred to when they were last looked at. */
+  /** Blobs that were unreferenced at the last scan. */
   trash: string;
   quarantine: string;
-  /** What was taken out of service for good, on its way to nothing. */
+  /** Folders that are permanently out of service and being deleted. */
   removed: string;
-  /** Where `closed` is. */
+  /** The folder of the `closed` marks. */
   marks: string;
-  /** Logs and pids of distribution and of the gate. */
+  /** Logs and PID files of distribution and of the gate. */
   distribution: string;
-  /** What distribution reads: configuration and certificate. */
+  /** The configuration and the certificate that distribution reads. */
   configuration: string;
-  /** Its temporary files. */
+  /** Temporary files of distribution. */
   temporary: string;
-  /** Where distribution listens, for the gate alone. */
+  /** The socket of distribution, which only the gate can reach. */
   socket: string;
-  /** What the gate writes. */
+  /** Files that the gate writes. */
   gate: string;
   /** Bytes of unfinished uploads by registry, as the gate last counted them. */
   uploads: string;
   registry(prefix: string): string;
   repository(prefix: string, name: string): string;
   blob(digest: string): string;
-  /** A file that is there when the registry was removed lately. */
+  /** A file that exists if the registry was removed recently. */
   closed(prefix: string): string;
   trashed(digest: string): string;
 }
@@ -60,8 +61,8 @@ export function layoutOf(dataDir: string): Layout {
 }
 
 /**
- * The gate enters the folder before it gives up root and then works with `.`: its account cannot reach the folders above
- * by a path. `runtime` is for what lies outside.
+ * The gate enters the folder before it drops root privileges and then uses `.`: its account cannot reach the folders above
+ * by a path. `runtime` is the folder of runtime files, which is outside.
  */
 export function layoutIn(root: string, runtime = runtimeFolder(root)): Layout {
   const folder = (name: string) => join(root, name);
@@ -98,7 +99,7 @@ export function isDigest(text: unknown): text is string {
   return typeof text === 'string' && DIGEST.test(text);
 }
 
-/** A prefix and a repository, as distribution takes them. */
+/** Whether the text is a prefix and a repository in the syntax of distribution. */
 export function isName(name: string): boolean {
   return name.length <= 255 && REPOSITORY.test(name) && PREFIX.test(name.split('/', 1)[0]!);
 }
@@ -109,8 +110,8 @@ export function checkedTag(name: string): string {
 
 function checked(pattern: RegExp, text: string): string {
   if (pattern.test(text)) return text;
-  throw new DriverError(`not a name in a registry: ${JSON.stringify(text)}`, {
-    customerMessage: 'The registry refused this.',
+  throw new DriverError(`invalid registry, repository, tag or digest: ${JSON.stringify(text)}`, {
+    customerMessage: 'The name of the registry, repository, tag or digest is invalid.',
     retryable: false,
   });
 }
@@ -118,7 +119,7 @@ function checked(pattern: RegExp, text: string): string {
 export async function makeFolders(layout: Layout): Promise<void> {
   const { root, repositories, blobs, trash, quarantine, removed, marks, distribution } = layout;
   await mkdir(root, { recursive: true });
-  // Images are for who has a token, not for other users of this host.
+  // Images are private to holders of a token, so other users of this host cannot read them.
   await chmod(root, 0o700);
   for (const folder of [repositories, blobs]) await mkdir(folder, { recursive: true });
   for (const folder of [trash, quarantine, removed, marks]) {
@@ -132,11 +133,11 @@ export async function makeFolders(layout: Layout): Promise<void> {
   makePrivateFolder(layout.temporary, account);
   makeReadableFolder(marks, account);
   makePrivateFolder(layout.gate, account);
-  // The gate, under this account, enters it; the folders in it are closed each by itself.
+  // The gate, under this account, enters the root; each folder in it has permissions of its own.
   makeEnterableFolder(root, account);
 }
 
-/** The names in a folder; none when there is no such folder. */
+/** The names in a folder; empty if the folder does not exist. */
 export async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];

@@ -1,11 +1,11 @@
 /**
- * The one distribution of this data directory. It listens on a socket that only the gate (gate/) can reach.
+ * The distribution process of a data directory. It listens on a socket that only the gate (gate/) can reach.
  *
- * Root's runs under an account of its own, from within its storage (its working directory): the folders above it are
- * root's alone, so that the account reaches neither them nor, by a path, the storage of another data directory. What it
- * reads at its start lies in the folder for runtime files.
+ * Started by root, it runs under its own account with the storage as its working directory. Only root can enter the
+ * folders above, so the account reaches neither them nor, by a path, the storage of another data directory. The files that
+ * it reads at its start are in the folder for runtime files.
  *
- * No cache of blob descriptors: it would go on naming blobs that garbage collection took away.
+ * There is no cache of blob descriptors, because it would list blobs that garbage collection has deleted.
  */
 import { chmod, open } from 'node:fs/promises';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
@@ -26,7 +26,7 @@ export interface DistributionOptions {
   log: Logger;
 }
 
-/** Writes the settings down, ends one that runs with others, and starts or adopts. @throws DriverError */
+/** Starts or adopts distribution; one with other settings is stopped first. @throws DriverError */
 export async function startDistribution(options: DistributionOptions, hosting: RegistryHosting): Promise<Daemon> {
   const { layout, program, log } = options;
   const account = accountFor('registry');
@@ -46,14 +46,14 @@ export async function startDistribution(options: DistributionOptions, hosting: R
     }),
     probe: () => probe(layout, hosting.realm),
     async beforeStart() {
-      await takeOver(layout, account);
+      await changeOwner(layout, account);
       await repair(layout, log);
     },
   });
 }
 
-/** What an earlier version or another host's account wrote becomes the account's, or it could not change it. */
-async function takeOver({ storage }: Layout, account: Owner | null): Promise<void> {
+/** Gives the account the files that an earlier version or the account of another host wrote, so that it can change them. */
+async function changeOwner({ storage }: Layout, account: Owner | null): Promise<void> {
   if (!account) return;
   const { uid, gid } = account;
   const others = ['(', '!', '-uid', String(uid), '-o', '!', '-gid', String(gid), ')'];
@@ -63,13 +63,13 @@ async function takeOver({ storage }: Layout, account: Owner | null): Promise<voi
   await chmod(storage, 0o700);
 }
 
-/** JSON is YAML, and quotes by itself. */
+/** Written as JSON, which is valid YAML and needs no quoting rules. */
 function configuration({ storage, socket }: Layout, hosting: RegistryHosting, bundle: string) {
   const { realm, service, issuer, httpSecret, events } = hosting;
   return JSON.stringify(
     {
       version: '0.1',
-      // It warns of every client that has no token yet.
+      // At level warn, distribution logs every client that has no token yet.
       log: { level: 'error', formatter: 'json', accesslog: { disabled: true } },
       storage: {
         // Its working directory.
@@ -81,10 +81,10 @@ function configuration({ storage, socket }: Layout, hosting: RegistryHosting, bu
       },
       http: {
         net: 'unix',
-        // The name of a socket has a hundred characters at most.
+        // The path of a socket is limited to about 100 characters.
         addr: runsAsRoot() ? socket : relative(storage, socket),
         secret: httpSecret,
-        // The gate and what is in front of it have other names.
+        // The gate and proxies in front of it have other host names.
         relativeurls: true,
         draintimeout: '5s',
         headers: { 'X-Content-Type-Options': ['nosniff'] },
@@ -109,13 +109,13 @@ function configuration({ storage, socket }: Layout, hosting: RegistryHosting, bu
   );
 }
 
-/** Answers, and sends clients to our realm: so it has started with these settings. */
+/** Distribution has started with these settings once its responses contain the realm. */
 async function probe({ socket }: Layout, realm: string): Promise<void> {
   const folder = await open(dirname(socket));
   try {
     const socketPath = `/proc/self/fd/${folder.fd}/${basename(socket)}`;
     await expectRealm(
-      (answered) => httpRequest({ socketPath, path: '/v2/', timeout: 2000, agent: false }, answered),
+      (onResponse) => httpRequest({ socketPath, path: '/v2/', timeout: 2000, agent: false }, onResponse),
       realm,
     );
   } finally {
@@ -123,19 +123,19 @@ async function probe({ socket }: Layout, realm: string): Promise<void> {
   }
 }
 
-/** @throws when the answer is not one of a registry with this token server */
+/** @throws Error if the response is not from a registry with this token server */
 export function expectRealm(
-  ask: (answered: (answer: IncomingMessage) => void) => ClientRequest,
+  send: (onResponse: (response: IncomingMessage) => void) => ClientRequest,
   realm: string,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const asked = ask((answer) => {
-      answer.resume();
-      if (String(answer.headers['www-authenticate']).includes(`realm="${realm}"`)) resolve();
-      else reject(new Error('another program answers'));
+    const request = send((response) => {
+      response.resume();
+      if (String(response.headers['www-authenticate']).includes(`realm="${realm}"`)) resolve();
+      else reject(new Error('another program responds'));
     });
-    asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
-    asked.on('error', reject);
-    asked.end();
+    request.on('timeout', () => request.destroy(new Error('the response timed out')));
+    request.on('error', reject);
+    request.end();
   });
 }

@@ -1,4 +1,4 @@
-/** What a distribution leaves that was killed while it wrote. */
+/** Repair of the files that distribution leaves incomplete when it is killed during a write. */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-it('leaves what is whole', async () => {
+it('leaves complete files unchanged', async () => {
   const layer = await storage.layer('app-1/a', 'layer');
   const manifest = await storage.image('app-1/a', 'v1', [layer]);
   await repair(layout, silentLogger);
@@ -39,21 +39,21 @@ it('leaves what is whole', async () => {
   for (const digest of [layer, manifest]) expect(existsSync(join(layout.blob(digest), 'data'))).toBe(true);
 });
 
-it('takes an empty link away, so that a push can write it anew', async () => {
+it('removes an empty link, so that a push can write it again', async () => {
   const layer = await storage.layer('app-1/a', 'layer');
   await writeFile(layerLink(layer), '');
   await repair(layout, silentLogger);
   expect(existsSync(layerLink(layer))).toBe(false);
 });
 
-it('takes a manifest away that is cut off', async () => {
+it('removes a truncated manifest', async () => {
   const manifest = await storage.image('app-1/a', 'v1', []);
   await writeFile(join(layout.blob(manifest), 'data'), '{"sche');
   await repair(layout, silentLogger);
   expect(existsSync(layout.blob(manifest))).toBe(false);
 });
 
-it('gives a tag back what it was about to stand for', async () => {
+it('sets an incomplete tag to the newest digest of its index', async () => {
   const [before, after] = [await storage.image('app-1/a', 'v1', []), await storage.blob('the next manifest')];
   await indexed('v1', before, new Date(Date.now() - 5000));
   await indexed('v1', after, new Date());
@@ -62,7 +62,7 @@ it('gives a tag back what it was about to stand for', async () => {
   expect(await readFile(current('v1'), 'utf8')).toBe(after);
 });
 
-it('takes a tag away of which nothing is known', async () => {
+it('removes an incomplete tag without an index', async () => {
   await storage.image('app-1/a', 'v1', []);
   await writeFile(current('v1'), 'sha256:');
   await repair(layout, silentLogger);

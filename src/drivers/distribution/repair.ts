@@ -1,10 +1,10 @@
 /**
- * Mends what a distribution that was killed left half written. It writes links and manifests in place, so one that dies
- * at that moment leaves an empty link (every request for it is then 500, also the push that would write it anew) or a
- * manifest that is cut off (and never written anew, because it is there). Layers are renamed into place, and are whole.
+ * Repairs files that distribution left incomplete when it was killed. Distribution writes links and manifests in place, so
+ * a kill can leave an empty link (every request for it fails with 500, also the push that would write it again) or a
+ * truncated manifest (which is never written again, because it exists). Layers are renamed into place and always complete.
  *
- * Runs before every start, when nobody writes. An index entry of a tag is written before the tag itself, so the newest
- * whole one is what the tag was about to stand for, or stood for.
+ * Runs before every start, while nothing writes. Distribution writes the index entry of a tag before the tag itself, so
+ * the newest complete entry is the value that the tag had or was about to get.
  */
 import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
@@ -16,26 +16,26 @@ import { hexOf, isDigest, type Layout, namesIn } from './layout.ts';
 import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, sweepLink, tagsOf } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;
-/** Larger than any manifest that it takes. */
+/** Larger than any manifest that distribution accepts. */
 const manifestBytes = 4 * 1024 * 1024;
-/** What was written so long before the last write of all was whole by then. */
-const doubtMs = 600_000;
+/** A blob that was written this long before the most recent write is complete. */
+const suspectMs = 600_000;
 
 export async function repair(layout: Layout, log: Logger): Promise<void> {
-  const mended = { links: 0, tags: 0, manifests: 0 };
+  const repaired = { links: 0, tags: 0, manifests: 0 };
   for (const prefix of await namesIn(layout.repositories)) {
     for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
-      mended.links += await mendLayers(layersOf(repository));
-      mended.links += await mendLinks(revisionsOf(repository));
-      mended.tags += await mendTags(repository);
+      repaired.links += await removeIncompleteLayers(layersOf(repository));
+      repaired.links += await removeIncompleteLinks(revisionsOf(repository));
+      repaired.tags += await repairTags(repository);
     }
   }
-  mended.manifests = await removeCutOff(layout);
-  if (Object.values(mended).some((count) => count > 0)) log.warn(mended, 'what was half written has been mended');
+  repaired.manifests = await removeTruncatedManifests(layout);
+  if (Object.values(repaired).some((count) => count > 0)) log.warn(repaired, 'incomplete files repaired');
 }
 
-/** As `mendLinks`; garbage collection gives a layer back to a manifest that names it. */
-async function mendLayers(folder: string): Promise<number> {
+/** Like `removeIncompleteLinks`; garbage collection restores the link if a manifest refers to the layer. */
+async function removeIncompleteLayers(folder: string): Promise<number> {
   let count = 0;
   for (const digest of await digestsIn(folder)) {
     const link = await stat(join(folder, hexOf(digest), 'link')).catch(() => null);
@@ -46,8 +46,8 @@ async function mendLayers(folder: string): Promise<number> {
   return count;
 }
 
-/** Takes away what is no link, and returns how many. */
-async function mendLinks(folder: string): Promise<number> {
+/** Removes incomplete links and returns their number. */
+async function removeIncompleteLinks(folder: string): Promise<number> {
   let count = 0;
   for (const hex of await namesIn(folder)) {
     const link = await stat(join(folder, hex, 'link')).catch(() => null);
@@ -58,23 +58,23 @@ async function mendLinks(folder: string): Promise<number> {
   return count;
 }
 
-async function mendTags(repository: Repository): Promise<number> {
+async function repairTags(repository: Repository): Promise<number> {
   let count = 0;
   for (const name of await namesIn(tagsOf(repository))) {
     const folder = join(tagsOf(repository), name);
-    await mendLinks(join(folder, 'index/sha256'));
+    await removeIncompleteLinks(join(folder, 'index/sha256'));
     const current = join(folder, 'current/link');
     if (isDigest(await readFile(current, 'utf8').catch(() => ''))) continue;
     const newest = await newestLink(join(folder, 'index/sha256'));
-    if (newest && (await wasThere(current))) await writeDurably(current, newest, accountFor('registry'));
+    if (newest && (await exists(current))) await writeDurably(current, newest, accountFor('registry'));
     else await rm(folder, { recursive: true, force: true });
     count += 1;
   }
   return count;
 }
 
-/** Whether the tag was there at all: without this file it was deleted, or never quite made. */
-async function wasThere(current: string): Promise<boolean> {
+/** A tag without this file was deleted, or its creation was not finished. */
+async function exists(current: string): Promise<boolean> {
   return (await stat(current).catch(() => null)) !== null;
 }
 
@@ -87,8 +87,8 @@ async function newestLink(index: string): Promise<string | null> {
   return newest?.digest ?? null;
 }
 
-/** Small blobs of the last minutes before the end, whose bytes are not what they are named by. */
-async function removeCutOff(layout: Layout): Promise<number> {
+/** Removes small blobs from the last minutes before the kill whose bytes do not match their digest. */
+async function removeTruncatedManifests(layout: Layout): Promise<number> {
   const small: { digest: string; at: number }[] = [];
   let last = 0;
   for (const folder of await namesIn(layout.blobs)) {
@@ -100,7 +100,7 @@ async function removeCutOff(layout: Layout): Promise<number> {
   }
   let count = 0;
   for (const { digest, at } of small) {
-    if (at < last - doubtMs) continue;
+    if (at < last - suspectMs) continue;
     const bytes = await readFile(join(layout.blob(digest), 'data')).catch(() => null);
     if (!bytes || `sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest) continue;
     await rm(layout.blob(digest), { recursive: true, force: true });

@@ -1,9 +1,9 @@
 /**
- * What distribution has stored, read and changed behind its back. It keeps no copy of it in memory (process.ts), and
- * reads a link whenever it is asked for one, so what is removed here is gone for its clients at once.
+ * Reads and changes the storage of distribution directly. Distribution keeps no copy in memory (process.ts) and reads a
+ * link for each request, so removals here take effect for clients at once.
  *
  * A repository is a folder with `_layers/sha256/<hex>/link` (blobs that it may serve), `_manifests/revisions/sha256/
- * <hex>/link` (its manifests), `_manifests/tags/<tag>/current/link` (the digest a tag stands for) and `_uploads/<id>/`.
+ * <hex>/link` (its manifests), `_manifests/tags/<tag>/current/link` (the digest of a tag) and `_uploads/<id>/`.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
@@ -18,10 +18,10 @@ export interface Repository {
   folder: string;
 }
 
-/** A manifest and what it names. */
+/** A manifest and the digests that it refers to. */
 export interface Manifest {
   digest: string;
-  /** With everything that it names, each once; bytes. */
+  /** Bytes of the manifest and of everything that it refers to, each digest once. */
   size: number;
   references: string[];
 }
@@ -45,19 +45,19 @@ export const revisionsOf = ({ folder }: Repository) => join(folder, '_manifests/
 export const tagsOf = ({ folder }: Repository) => join(folder, '_manifests/tags');
 export const uploadsOf = ({ folder }: Repository) => join(folder, '_uploads');
 
-/** The digests that a folder has something of. */
+/** The digests that have an entry in a folder. */
 export async function digestsIn(folder: string): Promise<string[]> {
   return (await namesIn(folder)).map((hex) => `sha256:${hex}`).filter(isDigest);
 }
 
-/** As `digestsIn`; distribution removes a link and leaves its folder. */
+/** The digests that have a link in a folder: distribution deletes a link but not the folder that contains it. */
 export async function linksIn(folder: string): Promise<string[]> {
   const digests = await digestsIn(folder);
   const written = await Promise.all(digests.map((digest) => writtenAt(join(folder, hexOf(digest), 'link'))));
   return digests.filter((_, i) => written[i] !== null);
 }
 
-/** When a file was last written; null: there is none. */
+/** The time of the last write to a file; null: the file does not exist. */
 export async function writtenAt(file: string): Promise<Date | null> {
   return (await stat(file).catch(() => null))?.mtime ?? null;
 }
@@ -75,21 +75,21 @@ export async function tagsWithDigests(
   return tags;
 }
 
-/** Null when its bytes are not there, or are no manifest that we can read. */
+/** Null if the blob does not exist or is not a readable manifest. */
 export async function readManifest(layout: Layout, digest: string): Promise<Manifest | null> {
   try {
     const bytes = await readFile(join(layout.blob(digest), 'data'));
-    const named = descriptorsIn(JSON.parse(bytes.toString('utf8')));
-    const sum = [...named.values()].reduce((sum, each) => sum + each, bytes.length);
-    // The client that pushed it wrote the sizes, too.
+    const references = descriptorsIn(JSON.parse(bytes.toString('utf8')));
+    const sum = [...references.values()].reduce((sum, each) => sum + each, bytes.length);
+    // The sizes come from the client that pushed the manifest and may be arbitrary.
     const size = Math.min(sum, Number.MAX_SAFE_INTEGER);
-    return { digest, size, references: [...named.keys()] };
+    return { digest, size, references: [...references.keys()] };
   } catch {
     return null;
   }
 }
 
-/** By digest, of every format that there is: image manifests, indexes, artifacts, and the first schema of Docker. */
+/** The sizes of all descriptors, by digest, in every format: image manifests, indexes, artifacts, and Docker schema 1. */
 function descriptorsIn(manifest: Record<string, unknown>): Map<string, number> {
   const list = (value: unknown) => (Array.isArray(value) ? value : value ? [value] : []);
   const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
@@ -103,7 +103,7 @@ function descriptorsIn(manifest: Record<string, unknown>): Map<string, number> {
   return found;
 }
 
-/** Removes a repository, or a manifest with the tags that stand for it, or a tag. */
+/** Removes a repository, or a manifest with its tags, or a tag. */
 export async function removeContents(layout: Layout, removal: RegistryRemoval): Promise<void> {
   const { prefix, digest, tag } = removal;
   const repository = { name: removal.repository, folder: layout.repository(prefix, removal.repository) };
@@ -114,11 +114,11 @@ export async function removeContents(layout: Layout, removal: RegistryRemoval): 
     }
     return removeLink(revisionsOf(repository), hexOf(digest));
   }
-  // Repositories below it stay. Manifests first: without them nobody is led to a layer that is gone.
+  // Repositories below it are kept. Manifests go first, so that none refers to a layer that is gone.
   for (const part of ['_manifests', '_layers', '_uploads']) await removeFolder(layout, join(repository.folder, part));
 }
 
-/** Out of service at once and for good, then gone. */
+/** Takes a folder out of service permanently with one rename, then deletes it. */
 export async function removeFolder(layout: Layout, folder: string): Promise<void> {
   const aside = join(layout.removed, randomUUID());
   try {
@@ -130,12 +130,12 @@ export async function removeFolder(layout: Layout, folder: string): Promise<void
   await rm(aside, { recursive: true, force: true });
 }
 
-/** Where it is noted that a repository had a link to a layer until lately. */
+/** The file that marks a recently removed link to a layer. */
 export function sweptFile(folder: string, digest: string): string {
   return join(folder, hexOf(digest), 'swept');
 }
 
-/** Removes a link to a layer, and notes that it was there. */
+/** Removes a link to a layer, and marks the removal. */
 export async function sweepLink(folder: string, digest: string): Promise<void> {
   await writeDurably(sweptFile(folder, digest), digest);
   await rm(join(folder, hexOf(digest), 'link'), { force: true });

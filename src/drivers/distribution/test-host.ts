@@ -1,4 +1,4 @@
-/** A host of registries for tests: a data directory and a port of its own, and a token server that nobody asks. */
+/** A host of registries for tests, with its own data directory and port. Its token server does not exist. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { createDistributionDriver, type DistributionDriverOptions } from './driv
 import { layoutOf } from './layout.ts';
 import { testStorage } from './test-storage.ts';
 
-/** Anybody's certificate: no token of these tests is to be believed. */
+/** Any certificate: these tests send no valid token. */
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBdjCCARugAwIBAgIUOkxrO1FvTaY/DOeF/teEaS/Xg4IwCgYIKoZIzj0EAwIw
 DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjAxNTA5NTFaGA8yMTI2MTAyNzE1MDk1

@@ -1,4 +1,4 @@
-/** Storage as distribution writes it, made by hand: for tests that want to be in the middle of a push. */
+/** Writes storage in the format of distribution, for tests of pushes in progress. */
 import { createHash } from 'node:crypto';
 import { chown, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,14 +7,14 @@ import { makeFolder } from '../durable-files.ts';
 import { hexOf, type Layout } from './layout.ts';
 
 export interface TestStorage {
-  /** The bytes alone; returns their digest. */
+  /** Writes a blob without a link; returns its digest. */
   blob(text: string): Promise<string>;
-  /** A layer of a repository (`prefix/name`), with its bytes unless they are there. */
+  /** Writes a blob and its link in a repository (`prefix/name`); returns the digest. */
   layer(repository: string, text: string): Promise<string>;
-  /** An image manifest over layers, under a tag. */
+  /** Writes an image manifest with these layers, and a tag; returns the digest. */
   image(repository: string, tag: string, layers: string[]): Promise<string>;
   link(repository: string, kind: 'layer' | 'manifest', digest: string): Promise<void>;
-  /** Makes everything look as if it had been written long ago. */
+  /** Sets the times of all files to a day ago. */
   age(): Promise<void>;
 }
 
@@ -44,16 +44,17 @@ export function testStorage(layout: Layout): TestStorage {
       return digest;
     },
     async image(repository, tag, layers) {
-      const named = (digest: string) => ({ digest, size: sizes.get(digest) ?? 0 });
-      const manifest = await blob(JSON.stringify({ schemaVersion: 2, layers: layers.map(named) }));
+      const descriptor = (digest: string) => ({ digest, size: sizes.get(digest) ?? 0 });
+      const manifest = await blob(JSON.stringify({ schemaVersion: 2, layers: layers.map(descriptor) }));
       await link(repository, 'manifest', manifest);
       await write(join(layout.repositories, repository, '_manifests/tags', tag, 'current/link'), manifest);
       return manifest;
     },
     async age() {
-      const long = new Date(Date.now() - 86_400_000);
+      const yesterday = new Date(Date.now() - 86_400_000);
       for (const folder of [layout.storage, layout.trash]) {
-        for (const each of await readdir(folder, { recursive: true })) await utimes(join(folder, each), long, long);
+        for (const each of await readdir(folder, { recursive: true }))
+          await utimes(join(folder, each), yesterday, yesterday);
       }
     },
   };

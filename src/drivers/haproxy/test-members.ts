@@ -97,7 +97,7 @@ export async function udpMember(name: string): Promise<{ port: number; close(): 
 }
 
 /** The member that responds to a datagram to port 5353, each time from another port; null for none. */
-export function askUdp(address: string, from?: string, patience = 500): Promise<string | null> {
+export function askUdp(address: string, from?: string, timeoutMs = 500): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
     const done = (name: string | null) => {
@@ -105,7 +105,7 @@ export function askUdp(address: string, from?: string, patience = 500): Promise<
       socket.close();
       resolve(name);
     };
-    const timer = setTimeout(() => done(null), patience);
+    const timer = setTimeout(() => done(null), timeoutMs);
     socket.on('message', (text) => done(text.toString())).on('error', () => done(null));
     socket.bind({ port: 0, ...(from && { address: from }) }, () => socket.send('x', 5353, address));
   });
@@ -158,9 +158,9 @@ export function stream(address: string, port = 80, localAddress?: string): Strea
   const closed = new Promise<null>((resolve) => socket.once('close', () => resolve(null)));
   const has = (what: string) =>
     new Promise<string>((resolve) => {
-      const look = () => text.includes(what) && resolve(text.split('\n')[0] ?? '');
-      socket.on('data', look);
-      look();
+      const check = () => text.includes(what) && resolve(text.split('\n')[0] ?? '');
+      socket.on('data', check);
+      check();
     });
   return {
     socket,

@@ -4,7 +4,7 @@ export interface Challenge {
   parameters: Record<string, string>;
 }
 
-/** Returns the challenge of a WWW-Authenticate header to answer, bearer before basic; null: neither is there. */
+/** Returns the bearer challenge of a WWW-Authenticate header, else the basic challenge; null if it has neither. */
 export function challengeOf(header: string | undefined): Challenge | null {
   const challenges = parse(header ?? '');
   return challenges.find(({ scheme }) => scheme === 'bearer') ?? challenges.find(isBasic) ?? null;

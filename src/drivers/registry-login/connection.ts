@@ -16,7 +16,7 @@ import type { Outcome } from '../registry-login.ts';
 
 const responseBytes = 64 * 1024;
 
-// Separate agents: the global ones may use a proxy, which would resolve names without our checks.
+// Not the global agents: those may use a proxy, which would resolve names without our checks.
 const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
 /** Ends a verification; the message is for the customer. */
@@ -28,7 +28,7 @@ export class VerificationEnded extends Error {
   }
 }
 
-/** A host whose addresses are allowed. `isInside`: it is in a network of the operator, so plain HTTP is acceptable. */
+/** A host whose addresses are allowed. `isInside`: it is in a network of the operator, so plain HTTP is allowed. */
 export interface Reachable {
   addresses: LookupAddress[];
   isInside: boolean;
@@ -72,7 +72,7 @@ export interface Answer {
   text: string;
 }
 
-/** GET. @throws Error of the connection */
+/** Sends a GET request. @throws Error of the connection */
 export async function get(
   url: URL,
   { addresses }: Reachable,

@@ -1,4 +1,4 @@
-/** Verification of logins with real registries and with servers that misbehave. */
+/** Login verification against real registries and against misbehaving servers. */
 import { createSign, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
@@ -12,30 +12,30 @@ import { isInNetworks } from '../../platform/network-address.ts';
 import { refusalOfAddress } from '../public-address.ts';
 import { challengeOf } from './challenge.ts';
 import { createVerifyLogin } from './login.ts';
-import { login, password, startRegistry, startFakeRegistry } from './test-registry.ts';
+import { login, password, startRegistry, startStubServer } from './test-registry.ts';
 
 const inside = createVerifyLogin({ networks: ['127.0.0.0/8', '::1/128'], isOwn: () => false });
 const outside = createVerifyLogin({ networks: [], isOwn: () => false });
 const credentials = { login, password };
 const wrong = { login, password: 'wrong-canary-1234' };
 
-let fakeRegistry: Awaited<ReturnType<typeof startFakeRegistry>>;
+let stub: Awaited<ReturnType<typeof startStubServer>>;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cloudyard-login-'));
-  fakeRegistry = await startFakeRegistry();
+  stub = await startStubServer();
 });
 afterAll(async () => {
-  await fakeRegistry.stop();
+  await stub.stop();
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
-  fakeRegistry.received.length = 0;
+  stub.requests.length = 0;
 });
 
 const runs = requires('docker-registry');
 describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () => {
-  it('with a password file accepts the right password and refuses others', async () => {
+  it('with a password file accepts the correct password and refuses others', async () => {
     const registry = await startRegistry(join(folder, 'htpasswd'));
     const { authority } = registry;
     expect(await inside({ authority }, credentials)).toEqual({
@@ -58,26 +58,26 @@ describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () =>
     });
   });
 
-  it('with a token server accepts the token for the right password', async () => {
+  it('with a token server accepts the token for the correct password', async () => {
     const issuer = aCertificate({ name: 'issuer' });
     const bundle = join(folder, 'bundle.pem');
     writeFileSync(bundle, issuer.pem);
-    const realm = `http://${fakeRegistry.authority}/token?keep=this`;
+    const realm = `http://${stub.authority}/token?keep=this`;
     const registry = await startRegistry(join(folder, 'token'), { realm, bundle });
     const expected = `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
-    fakeRegistry.answer((request, response) => {
+    stub.answer((request, response) => {
       if (request.headers.authorization !== expected) return void response.writeHead(401).end(password);
       response.end(JSON.stringify({ token: tokenOf(issuer) }));
     });
     const { authority } = registry;
     expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'accepted' });
-    expect(fakeRegistry.received[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
+    expect(stub.requests[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
     expect(await inside({ authority }, wrong)).toMatchObject({ outcome: 'refused' });
     await registry.stop();
   });
 });
 
-/** A token that distribution accepts: signed by the certificate in its header. */
+/** A token in the format of distribution: signed by the certificate in its header. */
 function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const now = Math.floor(Date.now() / 1000);
@@ -88,19 +88,15 @@ function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
   return `${signed}.${signature.toString('base64url')}`;
 }
 
-describe('a server that misbehaves', () => {
-  const ask = () => inside({ authority: fakeRegistry.authority }, credentials);
-  const challenged = (challenge: string) =>
-    fakeRegistry.answer(
-      (_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password),
-    );
+describe('a server that is not a registry', () => {
+  const verify = () => inside({ authority: stub.authority }, credentials);
+  const challengeWith = (challenge: string) =>
+    stub.answer((_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password));
 
-  it.each([404, 403, 204, 301])('responds to /v2/ with %i', async (status) => {
-    fakeRegistry.answer(
-      (_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(),
-    );
-    expect(await ask()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
-    expect(fakeRegistry.received.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+  it.each([404, 403, 204, 301])('gets no password if it responds to /v2/ with %i', async (status) => {
+    stub.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
+    expect(await verify()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
+    expect(stub.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it.each([
@@ -110,95 +106,95 @@ describe('a server that misbehaves', () => {
     'Bearer',
     'Bearer realm="nonsense"',
     'Bearer realm="file:///etc/passwd"',
-  ])('sends the challenge %j', async (challenge) => {
-    challenged(challenge);
-    expect(await ask()).toMatchObject({ outcome: 'no_registry' });
-    expect(fakeRegistry.received.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+  ])('gets no password if its challenge is %j', async (challenge) => {
+    challengeWith(challenge);
+    expect(await verify()).toMatchObject({ outcome: 'no_registry' });
+    expect(stub.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
-  it('requires no login', async () => {
-    fakeRegistry.answer((_request, response) => void response.end('{}'));
-    expect(await ask()).toMatchObject({ outcome: 'not_asked' });
+  it('is reported as not_asked if it requires no login', async () => {
+    stub.answer((_request, response) => void response.end('{}'));
+    expect(await verify()).toMatchObject({ outcome: 'not_asked' });
   });
 
-  it('names a forbidden token server', async () => {
-    challenged('Bearer realm="http://10.0.0.1/token",service="x"');
-    expect(await ask()).toMatchObject({ outcome: 'not_allowed', message: expect.stringContaining('10.0.0.1') });
-    // No request is sent to it.
-    challenged('Bearer realm="http://8.8.8.8:1/token",service="x"');
-    expect(await ask()).toMatchObject({
+  it('cannot redirect the password to a forbidden address or over plain HTTP', async () => {
+    challengeWith('Bearer realm="http://10.0.0.1/token",service="x"');
+    expect(await verify()).toMatchObject({ outcome: 'not_allowed', message: expect.stringContaining('10.0.0.1') });
+    // No request is sent to this address.
+    challengeWith('Bearer realm="http://8.8.8.8:1/token",service="x"');
+    expect(await verify()).toMatchObject({
       outcome: 'not_allowed',
       message: expect.stringContaining('without encryption'),
     });
-    challenged('Bearer realm="http://me:too@127.0.0.1/token"');
-    expect(await ask()).toMatchObject({ outcome: 'no_registry' });
+    challengeWith('Bearer realm="http://me:too@127.0.0.1/token"');
+    expect(await verify()).toMatchObject({ outcome: 'no_registry' });
   });
 
-  it('returns no token and echoes the password', async () => {
+  it('is reported without the password if its token server returns no token', async () => {
     for (const [status, text] of [
       [200, '{}'],
       [200, password],
       [200, '{"token":"a b"}'],
       [302, ''],
     ] as const) {
-      fakeRegistry.answer((request, response) => {
+      stub.answer((request, response) => {
         if (request.url!.startsWith('/token')) return void response.writeHead(status, { location: '/other' }).end(text);
-        const challenge = `Bearer realm="http://${fakeRegistry.authority}/token"`;
+        const challenge = `Bearer realm="http://${stub.authority}/token"`;
         response.writeHead(401, { 'www-authenticate': challenge }).end();
       });
-      const verdict = await ask();
+      const verdict = await verify();
       expect(verdict).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
       expect(verdict.message).not.toContain(password);
     }
   });
 
-  it.each([429, 500, 503])('fails with the temporary status %i', async (status) => {
-    fakeRegistry.answer((_request, response) => void response.writeHead(status).end(password));
-    expect(await ask()).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining(String(status)) });
-    fakeRegistry.answer((request, response) => {
+  it.each([429, 500, 503])('is reported as unreachable if it responds with %i', async (status) => {
+    stub.answer((_request, response) => void response.writeHead(status).end(password));
+    expect(await verify()).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining(String(status)) });
+    stub.answer((request, response) => {
       if (request.url!.startsWith('/token')) return void response.writeHead(status).end(password);
-      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${fakeRegistry.authority}/token"` }).end();
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${stub.authority}/token"` }).end();
     });
-    const verdict = await ask();
+    const verdict = await verify();
     expect(verdict).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining('token server') });
     expect(verdict.message).not.toContain(password);
   });
 
-  it('closes the connection, or sends an endless response', async () => {
-    fakeRegistry.answer((request) => void request.socket.destroy());
-    expect(await ask()).toMatchObject({ outcome: 'unreachable' });
-    fakeRegistry.answer((_request, response) => {
+  it('is handled if it closes the connection or sends an endless response', async () => {
+    stub.answer((request) => void request.socket.destroy());
+    expect(await verify()).toMatchObject({ outcome: 'unreachable' });
+    stub.answer((_request, response) => {
       response.writeHead(200);
       const more = () => void (response.destroyed || response.write('x'.repeat(65_536), more));
       more();
     });
-    expect(await ask()).toMatchObject({ outcome: 'not_asked' });
+    expect(await verify()).toMatchObject({ outcome: 'not_asked' });
   });
 
-  it('does not exist', async () => {
+  it('is reported as unreachable if its name does not resolve', async () => {
     const nowhere = await inside({ authority: 'nowhere.invalid' }, credentials);
     expect(nowhere).toEqual({ outcome: 'unreachable', message: 'the name nowhere.invalid does not resolve' });
     expect(await outside({ authority: 'localhost' }, credentials)).toMatchObject({ outcome: 'not_allowed' });
   });
 
-  it('has an untrusted certificate: the password is not sent', async () => {
+  it('gets no request if its certificate is not trusted', async () => {
     const { pem, keyPem } = aCertificate();
-    const received: unknown[] = [];
+    const requests: unknown[] = [];
     const server = createTlsServer({ cert: pem, key: keyPem }, (request, response) => {
-      received.push(request.url);
+      requests.push(request.url);
       response.end();
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const message = expect.stringMatching(/certificate/);
     expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'unreachable', message });
-    expect(received).toEqual([]);
+    expect(requests).toEqual([]);
     server.close();
   });
 });
 
 describe('an address', () => {
-  it('outside the public internet is refused unless the operator allows it', () => {
+  it('outside the public internet is refused, unless the operator allows its network', () => {
     for (const address of [
       ...['127.0.0.1', '10.0.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1'],
       ...['::1', '::ffff:127.0.0.1', 'fc00::1', 'fe80::1%eth0', '64:ff9b::7f00:1', '2002:7f00:1::', 'nonsense'],

@@ -69,7 +69,7 @@ function refused(authority: string): Verdict {
   return { outcome: 'refused', message: `${authority} refuses the login or password` };
 }
 
-/** For a response that is not a registry's. A server that fails may still be a registry. */
+/** The error for a response that no registry would send. A server that fails may still be a registry. */
 function notARegistry(authority: string, { status }: Pick<Answer, 'status'>): VerificationEnded {
   if (isServerFailure(status))
     return new VerificationEnded('unreachable', `${authority} answered ${status}; retry later`);
@@ -90,7 +90,7 @@ async function firstAnswer(authority: string, reach: Reach, signal: AbortSignal)
   }
 }
 
-/** The server presented a certificate that is not trusted. */
+/** Whether the server presented a certificate that is not trusted. */
 function speaksTls(error: unknown): boolean {
   return /CERT|SIGNED|UNABLE_TO/.test((error as { code?: string }).code ?? '');
 }

@@ -1,4 +1,4 @@
-/** Real registries (CNCF distribution) with one login, on loopback. */
+/** Registries for tests on loopback: CNCF distribution with one login, and a stub server. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface TestRegistry {
   stop(): Promise<void>;
 }
 
-/** Starts distribution with a password file, or with the token server `token`. */
+/** `token`: use a token server instead of a password file. */
 export async function startRegistry(folder: string, token?: { realm: string; bundle: string }): Promise<TestRegistry> {
   mkdirSync(folder, { recursive: true });
   const port = await freePort();
@@ -28,7 +28,7 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
   const auth = token
     ? { token: { realm: token.realm, service: 'test', issuer: 'test', rootcertbundle: token.bundle } }
     : { htpasswd: { realm: 'test', path: passwords } };
-  // distribution reads YAML, of which JSON is a subset.
+  // JSON is valid YAML.
   writeFileSync(
     configuration,
     JSON.stringify({
@@ -41,7 +41,7 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
   const child = spawn('docker-registry', ['serve', configuration], { stdio: 'ignore' });
   const authority = `127.0.0.1:${port}`;
   for (let tries = 0; !(await fetch(`http://${authority}/v2/`).catch(() => null)); tries++) {
-    if (tries > 200) throw new Error('docker-registry does not start');
+    if (tries > 200) throw new Error('docker-registry did not start');
     await sleep(50);
   }
   return {
@@ -53,24 +53,24 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
   };
 }
 
-/** Starts a server that responds as the test sets it and records requests. */
-export async function startFakeRegistry(): Promise<{
+/** Starts a server that responds with the given listener, and records its requests. */
+export async function startStubServer(): Promise<{
   authority: string;
-  received: Pick<IncomingMessage, 'url' | 'headers'>[];
+  requests: Pick<IncomingMessage, 'url' | 'headers'>[];
   answer(listener: RequestListener): void;
   stop(): Promise<void>;
 }> {
   let listener: RequestListener = (_request, response) => void response.writeHead(404).end();
-  const received: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
+  const requests: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
   const server: Server = createServer((request, response) => {
-    received.push(request);
+    requests.push(request);
     listener(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    received,
+    requests,
     answer: (other) => void (listener = other),
     async stop() {
       server.closeAllConnections();

@@ -5,7 +5,7 @@ import { invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { newTags, presentTags } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
@@ -259,7 +259,7 @@ function toResponse(share: FileShareView, regionName: string): FileShare {
     // While the share grows, the size that the host has.
     size: share.status === 'extending' ? share.observedSize! : share.size,
     status: share.status,
-    tags: presentTags(share.tags),
+    tags: toTagList(share.tags),
     task_id: share.taskId,
     type_name: share.typeName,
     volume_type: volumeTypes[share.typeName],

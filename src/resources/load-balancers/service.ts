@@ -9,7 +9,7 @@ import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, presentTags } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
@@ -235,7 +235,7 @@ function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {
     region: regionName,
     region_id: row.regionId,
     stats: row.stats,
-    tags_v2: presentTags(row.tags),
+    tags_v2: toTagList(row.tags),
     task_id: row.taskId,
     updated_at: withZone(row.updatedAt),
     vip_address: row.vipAddress,

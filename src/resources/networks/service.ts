@@ -5,7 +5,7 @@ import { invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, presentTags, replaceTags } from '../../tags/tags.ts';
+import { newTags, toTagList, replaceTags } from '../../tags/tags.ts';
 import type { CreateTags } from '../../tags/tags.ts';
 import {
   changedColumns,
@@ -224,7 +224,7 @@ function noNetwork(fields: NetworkFields, given: GivenNetwork | undefined, found
 }
 
 function toResponse(network: NetworkView, regionName: string): Network {
-  const tags = presentTags(network.tags);
+  const tags = toTagList(network.tags);
   return {
     id: network.id,
     name: network.name,

@@ -9,7 +9,7 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { newTags, presentTags } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { NewTask, ResourceKey } from '../../tasks/tasks.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } from '../service-kit.ts';
@@ -291,7 +291,7 @@ function toResponse(snapshot: SnapshotView, regionName: string): Snapshot {
     region_id: snapshot.regionId,
     size: snapshot.size,
     status: snapshot.status,
-    tags: presentTags(snapshot.tags),
+    tags: toTagList(snapshot.tags),
     task_id: snapshot.taskId,
     updated_at: withZone(snapshot.updatedAt),
     volume_id: snapshot.volumeId,

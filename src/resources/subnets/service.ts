@@ -8,7 +8,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, presentTags, replaceTags } from '../../tags/tags.ts';
+import { newTags, toTagList, replaceTags } from '../../tags/tags.ts';
 import type { CreateTags } from '../../tags/tags.ts';
 import { changedColumns, isEmpty, orInUse, patchedTags, requireFound, requireUnused, rowTask } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -220,7 +220,7 @@ function changesOf(subnet: SubnetRow, body: UpdateSubnet): Partial<SubnetRow> {
 }
 
 function toResponse(subnet: SubnetView, regionName: string): Subnet {
-  const tags = presentTags(subnet.tags);
+  const tags = toTagList(subnet.tags);
   return {
     id: subnet.id,
     name: subnet.name,

@@ -6,7 +6,7 @@ import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, presentTags } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
@@ -243,7 +243,7 @@ function toResponse(volume: VolumeView, regionName: string): Volume {
     is_root_volume: false,
     limiter_stats: null,
     metadata: Object.fromEntries(Object.entries(volume.tags).map(([key, { value }]) => [key, value])),
-    metadata_detailed: presentTags(volume.tags),
+    metadata_detailed: toTagList(volume.tags),
     project_id: volume.projectId,
     region: regionName,
     region_id: volume.regionId,
@@ -251,7 +251,7 @@ function toResponse(volume: VolumeView, regionName: string): Volume {
     size: volume.status === 'extending' ? volume.observedSize! : volume.size,
     snapshot_ids: volume.snapshotIds,
     status: volume.status,
-    tags: presentTags(volume.tags),
+    tags: toTagList(volume.tags),
     task_id: volume.taskId,
     updated_at: withZone(volume.updatedAt),
     volume_image_metadata: null,

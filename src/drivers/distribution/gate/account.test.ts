@@ -10,7 +10,7 @@ import { createAccount, limits } from './account.ts';
 let folder: string;
 let layout: Layout;
 let storage: TestStorage;
-const pass = { mayPush: true, limit: 1000, issuedAt: 1 };
+const grant = { mayPush: true, limit: 1000, issuedAt: 1 };
 
 const upload = async (id: string, bytes: number) => {
   const path = join(layout.repositories, 'app-1/a/_uploads', id);
@@ -28,21 +28,21 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('the account of a registry', () => {
-  it('begins with what is on the disk: each blob once, and unfinished uploads', async () => {
+  it('starts from the disk: it counts each blob once, and unfinished uploads', async () => {
     const layer = await storage.layer('app-1/a', 'x'.repeat(100));
     await storage.layer('app-1/b', 'x'.repeat(100));
     await storage.layer('other-2/a', 'y'.repeat(500));
     await upload('one', 300);
     const account = createAccount(layout, 'app-1');
-    await account.ready(pass);
+    await account.ready(grant);
     expect(account.used()).toBe(400);
     expect(layer).toMatch(/^sha256:/);
   });
 
-  it('takes bytes up to the limit and not one more, from any number of requests at once', async () => {
+  it('accepts bytes up to exactly the limit from concurrent requests', async () => {
     await upload('one', 300);
     const account = createAccount(layout, 'app-1');
-    await account.ready(pass);
+    await account.ready(grant);
     const writer = { ended: false, abort: () => undefined };
     for (let i = 0; i < 20; i += 1) account.open(`upload-${i}`, 'a').writers.add(writer);
     const ids = Array.from({ length: 20 }, (_, i) => (i % 2 ? `upload-${i}` : null));
@@ -51,43 +51,43 @@ describe('the account of a registry', () => {
     expect(account.used()).toBe(1000);
   });
 
-  it('measures again before it calls the registry full', async () => {
+  it('measures the registry again before it refuses bytes', async () => {
     await upload('one', 900);
     const account = createAccount(layout, 'app-1');
-    await account.ready(pass);
+    await account.ready(grant);
     expect(await account.take('two', 'a', 200)).toBe(false);
     await removeFolder(layout, join(layout.repositories, 'app-1/a/_uploads/one'));
     expect(await account.take('two', 'a', 200)).toBe(true);
   });
 
-  it('counts an upload that became a blob once', async () => {
+  it('counts a finished upload once, as a blob', async () => {
     const account = createAccount(layout, 'app-1');
-    await account.ready(pass);
+    await account.ready(grant);
     await account.take('one', 'a', 600);
     account.finish('one');
     expect([account.used(), account.uploads.size]).toEqual([600, 0]);
   });
 
-  it('goes by the newest limit that was signed', async () => {
+  it('applies the limit of the most recently issued token', async () => {
     const account = createAccount(layout, 'app-1');
-    await account.ready({ ...pass, limit: 10, issuedAt: 5 });
-    await account.ready({ ...pass, limit: 5000, issuedAt: 4 });
+    await account.ready({ ...grant, limit: 10, issuedAt: 5 });
+    await account.ready({ ...grant, limit: 5000, issuedAt: 4 });
     expect(await account.take(null, 'a', 11)).toBe(false);
-    await account.ready({ ...pass, limit: 5000, issuedAt: 6 });
+    await account.ready({ ...grant, limit: 5000, issuedAt: 6 });
     expect(await account.take(null, 'a', 11)).toBe(true);
   });
 
   it('has a bound for uploads that are begun at once, and for layers, manifests and tags', async () => {
     const account = createAccount(layout, 'app-1', { ...limits, uploads: 3, objects: 5 });
-    await account.ready(pass);
-    const begun = await Promise.all(Array.from({ length: 5 }, () => account.crowded(true)));
-    expect(begun).toEqual([null, null, null, 'uploads', 'uploads']);
+    await account.ready(grant);
+    const reasons = await Promise.all(Array.from({ length: 5 }, () => account.crowded(true)));
+    expect(reasons).toEqual([null, null, null, 'uploads', 'uploads']);
     for (let i = 0; i < 3; i += 1) account.opened();
-    // A repository, two layers, a manifest and a tag.
+    // Five objects: a repository, two layers, a manifest and a tag.
     const layers = [await storage.layer('app-1/a', 'one'), await storage.layer('app-1/a', 'two')];
     await storage.image('app-1/a', 'v1', layers);
     const full = createAccount(layout, 'app-1', { ...limits, uploads: 3, objects: 5 });
-    await full.ready(pass);
+    await full.ready(grant);
     expect(await full.crowded(false)).toBe('objects');
   });
 });

@@ -1,16 +1,17 @@
 /**
- * What a registry holds, kept up to date with every byte that passes the gate, and what it may hold.
+ * The storage account of a registry: its limit, and the bytes and objects that it contains, updated with every byte that
+ * passes the gate.
  *
- * Invariant: the count is never less than what is on the disk, unless the disk was changed behind the gate. It may be
- * more: what was refused by distribution, stored before, or deleted since is found out by the next measurement, and
- * a registry is called full only after one.
+ * Invariant: the count is never less than the size on the disk, unless the disk is changed without the gate. It may be
+ * more: it includes bytes that distribution refused, had stored before, or has deleted. The next measurement corrects it,
+ * and a registry is full only after a measurement.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Layout } from '../layout.ts';
 import { type Measured, measure, type Upload } from './measure.ts';
-import type { Pass } from './passes.ts';
+import type { Grant } from './grants.ts';
 
-/** Bytes of an upload, and the requests that write to it now. */
+/** An upload, and the requests that are writing to it. */
 interface OpenUpload extends Upload {
   writers: Set<Writer>;
   touchedAt: number;
@@ -26,11 +27,11 @@ export interface Writer {
 export type Account = ReturnType<typeof createAccount>;
 
 export const limits = {
-  /** Uploads of a registry that were begun and not finished. */
+  /** Unfinished uploads of a registry. */
   uploads: 200,
-  /** Manifests of a registry that arrive at once; others wait. */
+  /** Manifests of a registry that are received concurrently; others wait. */
   manifests: 10,
-  /** Repositories, links and tags of a registry: enough for one of 1000 GiB, and a bound for inodes. */
+  /** Repositories, links and tags of a registry: enough for a registry of 1000 GiB, and a bound on inodes. */
   objects: 100_000,
 };
 const measureEveryMs = 2000;
@@ -38,13 +39,13 @@ const measureEveryMs = 2000;
 export function createAccount(layout: Layout, prefix: string, most = limits) {
   const uploads = new Map<string, OpenUpload>();
   let [stored, objects, uploading] = [0, 0, 0];
-  /** Uploads that distribution is asked to begin. */
+  /** Uploads that distribution is about to start. */
   let opening = 0;
-  /** Bytes of manifests that are on their way: distribution writes them down when they are whole. */
+  /** Bytes of manifests that are being received: distribution writes a manifest once it is complete. */
   let arriving = 0;
   let manifests = 0;
   let lastUsed = Date.now();
-  /** What was added since the last measurement began. */
+  /** Added since the last measurement started. */
   let added = { bytes: 0, objects: 0 };
   let [limit, limitAt] = [0, 0];
   let measuredAt: number | null = null;
@@ -70,13 +71,13 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     uploads.delete(id);
   };
 
-  const putMeasured = (found: Measured, since: number) => {
+  const applyMeasurement = (found: Measured, since: number) => {
     for (const [id, { writers, touchedAt }] of uploads) {
       if (!found.uploads.has(id) && writers.size === 0 && touchedAt < since) close(id);
     }
     for (const [id, { repository, bytes }] of found.uploads) {
       const upload = open(id, repository);
-      // The count of one that is being written to is ahead of the disk.
+      // The count of an upload that is being written to is ahead of the disk.
       const isBusy = upload.writers.size > 0 || upload.touchedAt >= since;
       resize(upload, isBusy ? Math.max(bytes, upload.bytes) : bytes);
     }
@@ -88,7 +89,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     const before = added;
     added = { bytes: 0, objects: 0 };
     try {
-      putMeasured(await measure(layout, prefix), since);
+      applyMeasurement(await measure(layout, prefix), since);
       measuredAt = Date.now();
     } catch (error) {
       added = { bytes: added.bytes + before.bytes, objects: added.objects + before.objects };
@@ -96,7 +97,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     }
   };
 
-  /** One measurement at a time, with a pause between two: a registry that stays full may be asked for all the time. */
+  /** One measurement at a time, with a pause between them, because clients may retry pushes to a full registry constantly. */
   const remeasure = (): Promise<void> => {
     const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + measureEveryMs - Date.now());
     measuring ??= sleep(pause)
@@ -105,7 +106,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     return measuring;
   };
 
-  /** Counts bytes before they are written. False when the registry has no room for them as far as it is known. */
+  /** Counts bytes before they are written. False if they exceed the limit by the current count. */
   const takeNow = (upload: string | null, repository: string, bytes: number): boolean => {
     if (used() + bytes > limit) return false;
     if (upload === null) arriving += bytes;
@@ -123,16 +124,16 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     used,
     limit: () => limit,
 
-    /** Resolves when the registry was measured, with the limit of the newest token that was seen. */
-    async ready(pass: Pass | null): Promise<void> {
+    /** Resolves once the registry is measured; applies the limit of the most recently issued token. */
+    async ready(grant: Grant | null): Promise<void> {
       lastUsed = Date.now();
-      if (pass && pass.issuedAt >= limitAt) [limit, limitAt] = [pass.limit, pass.issuedAt];
+      if (grant && grant.issuedAt >= limitAt) [limit, limitAt] = [grant.limit, grant.issuedAt];
       if (measuredAt === null) await remeasure();
     },
 
     takeNow,
 
-    /** Counts bytes before they are written. Resolves with false when the registry has no room for them. */
+    /** Counts bytes before they are written. Resolves with false if they exceed the limit. */
     async take(upload: string | null, repository: string, bytes: number): Promise<boolean> {
       if (takeNow(upload, repository, bytes)) return true;
       await remeasure();
@@ -140,8 +141,8 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     },
 
     /**
-     * Why nothing can be added to the registry, whatever its size; null: it can. With `opens` it keeps a place for an
-     * upload that is about to begin, until `opened`.
+     * The limit on counts that the registry has reached, or null. With `opens` it reserves a place for an upload that is
+     * about to start, until `opened`.
      */
     async crowded(opens: boolean): Promise<'uploads' | 'objects' | null> {
       const reason = () => {
@@ -154,25 +155,25 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
       return found;
     },
 
-    /** Waits for its turn: distribution holds each manifest in memory until it is whole. */
+    /** Waits until fewer manifests are being received: distribution keeps each one in memory until it is complete. */
     async manifestBegins(): Promise<void> {
       while (manifests >= most.manifests) await sleep(50);
       manifests += 1;
     },
 
-    /** `bytes`: what was taken for it. */
+    /** `bytes`: the bytes that were counted for the manifest. */
     manifestEnds(bytes: number, isStored: boolean): void {
       manifests -= 1;
       arriving -= bytes;
       if (isStored) added = { bytes: added.bytes + bytes, objects: added.objects + 2 };
     },
 
-    /** The upload has begun, or will not. */
+    /** The upload has started, or was refused. */
     opened(): void {
       opening -= 1;
     },
 
-    /** Counts what came without bytes of its own: links, tags, and a blob that was mounted. */
+    /** Counts additions that no request body contains: links, tags, and mounted blobs. */
     add(more: { bytes: number; objects: number }): void {
       added = { bytes: added.bytes + more.bytes, objects: added.objects + more.objects };
     },
@@ -187,10 +188,10 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
       close(id);
     },
 
-    /** Nothing would be lost without it: the next request measures the registry again. */
+    /** Whether the account can be dropped: the next request would measure the registry again. */
     isIdle: (idleMs: number) => uploads.size === 0 && opening + manifests === 0 && lastUsed < Date.now() - idleMs,
 
-    /** Bytes of uploads that nothing was written to for so long. */
+    /** Bytes of uploads that were not written to for `idleMs`. */
     idleBytes(idleMs: number): number {
       const before = Date.now() - idleMs;
       return [...uploads.values()]

@@ -1,6 +1,6 @@
 /**
- * Sends blobs from the disk. Distribution decides whether the client may have one; the bytes then take the short way,
- * because a copy through its socket costs pulls half of their speed.
+ * Sends blobs from the disk. Distribution decides whether the client may read the blob. The gate then sends the bytes
+ * itself, because a copy through the socket of distribution halves the speed of pulls.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,10 +9,10 @@ import type { Layout } from '../layout.ts';
 import { type Forward, headersOf } from './forward.ts';
 import type { Target } from './target.ts';
 
-/** As much as a slow client makes the gate keep in memory, twice. */
+/** The size of each of the two buffers that a client keeps in memory. */
 const partBytes = 128 * 1024;
 
-/** Resolves with false when distribution has to answer: a part of a blob, a refusal, a blob that is gone. */
+/** Resolves with false if distribution must respond: to a range request, with a refusal, or for a missing blob. */
 export async function sendBlob(
   request: IncomingMessage,
   response: ServerResponse,
@@ -35,17 +35,17 @@ export async function sendBlob(
 }
 
 /**
- * Ends the response, or leaves it when its client goes away: that is no failure. The two buffers are used again and again;
- * a stream takes new memory for each part, and a third of its time goes into collecting it.
+ * Sends the file, and stops without an error if the client disconnects. It reuses two buffers: a stream allocates memory
+ * for each part, and spends a third of its time on garbage collection.
  */
 async function copy(file: FileHandle, { socket }: IncomingMessage, response: ServerResponse): Promise<void> {
-  let goOn = () => {};
-  // Of the connection: a response that waits for the one before it is not told.
-  const leave = () => goOn();
-  socket.once('close', leave);
+  let proceed = () => {};
+  // The event of the socket: a response that is queued behind another one emits none.
+  const onClose = () => proceed();
+  socket.once('close', onClose);
   const write = (part: Buffer) =>
     new Promise<void>((resolve) => {
-      goOn = resolve;
+      proceed = resolve;
       response.write(part, () => resolve());
     });
   let [next, other] = [Buffer.allocUnsafeSlow(partBytes), Buffer.allocUnsafeSlow(partBytes)];
@@ -61,6 +61,6 @@ async function copy(file: FileHandle, { socket }: IncomingMessage, response: Ser
     }
     response.end();
   } finally {
-    socket.off('close', leave);
+    socket.off('close', onClose);
   }
 }

@@ -1,16 +1,16 @@
-/** Bounds how many connections one address may hold, so that others still find room. */
+/** Limits the connections of each address, so that one address cannot exhaust them. */
 import type { Server, Socket } from 'node:net';
 import { readFileSync } from 'node:fs';
 
-const most = 8000;
-/** A client or a proxy of a site needs hundreds at the most. */
-const share = 1 / 4;
-/** A connection of a client, one to distribution for it, and files. */
+const maxConnections = 8000;
+/** A client, or the proxy of a site, needs a few hundred connections. */
+const shareOfAddress = 1 / 4;
+/** The connection of the client, one to distribution, and a file. */
 const descriptorsEach = 3;
 
 export function limitConnections(server: Server): { total: number; perAddress: number } {
-  const total = Math.min(most, Math.floor(descriptors() / descriptorsEach));
-  const perAddress = Math.floor(total * share);
+  const total = Math.min(maxConnections, Math.floor(descriptors() / descriptorsEach));
+  const perAddress = Math.floor(total * shareOfAddress);
   const open = new Map<string, number>();
   server.maxConnections = total;
   server.on('connection', (socket: Socket) => {
@@ -27,7 +27,7 @@ export function limitConnections(server: Server): { total: number; perAddress: n
   return { total, perAddress };
 }
 
-/** An IPv4 address, or the first 64 bits of an IPv6 address: a host is given so many. */
+/** An IPv4 address, or the /64 network of an IPv6 address, which one host usually has. */
 function sourceOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped || !address.includes(':')) return mapped ?? address;

@@ -1,4 +1,4 @@
-/** Sends a request on to distribution, and its answer back. */
+/** Forwards a request to distribution, and its response to the client. */
 import {
   Agent,
   type ClientRequest,
@@ -14,34 +14,34 @@ export interface Forwarding {
   method: string;
   url: string;
   /**
-   * Called with the size of each part of the body before that is sent on, which waits for the promise, if there is one.
-   * @throws Refusal, in the promise, to stop there
+   * Called with the size of each part of the body before the part is forwarded. A returned promise delays the part.
+   * @throws Refusal, by the promise, to stop the request
    */
   admit?(bytes: number): Promise<void> | null;
-  /** Called when the body has been sent whole. */
+  /** Called once the complete body has been sent. */
   onSent?(): void;
-  /** Called with the answer before the client has it. */
+  /** Called with the response before it is sent to the client. */
   onAnswer?(answer: IncomingMessage): void;
   signal: AbortSignal;
-  /** Parts of the request that distribution does not get. */
+  /** Parts of the request to omit. */
   without?: { body?: boolean; credentials?: boolean };
 }
 
 export type Forward = ReturnType<typeof createForward>;
 
-/** Headers of a connection, and those by which a client would speak for another address or host. */
+/** Hop-by-hop headers, and headers by which a client could claim another address or host. */
 const dropped =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|forwarded|x-forwarded-.*|x-real-ip)$/;
 
-/** Parts of a body have 64 KiB: so that the next one is read while distribution works on the one before. */
+/** Several parts of a body (64 KiB each), so that the next one is read while distribution processes the previous one. */
 const highWaterMark = 256 * 1024;
 
 export function createForward(socketPath: string) {
-  // The types of Node lack the one of the socket.
+  // Assigned to a variable because Node's types do not know `highWaterMark`.
   const options = { keepAlive: true, maxFreeSockets: 64, highWaterMark };
   const agent = new Agent(options);
 
-  /** What distribution answers to HEAD for the same path and client. */
+  /** The response of distribution to HEAD for the same path and client. */
   const head = async (request: IncomingMessage, path: string): Promise<IncomingMessage> => {
     const headers = headersOf(request.rawHeaders);
     const upstream = httpRequest({ agent, socketPath, method: 'HEAD', path, headers, setHost: false });
@@ -60,7 +60,7 @@ export function createForward(socketPath: string) {
     const upstream = httpRequest({ agent, socketPath, method, path: url, headers, signal, setHost: false });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
     const failed = answered.catch(() => undefined);
-    // Distribution may close the connection after an answer that came before the end of the body.
+    // Distribution may respond before the end of the body and then close the connection.
     upstream.on('error', () => undefined);
     response.once('close', () => response.writableFinished || upstream.destroy());
     try {
@@ -81,7 +81,7 @@ export function createForward(socketPath: string) {
   return Object.assign(forward, { head });
 }
 
-/** Resolves when the body has been sent, or when an answer came before that. @throws Refusal of `admit` */
+/** Resolves once the body has been sent, or earlier if distribution responds. @throws Refusal of `admit` */
 async function sendBody(
   request: IncomingMessage,
   upstream: ClientRequest,
@@ -89,7 +89,7 @@ async function sendBody(
   answered: Promise<unknown>,
 ): Promise<void> {
   let admitting: Promise<void> | null = null;
-  const goOn = () => {
+  const resume = () => {
     if (!admitting && !upstream.writableNeedDrain) request.resume();
   };
   const send = (part: Buffer) => {
@@ -100,25 +100,25 @@ async function sendBody(
     await admitted;
     admitting = null;
     send(part);
-    goOn();
+    resume();
   };
   let onData!: (part: Buffer) => void;
   const sent = new Promise<void>((resolve, reject) => {
-    // Not an iterator, which takes a few promises and listeners for each part.
+    // Not an iterator, which would create several promises and listeners for each part.
     onData = (part) => {
       const admitted = admit?.(part.length);
       if (admitted) (admitting = admitLater(part, admitted)).catch(reject);
       else send(part);
     };
-    // The end of a body that was there already comes while its last part waits.
+    // `end` may be emitted while the last part still waits for admission.
     request.on('data', onData).once('end', () => resolve(admitting ?? undefined));
   });
-  upstream.on('drain', goOn);
+  upstream.on('drain', resume);
   try {
     await Promise.race([sent, answered]);
   } finally {
     request.off('data', onData);
-    upstream.off('drain', goOn);
+    upstream.off('drain', resume);
   }
   if (!request.readableEnded) return;
   onSent?.();

@@ -1,6 +1,6 @@
 /**
- * The gate: a process of its own between clients and distribution, which outlives a crash of the worker as distribution
- * does. Distribution has no limits for storage, connections or uploads; the gate has, and reads names strictly.
+ * The gate: a separate process between clients and distribution. Like distribution, it survives a crash of the worker.
+ * It parses names strictly and limits storage, connections and uploads, which distribution does not.
  *
  * Usage: main.ts <configuration file>
  */
@@ -12,7 +12,7 @@ import { type Layout, layoutIn } from '../layout.ts';
 import { sendBlob } from './blob.ts';
 import { limitConnections } from './connections.ts';
 import { createForward } from './forward.ts';
-import { createPasses } from './passes.ts';
+import { createGrants } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
 import { targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
@@ -21,9 +21,9 @@ import { createWrites } from './writes.ts';
 export interface GateConfiguration {
   /** The folder of the registries. */
   root: string;
-  /** Of files that do not outlive a reboot. */
+  /** The folder of files that do not survive a reboot. */
   runtime: string;
-  /** What it runs as once it listens; null: as what it was started. */
+  /** The account to change to once the gate listens; null: none. */
   account: { uid: number; gid: number } | null;
   /** Undefined: all addresses. */
   host: string | undefined;
@@ -36,20 +36,20 @@ export interface GateConfiguration {
 }
 
 const silentMs = 20_000;
-/** How long a request or its answer may stand still. */
+/** How long a request or its response may make no progress. */
 const stalledMs = 300_000;
-const reading = new Set(['GET', 'HEAD']);
+const readMethods = new Set(['GET', 'HEAD']);
 
 function start(configuration: GateConfiguration): void {
   const { root, runtime, account, host, port, tls } = configuration;
-  // The name of a socket has a hundred characters at most, and a data directory may be deep.
+  // The path of a socket is limited to about 100 characters, and the path of a data directory may be longer.
   process.chdir(root);
   const layout = layoutIn('.', runtime);
   const forward = createForward(layout.socket);
   let full = false;
   const writes = createWrites({
     ...{ layout, forward, patience: configuration.patience },
-    passOf: createPasses(configuration),
+    grantOf: createGrants(configuration),
     isDiskFull: () => full,
   });
 
@@ -61,7 +61,7 @@ function start(configuration: GateConfiguration): void {
     const { signal } = new AbortController();
     if (method === 'GET' && target.kind === 'blob' && (await sendBlob(request, response, target, { layout, forward })))
       return;
-    if (reading.has(method)) return forward(request, response, { method, url: target.url, signal });
+    if (readMethods.has(method)) return forward(request, response, { method, url: target.url, signal });
     if (!isAllowed(method, target.kind)) throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');
     if (method === 'DELETE') return forward(request, response, { method, url: target.url, signal });
     return writes.handle(request, response, target);
@@ -75,7 +75,7 @@ function start(configuration: GateConfiguration): void {
     });
   };
 
-  // Bodies may take as long as they need, as long as they move.
+  // Bodies have no time limit while they make progress.
   const times = {
     headersTimeout: silentMs,
     requestTimeout: 0,
@@ -85,13 +85,13 @@ function start(configuration: GateConfiguration): void {
   const server = tls
     ? createTlsServer({ ...times, ...pemOf(tls), minVersion: 'TLSv1.2', handshakeTimeout: silentMs }, onRequest)
     : createServer(times, onRequest);
-  // Until a request is there. The timeout for headers does not count for a connection that sends nothing.
+  // Applies until a request arrives: the timeout for headers does not apply to a connection that sends nothing.
   server.setTimeout(silentMs);
   limitConnections(server);
   server.on('clientError', (_error, socket) => socket.destroy());
   server.on('error', fail);
   server.listen(port, host, () => {
-    if (account) become(account);
+    if (account) dropPrivileges(account);
     openUploads(layout, writes).catch((error: unknown) => console.error(error));
   });
 
@@ -114,20 +114,20 @@ function pemOf({ certificate, key }: { certificate: string; key: string }) {
   return { cert: readFileSync(certificate), key: readFileSync(key) };
 }
 
-/** With the port and the key of the certificate in hand, root is not needed any more. */
-function become({ uid, gid }: { uid: number; gid: number }): void {
+/** Called once the port is bound and the key of the certificate is read. */
+function dropPrivileges({ uid, gid }: { uid: number; gid: number }): void {
   process.setgroups!([]);
   process.setgid!(gid);
   process.setuid!(uid);
 }
 
-/** Goes on with what the gate before this one counted. */
+/** Opens the accounts of registries with unfinished uploads, as reported by the previous gate. */
 async function openUploads(layout: Layout, { accountOf }: ReturnType<typeof createWrites>): Promise<void> {
   const text = await readFile(layout.uploads, 'utf8').catch(() => '{}');
   for (const prefix of Object.keys(JSON.parse(text) as object)) await accountOf(prefix).ready(null);
 }
 
-/** One at a time, again and again. */
+/** Repeats `work`, with a pause of `ms` after each run. */
 function every(ms: number, work: () => Promise<void>): void {
   const run = () =>
     work()

@@ -1,4 +1,4 @@
-/** What a registry holds on the disk, uploads that were never finished included. */
+/** Measures a registry on the disk, including unfinished uploads. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Layout, namesIn } from '../layout.ts';
@@ -10,9 +10,9 @@ export interface Upload {
 }
 
 export interface Measured {
-  /** Every blob that the registry has a link to, once. */
+  /** The size of every linked blob, each blob once. */
   bytes: number;
-  /** Repositories, links and tags: each takes a few inodes. */
+  /** Repositories, links and tags: each needs a few inodes. */
   objects: number;
   /** By id. */
   uploads: Map<string, Upload>;
@@ -36,7 +36,7 @@ export async function measure(layout: Layout, prefix: string): Promise<Measured>
   return { bytes, objects, uploads };
 }
 
-/** Null: there is no such file. */
+/** Null if the file does not exist. */
 export async function sizeOf(file: string): Promise<number | null> {
   return (await stat(file).catch(() => null))?.size ?? null;
 }

@@ -1,4 +1,4 @@
-/** Answers of the gate, in distribution's words: its clients show `message`. */
+/** Error responses of the gate, in the format of distribution: clients show `message`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export class Refusal extends Error {
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** How long a client may take to notice an answer that came before the end of its body. */
+/** How long a client may continue to send its body after a response. */
 const lingerMs = 5000;
 
 export function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
@@ -30,7 +30,7 @@ export function refuse(request: IncomingMessage, response: ServerResponse, refus
   discard(request);
 }
 
-/** Reads on for a moment, because a connection that is reset takes the answer with it; then it is reset. */
+/** Discards the rest of the body for a while before it resets the connection: a reset would also discard the response. */
 export function discard(request: IncomingMessage): void {
   if (request.complete) return;
   request.resume();

@@ -4,7 +4,7 @@ import { targetOf } from './target.ts';
 const digest = `sha256:${'a'.repeat(64)}`;
 const id = '01234567-89ab-4cde-8f01-23456789abcd';
 
-describe('the target of a request', () => {
+describe('targetOf', () => {
   it.each([
     ['/v2/', 'base', '/v2/'],
     ['/v2/_catalog?n=5', 'catalog', '/v2/_catalog'],
@@ -15,11 +15,11 @@ describe('the target of a request', () => {
     ['/v2/app-1/a/blobs/uploads', 'uploads', '/v2/app-1/a/blobs/uploads/'],
     [`/v2/app-1/a/blobs/uploads/${id}?_state=x`, 'upload', `/v2/app-1/a/blobs/uploads/${id}?_state=x`],
     ['/v2/app-1/manifests/blobs/uploads/', 'uploads', '/v2/app-1/manifests/blobs/uploads/'],
-  ])('of %s is a %s', (url, kind, rebuilt) => {
+  ])('parses %s as %s', (url, kind, rebuilt) => {
     expect(targetOf(url)).toMatchObject({ kind, url: rebuilt });
   });
 
-  it('takes of a parameter that is there twice the first one', () => {
+  it('uses the first value of a repeated parameter', () => {
     const mount = (hex: string) => `mount=sha256:${hex.repeat(64)}`;
     const target = targetOf(`/v2/app-1/a/blobs/uploads/?${mount('a')}&${mount('b')}&from=app-1/b&from=other-2/b`);
     expect(target).toMatchObject({ prefix: 'app-1', repository: 'a', mount: digest });
@@ -46,7 +46,7 @@ describe('the target of a request', () => {
     `/v2/app-1/a/blobs/uploads/${id}?digest=sha512:00`,
     '/v2/app-1/a/blobs/uploads/?mount=x',
     '/v2/app-1/a/tags/list\n',
-  ])('is none for %s', (url) => {
+  ])('returns null for %s', (url) => {
     expect(targetOf(url)).toBeNull();
   });
 });

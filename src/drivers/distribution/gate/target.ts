@@ -1,8 +1,8 @@
 /**
- * The resource that a request to the registry is about.
+ * Parses the path of a request to a registry.
  *
- * Invariant: distribution receives the path that was understood here, rebuilt, never the bytes that the client sent. So
- * there is one reading of a path, and the registry that the gate charges is the one that distribution writes to.
+ * Invariant: distribution receives a path that is rebuilt from the parsed one, never the bytes of the client. So the gate
+ * and distribution cannot interpret a path differently, and the gate charges the registry that distribution writes to.
  */
 import { isName } from '../layout.ts';
 
@@ -18,13 +18,13 @@ export interface Target {
   repository: string;
   /** The tag, digest or upload. */
   reference: string;
-  /** The blob that `mount` takes from another repository. */
+  /** The blob of another repository that the parameter `mount` names. */
   mount: string | null;
 }
 
 const digest = 'sha256:[0-9a-f]{64}';
 const upload = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
-/** Each ends in a fixed number of components, so no path matches two of them. */
+/** Each pattern ends in a fixed number of components, so no path matches two of them. */
 const kinds: [Target['kind'], RegExp][] = [
   ['tags', /^(.+)\/tags\/list$/],
   ['manifest', new RegExp(`^(.+)/manifests/(${digest}|\\w[\\w.-]{0,127})$`)],
@@ -34,10 +34,10 @@ const kinds: [Target['kind'], RegExp][] = [
 ];
 const parameters = ['digest', 'mount', 'from', 'n', 'last', '_state'];
 
-/** Null for a path that is not one of the distribution API's. */
+/** Null for a path that is not part of the distribution API. */
 export function targetOf(url: string): Target | null {
   const at = url.indexOf('?');
-  // Some clients escape the colon of a digest. Nothing else of a path that is valid needs escaping.
+  // Some clients escape the colon of a digest. No other character of a valid path needs escaping.
   const path = (at < 0 ? url : url.slice(0, at)).replaceAll(/%3a/gi, ':');
   const query = queryOf(at < 0 ? '' : url.slice(at + 1));
   const none = { name: '', prefix: '', repository: '', reference: '', mount: null };

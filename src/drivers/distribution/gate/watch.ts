@@ -1,4 +1,4 @@
-/** What the gate looks at by itself: uploads whose folder is gone, the room on the disk, and what is idle. */
+/** Periodic checks of the gate: free disk space, uploads whose folder is gone, and idle uploads and accounts. */
 import { rename, statfs, writeFile } from 'node:fs/promises';
 import type { Layout } from '../layout.ts';
 import { join } from 'node:path';
@@ -8,10 +8,10 @@ import type { createWrites } from './writes.ts';
 
 type Writes = ReturnType<typeof createWrites>;
 
-/** Room that is kept free on the host's file system, for everything else on it: this share, but no more than so much. */
+/** Free space to keep on the file system of the host: this share of its size, but at most this number of bytes. */
 const reserve = { share: 0.05, bytes: 10 * 1024 ** 3 };
 const idleMs = 10_000;
-const forgetMs = 3_600_000;
+const dropMs = 3_600_000;
 
 export async function isDiskFull(layout: Layout): Promise<boolean> {
   const { bsize, blocks, bavail, files, ffree } = await statfs(layout.storage);
@@ -20,10 +20,10 @@ export async function isDiskFull(layout: Layout): Promise<boolean> {
   return files > 0 && ffree < files * reserve.share;
 }
 
-/** Forgets uploads that were finished or removed behind the gate, and stops requests that still write to those. */
+/** Drops uploads whose folder was removed, and stops requests that still write to them. */
 export async function checkUploads({ accounts, folderOf }: Writes): Promise<void> {
   for (const account of accounts.values()) {
-    if (account.isIdle(forgetMs)) accounts.delete(account.prefix);
+    if (account.isIdle(dropMs)) accounts.delete(account.prefix);
     for (const [id, upload] of account.uploads) {
       const folder = folderOf(account.prefix, upload.repository, id);
       const size = await sizeOf(join(folder, 'data'));
@@ -39,7 +39,7 @@ export async function checkUploads({ accounts, folderOf }: Writes): Promise<void
   }
 }
 
-/** Writes down the bytes of unfinished uploads, by registry, when they changed. */
+/** Writes a report of the bytes of unfinished uploads, by registry, whenever they change. */
 export function createReport(layout: Layout) {
   let last = '';
   return async ({ accounts }: Writes): Promise<void> => {

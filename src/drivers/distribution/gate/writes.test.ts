@@ -25,13 +25,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Handles a PATCH whose body is what `send` admits. */
+/** Handles a PATCH whose body consists of the parts that `send` admits. */
 const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) => Promise<void>) => {
   const forward = async (_request: IncomingMessage, _response: ServerResponse, { admit }: Forwarding) => send(admit!);
   const writes = createWrites({
     layout,
     forward: Object.assign(forward, { head: () => Promise.reject(new Error('unused')) }) as Forward,
-    passOf: async () => ({ mayPush: true, limit, issuedAt: 1 }),
+    grantOf: async () => ({ mayPush: true, limit, issuedAt: 1 }),
     patience: 60,
     isDiskFull: () => diskFull,
   });
@@ -40,8 +40,8 @@ const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) =>
   return { handled, used: () => writes.accountOf('app-1').used() };
 };
 
-/** Admits parts until one is refused. */
-const sendWithoutEnd = async (admit: NonNullable<Forwarding['admit']>, onAdmitted: () => void) => {
+/** Sends parts until one is refused. */
+const sendForever = async (admit: NonNullable<Forwarding['admit']>, onAdmitted: () => void) => {
   for (;;) {
     await admit(part);
     onAdmitted();
@@ -49,7 +49,7 @@ const sendWithoutEnd = async (admit: NonNullable<Forwarding['admit']>, onAdmitte
 };
 
 describe('the body of an upload', () => {
-  it('is counted without a promise while it fits', async () => {
+  it('is admitted synchronously while it is within the limit', async () => {
     const { handled, used } = patch(10 * mib, async (admit) => {
       for (let i = 0; i < 48; i += 1) expect(admit(part)).toBeNull();
     });
@@ -57,28 +57,28 @@ describe('the body of an upload', () => {
     expect(used()).toBe(3 * mib);
   });
 
-  it('is cut off at the limit of the registry', async () => {
+  it('is rejected with 403 at the limit of the registry', async () => {
     let admitted = 0;
-    const { handled } = patch(3 * mib, (admit) => sendWithoutEnd(admit, () => (admitted += part)));
+    const { handled } = patch(3 * mib, (admit) => sendForever(admit, () => (admitted += part)));
     await expect(handled).rejects.toMatchObject({ status: 403, code: 'DENIED' });
     expect(admitted).toBe(3 * mib);
   });
 
-  it('is cut off within 1 MiB when the disk becomes full', async () => {
+  it('is rejected with 503 within 1 MiB after the disk becomes full', async () => {
     let admitted = 0;
     const { handled } = patch(100 * mib, (admit) => {
       diskFull = true;
-      return sendWithoutEnd(admit, () => (admitted += part));
+      return sendForever(admit, () => (admitted += part));
     });
     await expect(handled).rejects.toMatchObject({ status: 503, code: 'UNAVAILABLE' });
     expect(admitted).toBeLessThan(mib);
   });
 
-  it('is cut off within 1 MiB when the registry is deleted', async () => {
+  it('is rejected with 404 within 1 MiB after the registry is deleted', async () => {
     let admitted = 0;
     const { handled } = patch(100 * mib, async (admit) => {
       await writeFile(layout.closed('app-1'), '');
-      await sendWithoutEnd(admit, () => (admitted += part));
+      await sendForever(admit, () => (admitted += part));
     });
     await expect(handled).rejects.toMatchObject({ status: 404, code: 'NAME_UNKNOWN' });
     expect(admitted).toBeLessThan(mib);

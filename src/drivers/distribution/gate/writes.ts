@@ -1,8 +1,7 @@
 /**
- * Requests that write to a registry: who may, and how much.
+ * Handles requests that write to a registry: checks the grant of the token and the limits of the registry.
  *
- * Invariant: a byte is counted before it is sent on, so a registry never holds more than its limit, whatever was sent
- * with whatever token.
+ * Invariant: a byte is counted before it is forwarded, so a registry never exceeds its limit, whatever clients send.
  */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -13,15 +12,15 @@ import { uploadsOf } from '../storage.ts';
 import { type Account, createAccount, limits, type Writer } from './account.ts';
 import type { Forward } from './forward.ts';
 import { sizeOf } from './measure.ts';
-import type { Pass } from './passes.ts';
+import type { Grant } from './grants.ts';
 import { Refusal } from './refusal.ts';
 import type { Target } from './target.ts';
 
 export interface WritesDeps {
   layout: Layout;
   forward: Forward;
-  passOf(authorization: string | undefined, name: string): Promise<Pass | null>;
-  /** Seconds until uploads that nobody goes on with are removed, for the message. */
+  grantOf(authorization: string | undefined, name: string): Promise<Grant | null>;
+  /** Seconds until abandoned uploads are removed, for the message. */
   patience: number;
   isDiskFull(): boolean;
 }
@@ -30,12 +29,12 @@ type Send = (request: IncomingMessage, response: ServerResponse, target: Target,
 
 /** How long a manifest may take to arrive. */
 const manifestMs = 60_000;
-/** Whether the registry was closed or the disk is full is asked once in so many bytes of a body. */
+/** Bytes of a body between two checks for a closed registry or a full disk. */
 const checkBytes = 1024 ** 2;
 const gib = 1024 ** 3;
 
 export function createWrites(deps: WritesDeps) {
-  const { layout, forward, passOf } = deps;
+  const { layout, forward, grantOf } = deps;
   const accounts = new Map<string, Account>();
 
   const accountOf = (prefix: string): Account => {
@@ -49,7 +48,7 @@ export function createWrites(deps: WritesDeps) {
 
   const isClosed = ({ prefix }: Target) => existsSync(layout.closed(prefix));
 
-  /** @throws Refusal when nothing can be written at all */
+  /** @throws Refusal if the registry is closed or the disk is full */
   const refuseClosed = (target: Target) => {
     if (isClosed(target)) throw new Refusal(404, 'NAME_UNKNOWN', 'the registry was deleted');
     if (deps.isDiskFull()) {
@@ -57,7 +56,7 @@ export function createWrites(deps: WritesDeps) {
     }
   };
 
-  /** @throws Refusal */
+  /** @throws Refusal if the registry has too many uploads or objects */
   const refuseCrowded = async (account: Account, opens: boolean) => {
     const reason = await account.crowded(opens);
     if (reason === 'uploads') {
@@ -86,24 +85,24 @@ export function createWrites(deps: WritesDeps) {
         `storage_limit is ${account.limit() / gib} GiB; delete images or resize it, then push again`,
     );
 
-  /** @throws Refusal when there is no room for so many bytes more */
+  /** @throws Refusal if the bytes exceed the limit */
   const admit = async (account: Account, target: Target, upload: string | null, bytes: number) => {
     refuseClosed(target);
     if (!(await account.take(upload, target.repository, bytes))) throw fullRefusal(account);
   };
 
-  /** Sends bytes of an upload, or its end. */
+  /** Forwards a part of an upload, or its completion or cancellation. */
   const sendUpload: Send = async (request, response, target, account) => {
     const { url, prefix, repository, reference: id } = target;
-    const over = new AbortController();
-    const writer: Writer = { ended: false, abort: () => over.abort() };
+    const controller = new AbortController();
+    const writer: Writer = { ended: false, abort: () => controller.abort() };
     const { writers } = account.open(id, repository);
     writers.add(writer);
     let unchecked = 0;
     try {
       await admit(account, target, id, 0);
       await forward(request, response, {
-        ...{ method: request.method!, url, signal: over.signal },
+        ...{ method: request.method!, url, signal: controller.signal },
         admit(bytes) {
           unchecked += bytes;
           let mustRefuse = false;
@@ -119,7 +118,7 @@ export function createWrites(deps: WritesDeps) {
         onAnswer: ({ statusCode }) => void (statusCode === 201 && account.finish(id)),
       });
     } catch (error) {
-      // What was cut off is of no use to its client, and takes up room.
+      // A client cannot use a partial upload, which would count against its limit.
       if (error instanceof Refusal && error.code === 'DENIED') {
         await rm(folderOf(prefix, repository, id), { recursive: true, force: true });
         account.close(id);
@@ -151,7 +150,7 @@ export function createWrites(deps: WritesDeps) {
 
   const beginUpload: Send = async (request, response, target, account) => {
     const { url, repository, mount } = target;
-    // A blob that is mounted adds what no body brings.
+    // A mounted blob adds bytes that no request body contains.
     const mounted = mount === null ? 0 : ((await sizeOf(join(layout.blob(mount), 'data'))) ?? 0);
     await admit(account, target, null, 0);
     await forward(request, response, {
@@ -169,19 +168,19 @@ export function createWrites(deps: WritesDeps) {
     accountOf,
     folderOf,
 
-    /** Resolves when the request has been answered. @throws Refusal */
+    /** Resolves once the response has been sent. @throws Refusal */
     async handle(request: IncomingMessage, response: ServerResponse, target: Target): Promise<void> {
       const method = request.method!;
       const { url, prefix, kind, name } = target;
-      const pass = await passOf(request.headers.authorization, name);
-      if (!pass?.mayPush) {
-        // Distribution says what the client has to show, and gets nothing to write.
-        const without = { body: true, credentials: !pass };
+      const grant = await grantOf(request.headers.authorization, name);
+      if (!grant?.mayPush) {
+        // Without a body, distribution writes nothing and responds with its challenge.
+        const without = { body: true, credentials: !grant };
         return forward(request, response, { method, url, without, signal: new AbortController().signal });
       }
       refuseClosed(target);
       const account = accountOf(prefix);
-      await account.ready(pass);
+      await account.ready(grant);
       if (kind === 'upload') return sendUpload(request, response, target, account);
       await refuseCrowded(account, kind === 'uploads');
       if (kind === 'manifest') await sendManifest(request, response, target, account);

@@ -2,7 +2,7 @@
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { presentTags } from '../../../tags/tags.ts';
+import { toTagList } from '../../../tags/tags.ts';
 import type { Tag, TagChange } from '../../../tags/tags.ts';
 import { changedColumns, requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
@@ -35,12 +35,12 @@ export function createLoadBalancerMetadata({ db, idempotency, lock, record, load
 
   return {
     async list(scope: Scope, id: string): Promise<{ count: number; results: Tag[] }> {
-      const results = presentTags((await loadBalancer(scope, id)).tags);
+      const results = toTagList((await loadBalancer(scope, id)).tags);
       return { count: results.length, results };
     },
 
     async get(scope: Scope, id: string, key: string): Promise<Tag> {
-      const tag = presentTags((await loadBalancer(scope, id)).tags).find((candidate) => candidate.key === key);
+      const tag = toTagList((await loadBalancer(scope, id)).tags).find((candidate) => candidate.key === key);
       return requireFound(tag ?? null, 'tag', key);
     },
 

@@ -4,7 +4,7 @@ import { notFound } from '../../../errors/catalogue.ts';
 import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
-import { presentTags } from '../../../tags/tags.ts';
+import { toTagList } from '../../../tags/tags.ts';
 import { find, wholesById } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
 import type { LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
@@ -63,7 +63,7 @@ function toStatus<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners
     operating_status: loadBalancer.operatingStatus,
     provisioning_status: loadBalancer.provisioningStatus,
     listeners,
-    tags: presentTags(loadBalancer.tags),
+    tags: toTagList(loadBalancer.tags),
   };
 }
 

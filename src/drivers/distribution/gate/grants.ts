@@ -1,17 +1,18 @@
-/** Bearer tokens of the token server, as far as the gate reads them: whether one may push, and up to which limit. */
+/** Verifies bearer tokens of the token server. The gate needs two claims: permission to push, and the storage limit. */
 import { X509Certificate } from 'node:crypto';
 import { jwtVerify } from 'jose';
 
-export interface Pass {
+/** The grant of a token for one repository. */
+export interface Grant {
   mayPush: boolean;
-  /** Bytes that the registry may hold. */
+  /** Bytes that the registry may contain. */
   limit: number;
-  /** When the token server signed that, seconds. */
+  /** Seconds since the epoch. */
   issuedAt: number;
 }
 
-export interface PassesOptions {
-  /** PEM; holds the key that tokens are signed with. */
+export interface GrantsOptions {
+  /** PEM; contains the public key of the token server. */
   certificate: string;
   issuer: string;
   service: string;
@@ -29,16 +30,16 @@ interface Verified {
   access: Access[];
 }
 
-/** As distribution allows beyond `exp` and before `nbf`, seconds. */
+/** Seconds after `exp` and before `nbf`, as in distribution. */
 const leeway = 60;
-const maxRemembered = 10_000;
+const maxCached = 10_000;
 
-export function createPasses({ certificate, issuer, service }: PassesOptions) {
+export function createGrants({ certificate, issuer, service }: GrantsOptions) {
   const key = new X509Certificate(certificate).publicKey;
-  const remembered = new Map<string, Verified>();
+  const cache = new Map<string, Verified>();
 
   const verify = async (token: string): Promise<Verified | null> => {
-    const known = remembered.get(token);
+    const known = cache.get(token);
     if (known) return known;
     try {
       const { payload } = await jwtVerify(token, key, {
@@ -47,16 +48,16 @@ export function createPasses({ certificate, issuer, service }: PassesOptions) {
       });
       const access = (Array.isArray(payload['access']) ? payload['access'] : []) as Access[];
       const verified = { issuedAt: payload.iat!, until: payload.exp! + leeway, access };
-      if (remembered.size >= maxRemembered) remembered.clear();
-      remembered.set(token, verified);
+      if (cache.size >= maxCached) cache.clear();
+      cache.set(token, verified);
       return verified;
     } catch {
       return null;
     }
   };
 
-  /** Null for a token that distribution would not accept at all. */
-  return async (authorization: string | undefined, name: string): Promise<Pass | null> => {
+  /** Null for a token that distribution would reject. */
+  return async (authorization: string | undefined, name: string): Promise<Grant | null> => {
     const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     const verified = token ? await verify(token) : null;
     if (!verified || verified.until <= Date.now() / 1000) return null;
