@@ -91,6 +91,9 @@ export function createWrites(deps: WritesDeps) {
     if (!(await account.take(upload, target.repository, bytes))) throw fullRefusal(account);
   };
 
+  /** Distribution may still write to the folder: then it is not empty when it is removed. */
+  const removeUpload = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
+
   /** Forwards a part of an upload, or its completion or cancellation. */
   const sendUpload: Send = async (request, response, target, account) => {
     const { url, prefix, repository, reference: id } = target;
@@ -120,8 +123,11 @@ export function createWrites(deps: WritesDeps) {
     } catch (error) {
       // A client cannot use a partial upload, which would count against its limit.
       if (error instanceof Refusal && error.code === 'DENIED') {
-        await rm(folderOf(prefix, repository, id), { recursive: true, force: true });
-        account.close(id);
+        await removeUpload(folderOf(prefix, repository, id)).then(
+          () => account.close(id),
+          // It stays counted until the worker removes it as abandoned.
+          () => {},
+        );
       }
       throw error;
     } finally {
