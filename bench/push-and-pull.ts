@@ -100,8 +100,8 @@ async function pulled(workplace: Workplace, image: string): Promise<number> {
 async function timed(start: () => Skopeo): Promise<number> {
   execFileSync('sync');
   const began = performance.now();
-  const { code, told } = await start().ended;
+  const { code, output } = await start().ended;
   const seconds = (performance.now() - began) / 1000;
-  if (code !== 0) throw new Error(`skopeo: ${told}`);
+  if (code !== 0) throw new Error(`skopeo: ${output}`);
   return imageMib / seconds;
 }

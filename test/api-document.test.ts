@@ -1,4 +1,4 @@
-/** What openapi.json must contain so that clients generated from it, and people who read it, need nothing else. */
+/** Completeness of openapi.json for generated clients and for readers. */
 import { describe, expect, it } from 'vitest';
 import { compileValidator } from '../src/http/validation.ts';
 import { declaredApi } from '../src/main/openapi-document.ts';
@@ -40,7 +40,7 @@ const document = dereferenced(declared);
 const operationsIn = ({ paths }: Document) => Object.values(paths).flatMap((methods) => Object.values(methods));
 const operations = operationsIn(document);
 
-/** Paths of the fields of a schema that have no description, neither themselves nor in the schema that they refer to. */
+/** Paths of the fields of a schema without a description, in the field or in its branches. */
 function undescribed(schema: Schema, path: string): string[] {
   const branches = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])];
   return [
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
     expect(faulty.map(({ operationId, summary, tags }) => [operationId, summary, tags])).toEqual([]);
   });
 
-  it('describes every parameter, and gives every path parameter an example', () => {
+  it('has a description of every parameter and an example of every path parameter', () => {
     const faulty = operations.flatMap(({ operationId, parameters = [] }) =>
       parameters
         .filter((each) => !each.description || (each.in === 'path' && each.example === undefined))
@@ -76,7 +76,7 @@ describe('the OpenAPI document', () => {
     expect(faulty).toEqual([]);
   });
 
-  it('describes every field of requests and answers', () => {
+  it('has a description of every field of requests and responses', () => {
     const faulty = operations.flatMap(({ operationId, requestBody, responses }) =>
       [requestBody, ...Object.values(responses)].flatMap((message) =>
         Object.values(message?.content ?? {}).flatMap(({ schema = {} }) => undescribed(schema, operationId)),
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     expect([...new Set(faulty)]).toEqual([]);
   });
 
-  it('names the shape of every JSON request and answer, or of the items of a list', () => {
+  it('has a named schema for every JSON request and response, or for the items of a list', () => {
     const faulty = operationsIn(declared).flatMap(({ operationId, requestBody, responses }) =>
       [requestBody, ...Object.values(responses)]
         .map((message) => message?.content?.['application/json']?.schema)
@@ -95,7 +95,7 @@ describe('the OpenAPI document', () => {
     expect(faulty).toEqual([]);
   });
 
-  it('has an example of every JSON request that its schema accepts', () => {
+  it('has a valid example of every JSON request', () => {
     const faulty = bodies
       .filter(({ type }) => type === 'application/json')
       .flatMap(({ operationId, content }) => {
@@ -107,7 +107,7 @@ describe('the OpenAPI document', () => {
     expect(faulty).toEqual([]);
   });
 
-  it('refers to path parameters that operations share', () => {
+  it('has shared components for path parameters', () => {
     const faulty = operationsIn(declared).flatMap(({ operationId, parameters = [] }) =>
       parameters.filter(({ in: place }) => place === 'path').map(({ name }) => `${operationId}: ${name}`),
     );

@@ -1,12 +1,10 @@
 /**
- * Crash everywhere, by machine: runs a reconcile with a failure before and after every statement and every driver call
- * that it makes, then once more without a failure, and holds that the world is as it should be; and then runs it again,
- * which must change nothing.
+ * Injects crashes everywhere: runs a reconcile with a failure before and after each of its statements and driver calls,
+ * then without a failure, and checks the result; then runs it again, which must change nothing.
  *
- * Two kinds of failure: `fault`, where that one step fails and the process lives on (so clean-up runs), and `death`,
- * where nothing works any more after it (so only what PostgreSQL and the host have is left). "After" means that the step
- * was done and nobody heard of it: a commit whose answer was lost. A third kind, `meddle`, fails nothing: there a client
- * changes the resource at that moment.
+ * Failure modes: `fault` fails one step and the process continues, so clean-up runs. `death` fails every later step, so
+ * only the state of PostgreSQL and the host remains. "After" means that the step was executed but its response was lost,
+ * for example of a commit. A third mode, `meddle`, fails nothing: a client changes the resource at that step.
  */
 import { connect as dial, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -24,11 +22,11 @@ export interface CrashCase<Driver extends object> {
   driver: Driver;
   /** The reconciler under test, over a database and a driver that may fail. */
   reconciler(db: Db, driver: Driver): Reconciler;
-  /** A new resource with something to reconcile. Returns its id. */
+  /** Creates a resource that needs reconciling. Returns its id. */
   arrange(): Promise<string>;
-  /** Expects the end that every crash must lead to. */
+  /** Checks the state that every run must end in. */
   check(id: string): Promise<void>;
-  /** What a client does meanwhile. With this, nothing fails: the client comes before and after every step instead. */
+  /** A client's change. If present, it runs before and after every step instead of failures. */
   meddle?(id: string): Promise<unknown>;
   regionId?: number;
 }
@@ -36,14 +34,14 @@ export interface CrashCase<Driver extends object> {
 export interface CrashFigures {
   /** Statements and driver calls of the longest run. */
   steps: number;
-  /** Runs that a failure was injected into. */
+  /** Runs with an injected failure. */
   injected: number;
 }
 
 const never = new AbortController().signal;
 type Moment = 'before' | 'after';
 type Kind = 'fault' | 'death' | 'meddle';
-/** To die before a step is to die after the one before it. */
+/** Death before a step equals death after the previous step. */
 const failures: [Kind, Moment][] = [
   ['fault', 'before'],
   ['fault', 'after'],
@@ -56,43 +54,43 @@ const visits: [Kind, Moment][] = [
 
 export async function crashEverywhere<Driver extends object>(given: CrashCase<Driver>): Promise<CrashFigures> {
   const figures: CrashFigures = { steps: 0, injected: 0 };
-  const undisturbed = async (id: string, what: string) => {
+  const settleAndCheck = async (id: string, what: string) => {
     await settle(given, id);
     await named(`${what}, then a run without a failure`, () => given.check(id));
     await settle(given, id);
     await named(`${what}, then two runs without a failure`, () => given.check(id));
   };
-  const strikeOnce = async (kind: Kind, moment: Moment, at: number): Promise<boolean> => {
+  const injectOnce = async (kind: Kind, moment: Moment, at: number): Promise<boolean> => {
     const id = await given.arrange();
-    const saboteur = await attempt(given, id, new Saboteur(at, moment, kind, () => given.meddle!(id)));
-    if (!saboteur.struck && kind === 'meddle') return false;
-    await undisturbed(id, `${kind} ${moment} step ${at} (${saboteur.name})`);
-    figures.steps = Math.max(figures.steps, saboteur.count);
-    figures.injected += saboteur.struck ? 1 : 0;
-    return saboteur.struck;
+    const injector = await attempt(given, id, new Injector(at, moment, kind, () => given.meddle!(id)));
+    if (!injector.injected && kind === 'meddle') return false;
+    await settleAndCheck(id, `${kind} ${moment} step ${at} (${injector.name})`);
+    figures.steps = Math.max(figures.steps, injector.count);
+    figures.injected += injector.injected ? 1 : 0;
+    return injector.injected;
   };
-  /** One resource whose every attempt fails one step later than the one before. */
-  const strikeInTurn = async (kind: Kind, moment: Moment): Promise<void> => {
+  /** One resource whose attempts each fail one step later than the previous attempt. */
+  const injectInTurn = async (kind: Kind, moment: Moment): Promise<void> => {
     const id = await given.arrange();
-    for (let at = 1; (await attempt(given, id, new Saboteur(at, moment, kind))).struck; at++) figures.injected += 1;
-    await undisturbed(id, `a ${kind} ${moment} each step in turn`);
+    for (let at = 1; (await attempt(given, id, new Injector(at, moment, kind))).injected; at++) figures.injected += 1;
+    await settleAndCheck(id, `a ${kind} ${moment} each step in turn`);
   };
 
   for (const [kind, moment] of given.meddle ? visits : failures) {
-    for (let at = 1; await strikeOnce(kind, moment, at); at++);
-    if (kind !== 'meddle') await strikeInTurn(kind, moment);
+    for (let at = 1; await injectOnce(kind, moment, at); at++);
+    if (kind !== 'meddle') await injectInTurn(kind, moment);
   }
   return figures;
 }
 
-class Sabotage extends Error {}
+class InjectedFailure extends Error {}
 
-/** Counts steps, and strikes at one of them. */
-class Saboteur {
+/** Counts steps, and injects a failure or a change at one of them. */
+class Injector {
   count = 0;
-  struck = false;
+  injected = false;
   name = 'none';
-  /** What a client does meanwhile, once it has begun. */
+  /** The change of the client, once it has started. */
   meddling: Promise<unknown> = Promise.resolve();
   private readonly at: number;
   private readonly moment: Moment;
@@ -107,43 +105,43 @@ class Saboteur {
   }
 
   async step<T>(name: string, inTransaction: boolean, work: () => Promise<T>): Promise<T> {
-    if (this.struck && this.kind === 'death') throw new Sabotage('this process is dead');
+    if (this.injected && this.kind === 'death') throw new InjectedFailure('this process is dead');
     this.count += 1;
     const mine = this.count === this.at;
     if (mine) this.name = name;
-    if (mine && this.moment === 'before') await this.strike(inTransaction);
+    if (mine && this.moment === 'before') await this.inject(inTransaction);
     const result = await work();
-    if (mine && this.moment === 'after') await this.strike(inTransaction);
+    if (mine && this.moment === 'after') await this.inject(inTransaction);
     return result;
   }
 
-  private async strike(inTransaction: boolean): Promise<void> {
-    this.struck = true;
-    if (this.kind !== 'meddle') throw new Sabotage(`failed ${this.moment} ${this.name}`);
+  private async inject(inTransaction: boolean): Promise<void> {
+    this.injected = true;
+    if (this.kind !== 'meddle') throw new InjectedFailure(`failed ${this.moment} ${this.name}`);
     this.meddling = this.meddle();
-    // The client may have to wait for this very transaction.
+    // The client may have to wait for this transaction.
     if (!inTransaction) await this.meddling;
   }
 }
 
-/** One run as the worker would do it, with whatever the saboteur does to it. */
-async function attempt<D extends object>(given: CrashCase<D>, id: string, saboteur: Saboteur): Promise<Saboteur> {
-  const db = sabotagedDb(given.db, saboteur);
-  const reconciler = given.reconciler(db, sabotagedDriver(given.driver, saboteur));
+/** One run as in the worker, with the failure or change of the injector. */
+async function attempt<D extends object>(given: CrashCase<D>, id: string, injector: Injector): Promise<Injector> {
+  const db = injectedDb(given.db, injector);
+  const reconciler = given.reconciler(db, injectedDriver(given.driver, injector));
   await run(given, { db, reconciler, id, attempt: 1 }).catch((error: unknown) => {
-    if (!saboteur.struck) throw error;
+    if (!injector.injected) throw error;
   });
-  await saboteur.meddling;
-  return saboteur;
+  await injector.meddling;
+  return injector;
 }
 
-/** Runs without a failure until nothing asks for another run. */
+/** Runs without a failure until no run requests another one. */
 async function settle<D extends object>(given: CrashCase<D>, id: string): Promise<void> {
   const { db, driver } = given;
   for (let i = 2; i < 50; i++) {
     if (!(await run(given, { db, reconciler: given.reconciler(db, driver), id, attempt: i })).again) return;
   }
-  throw new Error('the reconciler never comes to an end');
+  throw new Error('the reconciler does not converge');
 }
 
 async function run<D extends object>(
@@ -169,12 +167,12 @@ async function named(what: string, check: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The same database, each statement a step: of the pool, and of a transaction's connection. */
-function sabotagedDb(db: Db, saboteur: Saboteur): Db {
+/** The same database with each statement as a step, on the pool and on connections of transactions. */
+function injectedDb(db: Db, injector: Injector): Db {
   type Query = (...args: unknown[]) => Promise<unknown>;
   const counted = (on: { query: unknown }, inTransaction: boolean): Query => {
     const query = (on.query as Query).bind(on);
-    return (...args) => saboteur.step(statementOf(args[0]), inTransaction, () => query(...args));
+    return (...args) => injector.step(statementOf(args[0]), inTransaction, () => query(...args));
   };
   const client = (of: pg.PoolClient) => replace(of, { query: counted(of, true) });
   const pool = db.$client;
@@ -182,19 +180,19 @@ function sabotagedDb(db: Db, saboteur: Saboteur): Db {
   return drizzle({ client: replace(pool, { query: counted(pool, false), connect }) }) as unknown as Db;
 }
 
-/** The same driver, each call of a method that is asynchronous a step. */
-function sabotagedDriver<D extends object>(driver: D, saboteur: Saboteur): D {
+/** The same driver with each asynchronous call as a step. */
+function injectedDriver<D extends object>(driver: D, injector: Injector): D {
   return new Proxy(driver, {
     get(target, name) {
       const value = Reflect.get(target, name) as unknown;
       if (typeof value !== 'function' || name === 'status') return value;
       return (...args: unknown[]) =>
-        saboteur.step(String(name), false, async () => value.apply(target, args) as unknown);
+        injector.step(String(name), false, async () => value.apply(target, args) as unknown);
     },
   });
 }
 
-/** `target` with some members in the place of its own. */
+/** `target` with some members replaced. */
 function replace<T extends object>(target: T, members: Record<string, unknown>): T {
   return new Proxy(target, {
     get(of, name) {
@@ -210,10 +208,10 @@ function statementOf(query: unknown): string {
   return typeof text === 'string' ? text : (text.name ?? text.text.replaceAll(/\s+/g, ' ').slice(0, 60));
 }
 
-/** A counter, and the query that says what it should be: `select client_id, region_id, n as amount …`. */
+/** Counters, and queries for their expected values: `select client_id, region_id, n as amount …`. */
 export type Truth = Record<string, string>;
 
-/** Counters that differ from the rows, in words; empty when all is well. */
+/** Messages about counters that differ from the rows; empty if none do. */
 export async function drift(db: Db, truth: Truth): Promise<string[]> {
   const found: string[] = [];
   for (const [kind, rows] of Object.entries(truth)) {
@@ -226,13 +224,13 @@ export async function drift(db: Db, truth: Truth): Promise<string[]> {
       [kind],
     );
     for (const { client, region, said, is } of differing) {
-      found.push(`${kind} of client ${client} in region ${region} says ${said}, the rows say ${is}`);
+      found.push(`counter ${kind} of client ${client} in region ${region} is ${said}, but the rows sum to ${is}`);
     }
   }
   return found;
 }
 
-/** Runs at once every job that waits for its backoff. */
+/** Runs every job in backoff immediately. */
 export async function retryNow(db: Db): Promise<void> {
   await db.$client.query(
     `with due as (update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null)
@@ -240,13 +238,13 @@ export async function retryNow(db: Db): Promise<void> {
   );
 }
 
-/** A way to PostgreSQL that a test can break, as a lost network, a restart or a failover does. */
+/** A proxy to PostgreSQL that a test can break, like a network failure, a restart or a failover. */
 export interface Gate {
   connection: ConnectionOptions;
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
   restore(): Promise<void>;
-  /** Until the next cut, requests arrive at PostgreSQL but no answer comes back. */
+  /** Until the next cut, requests reach PostgreSQL but responses are dropped. */
   deafen(): void;
 }
 

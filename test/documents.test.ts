@@ -1,11 +1,11 @@
-/** Links between documents: the file exists, and so does the heading. */
+/** Links between documents: the linked file and heading must exist. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const files = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'src/**/*.md']);
 
-/** The anchors of a document, as code hosts derive them from headings. */
+/** Anchors of a document, derived from its headings like code hosts do. */
 function anchorsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8').replaceAll(/^```[^]*?^```/gm, '');
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>

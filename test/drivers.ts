@@ -1,6 +1,6 @@
 /**
- * A host of file shares in memory that a test can look into, hold, break and rob. Keeps the invariants of every driver:
- * idempotent, grows and never shrinks, one share's calls never touch another's.
+ * An in-memory host of file shares that a test can inspect, block, fail and change. Keeps the invariants of every driver:
+ * idempotent, grows and never shrinks, calls for one share never change another share.
  */
 import type { DesiredFileShare, FileShareDriver } from '../src/drivers/file-share.ts';
 import { DriverError } from '../src/errors/driver-error.ts';
@@ -8,26 +8,26 @@ import { DriverError } from '../src/errors/driver-error.ts';
 export interface DriverCall {
   method: 'apply' | 'remove';
   id: string;
-  /** What `apply` was asked for. */
+  /** The desired state of an `apply`. */
   desired?: DesiredFileShare;
 }
 
-/** What a call does besides its work: nothing, fail before it, or fail although it was done. */
+/** An injected failure: none, before the work, or after it (`done`). */
 export type Trouble = null | { error: Error; done: boolean };
 
-/** What a test can do to the calls of a host. */
+/** Control of a test over the calls of a host. */
 export interface Steering<Call> {
-  /** Calls that are held now. */
+  /** Calls that are blocked now. */
   readonly held: Call[];
-  /** The most calls about one id that ran at a time; above one, jobs of one resource overlapped. */
+  /** Maximum number of concurrent calls for one id. Above one, jobs of one resource overlapped. */
   readonly overlap: number;
-  /** Keeps every call from being done until the returned function is called. */
+  /** Blocks every call until the returned function is called. */
   hold(): () => void;
-  /** Holds no more calls; those that are held stay so. */
+  /** Blocks no new calls; blocked calls remain blocked. */
   admit(): void;
-  /** Decides about each call from now on; without an argument, all is well again. */
+  /** Decides about failures of later calls; without an argument, none fails. */
   trouble(decide?: (call: Call) => Trouble): void;
-  /** Does the work of a call, as the test lets it. */
+  /** Runs the work of a call under the control of the test. */
   call(mine: Call, signal: AbortSignal, work: () => void): Promise<void>;
 }
 
@@ -78,14 +78,14 @@ export function createSteering<Call extends { id: string }>(): Steering<Call> {
 }
 
 export interface TestHost extends FileShareDriver, Steering<DriverCall> {
-  /** What is on the host, and what was put aside. A test may take from it and add to it. */
+  /** Shares on the host and in quarantine. A test may add and remove shares. */
   readonly shares: Map<string, DesiredFileShare>;
   readonly quarantined: Map<string, DesiredFileShare>;
-  /** Every `apply` that was done, oldest first: the host's log. */
+  /** Every completed `apply`, oldest first. */
   readonly log: DesiredFileShare[];
 }
 
-/** `real` makes the engine look for drift, as it does on hosts whose shares survive a restart. */
+/** `real` makes the engine scan for drift, as on hosts whose shares survive a restart. */
 export function createTestHost({ real = false } = {}): TestHost {
   const shares = new Map<string, DesiredFileShare>();
   const quarantined = new Map<string, DesiredFileShare>();

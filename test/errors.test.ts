@@ -8,20 +8,20 @@ const codes = Object.keys(catalogue) as ErrorCode[];
 const statuses = Object.fromEntries(codes.map((code) => [code, catalogue[code].status]));
 const text = readFileSync('docs/errors.md', 'utf8');
 
-/** Headings of the second level, and what stands under each. */
+/** Headings of the second level and their text. */
 const chapters = text
   .split(/^## /m)
   .slice(1)
   .map((chapter) => ({ heading: chapter.split('\n')[0]!.trim(), body: chapter }));
 
 describe('the error catalogue', () => {
-  it('has a chapter in docs/errors.md for each code, with its status, and no chapter more', () => {
+  it('has exactly one section in docs/errors.md for each code, with its status', () => {
     const documented = chapters.map(({ heading, body }) => [heading, Number(/^Status (\d{3})\b/m.exec(body)?.[1])]);
     expect(Object.fromEntries(documented)).toEqual(statuses);
     expect(documented).toHaveLength(codes.length);
   });
 
-  it('has an example in each chapter that is an error of that code', () => {
+  it('has an example error of that code in each section', () => {
     for (const { heading, body } of chapters) {
       const example = JSON.parse(/```json\n(.*?)```/s.exec(body)?.[1] ?? 'null');
       expect([heading, example?.exception_class]).toEqual([heading, heading]);
@@ -32,7 +32,7 @@ describe('the error catalogue', () => {
     }
   });
 
-  it('is what OpenAPI says of the errors of every operation', async () => {
+  it('matches the errors of every operation in the OpenAPI document', async () => {
     const document = (await declaredApi()).document as {
       paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
       components: {
@@ -53,7 +53,7 @@ describe('the error catalogue', () => {
     }
   });
 
-  it('gives each code a status of the 4xx or 5xx and a meaning that is a sentence', () => {
+  it('has a 4xx or 5xx status and a one-sentence meaning for each code', () => {
     for (const code of codes) {
       expect(catalogue[code].status).toBeGreaterThanOrEqual(400);
       expect(catalogue[code].status).toBeLessThan(600);
@@ -62,7 +62,7 @@ describe('the error catalogue', () => {
     }
   });
 
-  it('tells clients not to repeat the conflicts that docs/errors.md names as final, and no other error', () => {
+  it('sends x-should-retry: false for exactly the conflicts that docs/errors.md lists', () => {
     const final = codes.filter((code) => new ClientError(code, 'a message').headers['x-should-retry'] === 'false');
     const named = /x-should-retry: false`[^(]*\(([^)]*)\)/.exec(text)?.[1] ?? '';
     expect(final).toEqual(codes.filter((code) => named.split(/,\s+/).includes(code)));

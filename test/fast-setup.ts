@@ -1,4 +1,4 @@
-/** Fast tests start no program: one that does fails. Importing test/requires.ts moves it to another group (test-files.ts). */
+/** Fails fast tests that start a program. Importing test/requires.ts moves a test to another group (test-files.ts). */
 import child, { ChildProcess } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 

@@ -1,4 +1,4 @@
-/** Proxies that ask Cloudyard before they let a request through, run with the configurations of docs/forward-auth.md. */
+/** Proxies that authorize requests with Cloudyard, with the configurations of docs/forward-auth.md. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,14 +14,14 @@ export interface Proxy {
   stop(): Promise<void>;
 }
 
-/** A block of the document, with the addresses of a test. */
+/** A code block of the document with the addresses of a test. */
 function configuration(language: string, addresses: Record<string, string>): string {
   let text = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(docs)![1]!;
   for (const [from, to] of Object.entries(addresses)) text = text.replaceAll(from, to);
   return text;
 }
 
-/** Gone with the yard, if it is not stopped before. */
+/** Starts a proxy. The yard's `cleanUp` stops it if the test does not. */
 function start(yard: Yard, port: number, program: string, ...args: string[]): Proxy {
   const env = { ...process.env, CLOUDYARD_DATA_DIR: `${yard.folder}/` };
   const child = spawn(program, args, { stdio: 'ignore', env });
@@ -40,7 +40,7 @@ const addressesOf = (yard: Yard, port: number, container: number) => ({
   '127.0.0.1:9000': `127.0.0.1:${container}`,
 });
 
-/** In front of a container on this port. */
+/** Starts nginx in front of a container on this port. */
 export async function startNginx(yard: Yard, container: number): Promise<Proxy> {
   const port = await freePort();
   const folder = join(yard.folder, `nginx-${port}`);
@@ -56,7 +56,7 @@ export async function startNginx(yard: Yard, container: number): Promise<Proxy> 
   return start(yard, port, 'nginx', '-p', folder, '-c', file);
 }
 
-/** In front of a container on this port. */
+/** Starts HAProxy in front of a container on this port. */
 export async function startHaproxy(yard: Yard, container: number): Promise<Proxy> {
   const port = await freePort();
   const script = join(yard.folder, `authorize-${port}.lua`);

@@ -1,6 +1,6 @@
 /**
- * A whole Cloudyard in one test file: a database of its own, a clock that the test holds, the API by `inject`, and a
- * worker with a driver of the test's choice. Everything is gone afterwards.
+ * A complete Cloudyard for one test file: a separate database, a clock that the test controls, the API by `inject`, and a
+ * worker with the test's driver. Everything is removed afterwards.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -44,25 +44,25 @@ export interface CloudyardOptions {
   volumeDriver?: VolumeDriver;
   /** Default: a simulated driver. */
   registryDriver?: RegistryDriver;
-  /** Default: simulated ones. */
+  /** Default: simulated drivers. */
   deliveryDrivers?: Partial<DeliveryDrivers>;
-  /** Default: 0, so that nobody waits. */
+  /** Default: 0, so that tests do not wait. */
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
   configuration?: (shipped: Configuration) => Configuration;
   /** How often the worker polls for lifecycle policies that are due; default: 0.25, as in production. */
   pollSeconds?: number;
-  /** What the host delivers to itself; default: nothing beside loopback, whatever this machine has. */
+  /** Local networks of the host. Default: only loopback, regardless of this machine. */
   localNetworks?: () => string[];
   controlPlane?: ServicesDeps['controlPlane'];
-  /** Development mode: its clock in the place of the test's. */
+  /** Development mode: its clock replaces the test's. */
   development?: boolean;
   log?: Logger;
   /** Default: those of the settings. */
   clientLimits?: Partial<Settings['clientLimits']>;
-  /** CIDRs of registries that pull secrets are verified against. */
+  /** CIDRs of registries that may verify pull secrets. */
   verifyNetworks?: string[];
-  /** False where the test writes rows or counters by itself; otherwise they are held against each other at the end. */
+  /** False if the test writes rows or counters directly. Otherwise the harness compares them at the end. */
   audit?: boolean;
 }
 
@@ -80,16 +80,16 @@ export interface Cloudyard {
   clock: { now(): Date; set(date: Date | null): void; advance(seconds: number): void };
   /** The operator's admin token. */
   admin: string;
-  /** Requests as the operator unless `token` says otherwise. */
+  /** Sends a request. The default `token` is the operator's. */
   request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   get(path: string, options?: RequestOptions): Promise<Answer>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   patch(path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   delete(path: string, options?: RequestOptions): Promise<Answer>;
-  /** A new client with a default project (and its network), and a token of it. */
+  /** Creates a client with a default project, its network and a token. */
   newClient(role?: Role): Promise<{ clientId: number; projectId: number; token: string }>;
   newToken(clientId: number, role: Role, projectIds?: number[] | null, expiresAt?: Date | null): Promise<string>;
-  /** Waits for the one task of an answer and returns it. */
+  /** Waits for the only task of a response and returns it. */
   ended(answer: Answer, options?: RequestOptions): Promise<Answer>;
   startWorker(driver?: FileShareDriver, loadBalancerDriver?: LoadBalancerDriver): Promise<Worker>;
   /** Waits until the frequent duties of the workers have run, so that a test can assert that nothing happened. */
@@ -115,7 +115,7 @@ export function useCloudyard(options: CloudyardOptions = {}): Cloudyard {
   return cloudyard;
 }
 
-/** A database of its own, cloned from the migrated template. */
+/** Clones a database from the migrated template. */
 export async function cloneDatabase(
   server: ConnectionOptions,
 ): Promise<{ connection: ConnectionOptions; drop(): Promise<void> }> {
@@ -240,7 +240,7 @@ const simulatedDeliveries: DeliveryDrivers = {
   webhook: createSimulatedDeliveryDriver('webhooks', 'in tests', 'none'),
 };
 
-/** Of what is not a GET, what changes nothing: whatever a reader may do, or anybody. */
+/** Requests that change nothing although they are not GET: operations that a reader or anonymous caller may use. */
 function readsOf(app: App): (method: string, path: string) => boolean {
   let reads: { method: string; path: RegExp }[] | undefined;
   const find = () =>
@@ -253,7 +253,7 @@ function readsOf(app: App): (method: string, path: string) => boolean {
   };
 }
 
-/** Whatever a test changes is in the audit log, once; what was refused is not. */
+/** Expects one entry in the audit log for each change, and none for refused requests. */
 async function expectAudited(db: Db, what: string, mutates: boolean, requestId: unknown): Promise<void> {
   const { rows } = await db.$client.query<{ operation: string }>(
     'select operation from audit_entries where request_id = $1',
@@ -273,7 +273,7 @@ function requests(app: App, db: Db, admin: string) {
       headers: { ...(token !== null && { authorization: `apikey ${token}` }), ...options.headers },
       ...(body !== undefined && { payload: body as object }),
     });
-    // A repeated answer has no entry, and a request for nothing may have one.
+    // A replayed response has no entry, and an empty request may have one.
     const isRepeated = options.headers?.['idempotency-key'] !== undefined || JSON.stringify(body) === '{}';
     if (method !== 'GET' && method !== 'HEAD' && response.statusCode < 500 && !isRepeated) {
       const mutates = response.statusCode < 300 && !isRead(method, path);

@@ -1,4 +1,4 @@
-/** Requests to a server over HTTP, as a client sends them. */
+/** A client that sends requests to a server over HTTP. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface HttpAnswer {
@@ -20,9 +20,9 @@ export interface HttpClient {
   post(path: string, body?: unknown, options?: HttpOptions): Promise<HttpAnswer>;
   patch(path: string, body?: unknown, options?: HttpOptions): Promise<HttpAnswer>;
   delete(path: string, options?: HttpOptions): Promise<HttpAnswer>;
-  /** Sends until it is acknowledged: again after 5xx and broken connections, under one `Idempotency-Key`. */
+  /** Retries after 5xx and broken connections with one `Idempotency-Key`, until the request is acknowledged. */
   insist(method: string, path: string, body?: unknown, seconds?: number): Promise<HttpAnswer>;
-  /** Waits for the one task of an answer and returns it; insists. */
+  /** Waits for the only task of a response and returns it. Retries like `insist`. */
   ended(answer: HttpAnswer, seconds?: number): Promise<any>;
 }
 
@@ -73,7 +73,8 @@ export function httpClient(url: string, defaultToken: string): HttpClient {
       for (;;) {
         const { body } = await insist('GET', `/cloud/v1/tasks/${answer.body.tasks[0]}?wait=20`);
         if (body.finished_on) return body;
-        if (performance.now() > deadline) throw new Error(`not ended within ${seconds} s: ${JSON.stringify(body)}`);
+        if (performance.now() > deadline)
+          throw new Error(`the task did not end within ${seconds} s: ${JSON.stringify(body)}`);
       }
     },
   };

@@ -1,4 +1,4 @@
-/** Images and the clients that push and pull them: an OCI layout of random layers, and skopeo. */
+/** Creates images (OCI layouts of random layers) and pushes and pulls them with skopeo. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -6,10 +6,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface TestImage {
-  /** As skopeo writes it. */
+  /** In the notation of skopeo. */
   source: string;
   layers: string[];
-  /** Bytes of all its blobs, its manifest too. */
+  /** Bytes of all blobs, including the manifest. */
   size: number;
   manifest: string;
 }
@@ -26,7 +26,7 @@ export function makeImage(folder: string, sizes: number[]): TestImage {
     return { mediaType, digest: `sha256:${hex}`, size: bytes.length };
   };
   const json = (value: unknown) => Buffer.from(JSON.stringify(value));
-  // Nobody unpacks them, and what begins like gzip is not compressed on its way.
+  // skopeo does not compress data that begins like gzip, and no test unpacks the layers.
   const gzip = Buffer.from([0x1f, 0x8b, 0x08]);
   const layer = (bytes: number) => Buffer.concat([gzip, randomBytes(bytes - gzip.length)]);
   const layers = sizes.map((each) => put('application/vnd.oci.image.layer.v1.tar+gzip', layer(each)));
@@ -45,17 +45,17 @@ export function makeImage(folder: string, sizes: number[]): TestImage {
 
 export interface Skopeo {
   child: ChildProcess;
-  /** Its exit code, and what it told. */
-  ended: Promise<{ code: number | null; told: string }>;
+  /** Its exit code and output. */
+  ended: Promise<{ code: number | null; output: string }>;
 }
 
 export function startSkopeo(args: string[]): Skopeo {
   const child = spawn('skopeo', ['--insecure-policy', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let told = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (told += text));
-  const ended = new Promise<{ code: number | null; told: string }>((resolve, reject) => {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
+  const ended = new Promise<{ code: number | null; output: string }>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => resolve({ code, told }));
+    child.once('close', (code) => resolve({ code, output }));
   });
   return { child, ended };
 }

@@ -1,6 +1,6 @@
 /**
- * A host of load balancers in memory that a test can look into, hold, break and rob, and whose proxy says of members and
- * listeners what the test wants.
+ * An in-memory host of load balancers that a test can inspect, block, fail and change. The test sets the health of members
+ * and the counters of listeners.
  */
 import type {
   DesiredLoadBalancer,
@@ -16,21 +16,21 @@ import type { Steering } from './drivers.ts';
 export interface LoadBalancerCall {
   method: 'apply' | 'remove';
   id: string;
-  /** What `apply` was asked for. */
+  /** The desired state of an `apply`. */
   desired?: DesiredLoadBalancer;
 }
 
 export interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadBalancerCall> {
-  /** What is on the host, and what was put aside. A test may take from it and add to it. */
+  /** Load balancers on the host and in quarantine. A test may add and remove them. */
   readonly balancers: Map<string, DesiredLoadBalancer>;
   readonly quarantined: Map<string, DesiredLoadBalancer>;
-  /** Every `apply` that was done, oldest first. */
+  /** Every completed `apply`, oldest first. */
   readonly log: DesiredLoadBalancer[];
-  /** By member id; others are UP where there is a monitor, and UNCHECKED where there is none. */
+  /** By member id. Default: UP with a monitor, UNCHECKED without. */
   readonly health: Map<string, MemberHealth>;
-  /** By listener id; others are at zero. */
+  /** By listener id. Default: zero. */
   readonly traffic: Map<string, Partial<ListenerCounters>>;
-  /** False: the proxy does not answer. */
+  /** If false, the proxy does not respond. */
   answers: boolean;
 }
 
@@ -42,7 +42,7 @@ const still: ListenerCounters = {
   requestErrors: 0,
 };
 
-/** `real` makes the engine look for drift. */
+/** `real` makes the engine scan for drift. */
 export function createTestLoadBalancerHost({ real = false } = {}): TestLoadBalancerHost {
   const balancers = new Map<string, DesiredLoadBalancer>();
   const quarantined = new Map<string, DesiredLoadBalancer>();
@@ -78,7 +78,7 @@ export function createTestLoadBalancerHost({ real = false } = {}): TestLoadBalan
     },
     async read() {
       if (!host.answers) {
-        throw new DriverError('no answer, for a test', { customerMessage: 'the proxy is busy', retryable: true });
+        throw new DriverError('no response, for a test', { customerMessage: 'the proxy is busy', retryable: true });
       }
       return [...balancers.values()].map((balancer) => reading(balancer, host));
     },

@@ -1,4 +1,4 @@
-/** A share through an NFS client of its own process: libnfs's tools, which need no mount. */
+/** NFS clients as separate processes: the tools of libnfs, which need no mount. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Yard } from './processes.ts';

@@ -17,6 +17,6 @@ export function dereferenced<T>(document: T): T {
 function componentOf(document: unknown, reference: string): unknown {
   const names = reference.replace('#/', '').split('/');
   const found = names.reduce<unknown>((part, name) => (part as Json | undefined)?.[name], document);
-  if (found === undefined) throw new Error(`${reference} refers to nothing`);
+  if (found === undefined) throw new Error(`component ${reference} not found`);
   return found;
 }

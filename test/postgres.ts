@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL for a test run, with a migrated template database: a test file clones it in some 50 ms.
- * TEST_DATABASE_URL runs the tests on another server (its user may create databases).
+ * One PostgreSQL for a test run, with a migrated template database that a test file clones in about 50 ms.
+ * TEST_DATABASE_URL selects another server; its user must be able to create databases.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'cloudyard-test-'));
-  // Or root's cluster would lie in /var/lib/cloudyard, where nobody removes it.
+  // Otherwise root's cluster would be in /var/lib/cloudyard and never be removed.
   await chmod(dataDir, 0o755);
   const given = process.env.TEST_DATABASE_URL;
   const embedded = given ? null : await startEmbeddedPostgres({ dataDir, log: silentLogger });
@@ -41,14 +41,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** No test kills this server, so that it need not survive a crash. Tests of crashes start servers of their own. */
+/** No test kills this server, so it need not survive a crash. Crash tests start their own servers. */
 async function stopSyncing(admin: pg.Client): Promise<void> {
   await admin.query('alter system set fsync = off');
   await admin.query('alter system set full_page_writes = off');
   await admin.query('select pg_reload_conf()');
 }
 
-/** The same server, another database. */
+/** A connection to another database of the same server. */
 export function inDatabase(connection: ConnectionOptions, database: string): ConnectionOptions {
   if (!connection.connectionString) return { ...connection, database };
   const url = new URL(connection.connectionString);

@@ -53,27 +53,27 @@ export interface Running {
 }
 
 export interface Yard extends HttpClient {
-  /** For whatever else a test needs; gone with the yard. */
+  /** A folder for files of the test, removed by `cleanUp`. */
   folder: string;
   dataDir: string;
   port: number;
   nfsPort: number;
   mountPort: number;
-  /** What every command runs with, `CLOUDYARD_…` and all. */
+  /** Environment of every command, including `CLOUDYARD_…`. */
   env: Record<string, string>;
-  /** Starts a command that goes on, and resolves when it says that it is ready. @throws when it ends instead */
+  /** Starts a long-running command and resolves when it is ready. @throws if it ends instead */
   start(args: string[], env?: Record<string, string>): Promise<Running>;
-  /** Starts a command through bin/cloudyard.mjs, as people do. */
+  /** Starts a command through bin/cloudyard.mjs, as users do. */
   startByBin(args: string[], env?: Record<string, string>): Promise<Running>;
   spawn(args: string[], env?: Record<string, string>): Running;
-  /** Runs a command to its end. */
+  /** Runs a command until it ends. */
   run(args: string[], env?: Record<string, string>): Promise<Ended>;
-  /** Asks the embedded PostgreSQL. */
+  /** Runs a query on the embedded PostgreSQL. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** Where the embedded PostgreSQL can be reached from elsewhere. */
+  /** URL of the embedded PostgreSQL. */
   databaseUrl(): string;
   pids(): Record<'postgres' | 'ganesha' | 'rpcbind' | 'haproxy', number | null>;
-  /** Paths of shares that are mounted. */
+  /** Paths of mounted shares. */
   mounts(): string[];
   loopDevices(): string[];
   cleanUp(): void;
@@ -84,7 +84,7 @@ const script = join(root, 'src', 'main', 'cloudyard.ts');
 const bin = join(root, 'bin', 'cloudyard.mjs');
 
 export async function openYard(settings: Record<string, string> = {}): Promise<Yard> {
-  // Readable for the account that PostgreSQL runs as, when we are root.
+  // As root, PostgreSQL runs as another account, which must be able to enter the folder.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'cloudyard-e2e-')));
   chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
@@ -97,7 +97,7 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
     CLOUDYARD_NFS_MOUNT_PORT: String(mountPort),
     CLOUDYARD_BOOTSTRAP_TOKEN: bootstrapToken,
     CLOUDYARD_LOG_FORMAT: 'json',
-    // Tests of load balancers and of volumes ask for real ones.
+    // Tests of load balancers, volumes and registries select the real drivers.
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
     CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_REGISTRY_DRIVER: 'simulated',
@@ -150,7 +150,7 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
   };
 }
 
-/** Polls, less often the longer it takes. @throws after so many seconds, naming what it waited for */
+/** Polls with increasing intervals. @throws after this number of seconds with the expected condition */
 export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
   const began = performance.now();
   while (!(await condition())) {
@@ -160,7 +160,7 @@ export async function until(condition: () => unknown, seconds: number, what: str
   }
 }
 
-/** Ours, without what would change how Cloudyard runs. */
+/** The environment of this process without variables that change how Cloudyard runs. */
 function environment(own: Record<string, string>): Record<string, string> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(CLOUDYARD_|DATABASE_URL$|NODE_OPTIONS$|VITEST|TEST$|NODE_ENV$)/.test(name),
@@ -198,7 +198,7 @@ function watch(child: ChildProcess): Running {
   };
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on a new connection. */
 export async function query<Row extends pg.QueryResultRow>(
   options: pg.ClientConfig,
   text: string,
@@ -218,7 +218,7 @@ function postmasterFile(dataDir: string): string {
   return join(dataDir, 'postgres', 'data', 'postmaster.pid');
 }
 
-/** The fourth line of the pid file is the port, the fifth the folder of the socket. */
+/** Line 4 of the pid file is the port, line 5 the folder of the socket. */
 function postgresOf(dataDir: string) {
   const [, , , port, host = ''] = readFileSync(postmasterFile(dataDir), 'utf8').split('\n');
   return { host, port: Number(port), user: 'cloudyard', database: 'cloudyard' };
@@ -253,7 +253,7 @@ function backingFile(name: string): string {
   }
 }
 
-/** Ids of the processes of this folder: their environment or arguments name it, or they hold a file of it open (a log). */
+/** Pids of the processes of this folder: their environment or arguments name it, or they have one of its files open. */
 function processesOf(folder: string): number[] {
   const inFolder = `${folder}/`;
   const names = (pid: string) =>
@@ -281,7 +281,7 @@ function linkOf(path: string): string {
 
 function removeYard(folder: string, dataDir: string): void {
   const postgres = livePid(postmasterFile(dataDir));
-  // Those that supervise go first, or they would start again what follows. SIGQUIT lets PostgreSQL free its memory.
+  // Supervisors first, because they would restart the others. SIGQUIT makes PostgreSQL free its shared memory.
   const others = processesOf(folder).filter((pid) => pid !== postgres);
   for (const pid of others) send(pid, 'SIGKILL');
   if (postgres) send(postgres, 'SIGQUIT');
@@ -298,7 +298,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is gone.
+    // The process has ended.
   }
 }
 
@@ -312,6 +312,6 @@ function quietly(file: string, ...args: string[]): void {
   try {
     execFileSync(file, args, { stdio: 'ignore' });
   } catch {
-    // What is not there any more needs no removal.
+    // It is already removed.
   }
 }

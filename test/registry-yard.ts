@@ -1,4 +1,4 @@
-/** A Cloudyard with real registries, and the requests that an attacker makes by hand. */
+/** A Cloudyard with real registries, and raw registry requests as an attacker sends them. */
 import { execFileSync } from 'node:child_process';
 import { accountFor } from '../src/drivers/confined.ts';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ export interface Reply {
   status: number;
   headers: IncomingMessage['headers'];
   text: string;
-  /** The first error, in distribution's words. */
+  /** Code and message of the first error. */
   code: string | undefined;
   message: string | undefined;
 }
@@ -71,7 +71,7 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
     layout,
     port,
     call,
-    /** A request whose body the test sends by itself. */
+    /** Starts a request whose body the test sends. */
     begin: (method: string, path: string, options: CallOptions, answered?: (reply: Reply) => void): ClientRequest =>
       start(method, path, options, answered),
 
@@ -91,13 +91,13 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
       return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, string> };
     },
 
-    /** A token for all actions on repositories. */
+    /** Gets a token for all actions on repositories. */
     async tokenFor(credentials: string, ...names: string[]): Promise<string> {
       const scopes = names.map((name) => `repository:${name}:pull,push,delete`);
       return (await this.login(credentials, scopes)).body['token']!;
     },
 
-    /** Begins an upload; returns its path with query, and its id. */
+    /** Starts an upload. Returns its path with query, and its id. */
     async beginUpload(token: string, name: string) {
       const reply = await call('POST', `/v2/${name}/blobs/uploads/`, { token });
       const location = String(reply.headers.location ?? '');
@@ -120,7 +120,7 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
         headers: { 'content-type': ociManifest },
       }),
 
-    /** An unfinished upload of this size that takes no room on the disk. */
+    /** Creates an unfinished upload of this size as a sparse file. */
     fillWithUpload(name: string, bytes: number, id = '00000000-0000-4000-8000-000000000000') {
       const folder = join(layout.repositories, name, '_uploads', id);
       mkdirSync(folder, { recursive: true });
@@ -128,11 +128,11 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
       writeFileSync(join(folder, 'startedat'), new Date().toISOString());
       truncateSync(join(folder, 'data'), bytes);
       const account = accountFor('registry');
-      // As distribution writes it.
+      // The same owner as files of distribution.
       if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, layout.storage]);
     },
 
-    /** Bytes of all files below a folder of the storage, as their sizes say. */
+    /** Sum of the file sizes below a folder. */
     bytesIn: (folder: string) => sizes(folder),
     cleanUp: () => yard.cleanUp(),
   };
@@ -144,7 +144,7 @@ export function digestOf(bytes: string | Buffer): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
-/** An image of a configuration and layers, by digest and size. */
+/** A manifest with a configuration and layers. */
 export function manifestOf(config: string, layers: { digest: string; size: number }[], more: object = {}) {
   return {
     schemaVersion: 2,

@@ -1,6 +1,6 @@
 /**
- * Tests on real programs of the host. A machine that lacks one skips them and says why; CI has to have them all, so
- * there a skip is a failure. Add a part here, then `describe.skipIf(!requires('part'))`.
+ * Requirements of tests on real programs. If a program is missing, its tests are skipped with a message. CI must have all
+ * of them, so a skip fails there. Add a part here, then use `describe.skipIf(!requires('part'))`.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,14 +26,14 @@ const parts = {
 
 export type Part = keyof typeof parts;
 
-/** Why tests that need these parts cannot run here, for their name; null when they can. */
+/** The reason to skip tests that need these parts, for their name; null if they can run. */
 export function skipReason(...needed: Part[]): string | null {
   if (needed.includes('root') && process.getuid?.() !== 0) return 'skipped: this needs root';
   const missing = needed.find((part) => !parts[part].every(isInstalled));
   return missing ? `skipped: ${missing} is not installed` : null;
 }
 
-/** True when all are there. Otherwise prints why and returns false; throws where CI is set. */
+/** Whether all parts are available. If not, prints the reason, or throws in CI. */
 export function requires(...needed: Part[]): boolean {
   const reason = skipReason(...needed);
   if (!reason) return true;
@@ -48,7 +48,7 @@ function isInstalled(program: string): boolean {
   return found.some((folder) => folder && existsSync(`${folder}/${program}`));
 }
 
-/** Debian keeps them out of PATH, by version. The oldest that Cloudyard works with: the embedded one is new. */
+/** Debian installs them by version outside PATH. Returns the oldest supported version, because the embedded one is new. */
 export function postgresPrograms(): string | null {
   const above = '/usr/lib/postgresql';
   const versions = existsSync(above) ? readdirSync(above).map(Number) : [];

@@ -10,7 +10,7 @@ import { until } from './processes.ts';
 export interface SmtpServer {
   /** For CLOUDYARD_SMTP_URL. */
   url: string;
-  /** What arrived, as it came. */
+  /** Received messages, unparsed. */
   messages(): string[];
   stop(): Promise<void>;
 }
@@ -44,7 +44,7 @@ function answers(port: number): Promise<boolean> {
   });
 }
 
-/** The headers of a message by their names in lower case, unfolded. */
+/** The unfolded headers of a message by lower-case name. */
 export function headersOf(message: string): Record<string, string> {
   const [head = ''] = message.split(/\r?\n\r?\n/);
   const lines = head.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/);

@@ -1,4 +1,4 @@
-/** A PostgreSQL of the machine (Debian's packages), as an operator brings one along: its own cluster in a folder, on loopback. */
+/** A PostgreSQL of the machine (Debian's packages), like an external database of an operator: a new cluster on loopback. */
 import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export interface SystemPostgres {
   stop(): Promise<void>;
 }
 
-/** Like all processes of a test it must be marked with the folder, so that the yard's `cleanUp` finds it. */
+/** Starts a cluster. Its environment names the folder, so that the yard's `cleanUp` finds the processes. */
 export async function startSystemPostgres(folder: string, database: string): Promise<SystemPostgres> {
   const programs = postgresPrograms()!;
   const data = join(folder, 'system-postgres');

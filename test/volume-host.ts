@@ -1,6 +1,6 @@
 /**
- * A host of volumes in memory that a test can look into, hold, break and rob. A volume's bytes are a text. Keeps the
- * invariants of every driver: idempotent, grows and never shrinks, what was made is never made anew.
+ * An in-memory host of volumes that a test can inspect, block, fail and change. A volume's bytes are a text. Keeps the
+ * invariants of every driver: idempotent, grows and never shrinks, never recreates lost data.
  */
 import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from '../src/drivers/volume.ts';
 import { createSteering, terminal } from './drivers.ts';
@@ -19,17 +19,17 @@ export interface HeldVolume {
 }
 
 export interface VolumeHost extends VolumeDriver, Steering<VolumeCall> {
-  /** What is on the host, and what was put aside. A test may take from it, add to it, and write to a volume. */
+  /** Data on the host and in quarantine. A test may add, remove and write. */
   readonly contents: {
     volumes: Map<string, HeldVolume>;
     snapshots: Map<string, HeldVolume>;
     aside: Map<string, HeldVolume>;
   };
-  /** How many more calls of `apply` end while bytes are still being copied. */
+  /** Number of further calls of `apply` that return while bytes are being copied. */
   stillCopying: number;
 }
 
-/** `real` makes the engine look for drift, as it does on hosts whose volumes survive a restart. */
+/** `real` makes the engine scan for drift, as on hosts whose volumes survive a restart. */
 export function createVolumeHost({ real = false } = {}): VolumeHost {
   const contents: VolumeHost['contents'] = { volumes: new Map(), snapshots: new Map(), aside: new Map() };
   const steering = createSteering<VolumeCall>();

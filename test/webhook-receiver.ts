@@ -1,4 +1,4 @@
-/** A receiver of webhooks on loopback that keeps what came, and answers as it is told. */
+/** A webhook receiver on loopback that records calls. The test sets its response. */
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ export interface WebhookReceiver {
   url: string;
   port: number;
   readonly calls: Call[];
-  /** How it answers from now on; without an argument, with 200. */
+  /** Sets the response to later calls; the default is 200. */
   answer(how?: (response: ServerResponse, call: Call) => void): void;
   stop(): Promise<void>;
 }

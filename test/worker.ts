@@ -1,4 +1,4 @@
-/** A Cloudyard, workers and requests for the tests of the engine of tasks. */
+/** A Cloudyard, workers and requests for tests of the task engine. */
 import { inject } from 'vitest';
 import type { TestContext } from 'vitest';
 import { openGate } from './crash-harness.ts';
@@ -17,18 +17,18 @@ export const truth = {
   sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
   sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
 };
-/** The time to detect a dead worker, and some time for the work itself. */
+/** Time to detect a dead worker and to run its jobs. */
 export const afterDeath = { timeout: 60_000, interval: 100 };
 export const soon = { timeout: 30_000, interval: 20 };
 
-/** A Cloudyard for this test alone; `worker: false`: without a worker. */
+/** A separate Cloudyard for this test. `worker: false` starts no worker. */
 export async function startCloudyard(t: TestContext, { host = createTestHost(), worker = true } = {}) {
   const { cloudyard, stop } = await openCloudyard(inject('postgres'), { driver: worker ? host : null });
   t.onTestFinished(stop);
   return { cloud: cloudyard, host };
 }
 
-/** A worker with its own database connections, like a separate worker process. */
+/** Starts a worker with separate database connections, like a worker process. */
 export async function addWorker(t: TestContext, cloud: Cloudyard, host: TestHost, connection = cloud.connection) {
   const db = connect({ ...connection, poolSize: 8, log: silentLogger });
   const { services } = cloud;
@@ -49,7 +49,7 @@ export async function addWorker(t: TestContext, cloud: Cloudyard, host: TestHost
   });
 }
 
-/** Holds a lock in the database until `release`, or the end of the test. */
+/** Holds a database lock until `release` or the end of the test. */
 export async function holdLock(t: TestContext, cloud: Cloudyard, lock: string): Promise<{ release(): Promise<void> }> {
   const client = await cloud.db.$client.connect();
   let holds = true;
@@ -97,7 +97,7 @@ export async function available({ expect }: TestContext, cloud: Cloudyard, chang
   return idOf(cloud, answer);
 }
 
-/** A Cloudyard whose only worker reaches the database through a gate that the test can break. */
+/** A Cloudyard whose only worker connects to the database through a gate that the test can break. */
 export async function startBehindGate(t: TestContext): Promise<{ cloud: Cloudyard; host: TestHost; gate: Gate }> {
   const { cloud, host } = await startCloudyard(t, { worker: false });
   const gate = await openGate(cloud.connection);

@@ -1,4 +1,4 @@
-/** What every file share driver promises (driver.ts), held against each of them. */
+/** The contract of file share drivers (driver.ts), tested with each of them. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
@@ -8,7 +8,7 @@ import { createSimulatedFileShareDriver } from './simulated/file-share.ts';
 
 interface Subject {
   driver: FileShareDriver;
-  /** The process dies without a stop; what follows is the driver of the next one. */
+  /** Kills the process without a stop and returns the driver of the next one. */
   crash(): Promise<FileShareDriver>;
   cleanUp(): Promise<void>;
 }
@@ -65,12 +65,12 @@ function contract(name: string, make: () => Promise<Subject>): void {
     });
     afterAll(async () => subject.cleanUp());
 
-    it('is healthy, and says what it does', () => {
+    it('is healthy and reports its status', () => {
       expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
       expect(driver.status().detail).not.toBe('');
     });
 
-    it('creates, and then finds nothing to change', async () => {
+    it('creates, and then has nothing to change', async () => {
       const desired = share();
       const first = await driver.apply(desired, signal);
       expect(first.connectionPoint).toMatch(new RegExp(`:/shares/${desired.id}$`));
@@ -80,7 +80,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(await driver.list()).toContain(desired.id);
     });
 
-    it('says what it changed, once', async () => {
+    it('reports a change once', async () => {
       const desired = share();
       await driver.apply(desired, signal);
       for (const next of [
@@ -102,7 +102,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(await driver.apply({ ...desired, sizeGib: 2 }, signal)).toMatchObject({ sizeGib: 3, changed: [] });
     });
 
-    it('removes, also what is not there', async () => {
+    it('removes, also unknown ids', async () => {
       const [desired, other] = [share(), share()];
       await Promise.all([driver.apply(desired, signal), driver.apply(other, signal)]);
       await driver.remove(desired.id, signal);
@@ -113,7 +113,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect((await driver.apply(other, signal)).changed).toEqual([]);
     });
 
-    it('quarantines, after which the id is free again', async () => {
+    it('quarantines, and then the id is free again', async () => {
       const desired = share();
       await driver.apply(desired, signal);
       await driver.quarantine(desired.id);
@@ -122,7 +122,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect((await driver.apply(desired, signal)).changed).not.toEqual([]);
     });
 
-    it('takes calls about many ids at a time', async () => {
+    it('handles calls for many ids at once', async () => {
       const many = Array.from({ length: 8 }, () => share());
       await Promise.all(many.map((each) => driver.apply(each, signal)));
       expect(await driver.list()).toEqual(expect.arrayContaining(many.map(({ id }) => id)));
@@ -144,7 +144,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(ids).not.toContain(removed.id);
     });
 
-    it('does nothing for one who has given up', async () => {
+    it('does nothing for an aborted call', async () => {
       const desired = share();
       await expect(driver.apply(desired, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
       expect(await driver.list()).not.toContain(desired.id);

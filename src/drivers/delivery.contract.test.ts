@@ -1,4 +1,4 @@
-/** What every driver that carries messages promises (delivery.ts), held against each of them. */
+/** The contract of delivery drivers (delivery.ts), tested with each of them. */
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { randomUUID } from 'node:crypto';
@@ -14,9 +14,9 @@ import { createWebhookDriver } from './webhook/driver.ts';
 interface Subject<Message> {
   driver: DeliveryDriver<Message>;
   message(): Message;
-  /** The ids of the messages that arrived, with repetitions; null where nothing can. */
+  /** Ids of received messages, with duplicates; null for a simulated driver. */
   arrived(): string[] | null;
-  /** The other side is not there any more. */
+  /** Stops the receiver. */
   vanish(): Promise<void>;
   cleanUp(): Promise<void>;
 }
@@ -81,21 +81,21 @@ function contract<Message extends { id: string }>(name: string, make: () => Prom
     });
     afterAll(() => subject.cleanUp());
 
-    it('is healthy, and says what it does', () => {
+    it('is healthy and reports its status', () => {
       const { driver } = subject;
       expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
       expect(driver.status().detail).not.toBe('');
       if (!driver.real) expect(driver.status().remedy).toBeTruthy();
     });
 
-    it('hands a message over, and says what the other side answered', async () => {
+    it('delivers a message and returns the response', async () => {
       const message = subject.message();
       expect((await subject.driver.send(message, signal)).answer).toMatch(subject.driver.real ? /\w+/ : /^not sent: /);
       const arrived = subject.arrived();
       if (arrived) expect(arrived.filter((id) => id === message.id)).toHaveLength(1);
     });
 
-    it('sends a repetition under the same id', async () => {
+    it('repeats a message with the same id', async () => {
       const message = subject.message();
       await subject.driver.send(message, signal);
       await subject.driver.send(message, signal);
@@ -103,20 +103,20 @@ function contract<Message extends { id: string }>(name: string, make: () => Prom
       if (arrived) expect(arrived.filter((id) => id === message.id)).toHaveLength(2);
     });
 
-    it('takes many at a time', async () => {
+    it('handles many messages at once', async () => {
       const messages = Array.from({ length: 12 }, subject.message);
       await Promise.all(messages.map((message) => subject.driver.send(message, signal)));
       const arrived = subject.arrived();
       if (arrived) expect(arrived).toEqual(expect.arrayContaining(messages.map(({ id }) => id)));
     });
 
-    it('does nothing for one who has given up', async () => {
+    it('does nothing for an aborted call', async () => {
       const message = subject.message();
       await expect(subject.driver.send(message, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
       expect(subject.arrived() ?? []).not.toContain(message.id);
     });
 
-    it('asks for another try when nobody is there, and says so in words', async () => {
+    it('reports a retryable error with a message if the receiver is down', async () => {
       await subject.vanish();
       if (!subject.driver.real) return;
       const failure = await subject.driver.send(subject.message(), signal).catch((error: unknown) => error);
@@ -127,7 +127,7 @@ function contract<Message extends { id: string }>(name: string, make: () => Prom
 }
 
 describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', () => {
-  it('sends a text and an HTML part, and lets nothing of a message into the headers', async () => {
+  it('sends a text and an HTML part, and no text of a message gets into the headers', async () => {
     const server = await startSmtpServer();
     const driver = createSmtpDriver({ url: server.url, from });
     const id = randomUUID();
@@ -163,7 +163,7 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     server.close();
   });
 
-  it('keeps nobody waiting who stops while the server says nothing', async () => {
+  it('aborts while the server does not respond', async () => {
     const server = createServer((socket) => void socket.on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
@@ -173,7 +173,7 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     server.close();
   });
 
-  it('is unhealthy while its server is away, and its status shows no password', async () => {
+  it('is unhealthy while its server is down, and its status shows no password', async () => {
     const driver = createSmtpDriver({ url: 'smtp://user:hunter2@127.0.0.1:1', from });
     await driver.send(email(), neverAborted).catch(() => undefined);
     expect(driver.status()).toMatchObject({ real: true, healthy: false });
@@ -183,7 +183,7 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
 
 const neverAborted = new AbortController().signal;
 
-/** Says this to whoever names a recipient. */
+/** An SMTP server that responds to RCPT TO with this line. */
 function refusingSmtpServer(answer: string): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { limited, oneAtATime, shared } from './turns.ts';
 
 describe('turns', () => {
-  it('never does more at a time than it may, and goes on after a failure', async () => {
+  it('never exceeds its concurrency, and continues after a failure', async () => {
     const turn = limited(2);
     let [now, most] = [0, 0];
     const work = async (fail: boolean) => {
@@ -17,7 +17,7 @@ describe('turns', () => {
     expect(most).toBe(2);
   });
 
-  it('keeps the order of one key and lets others pass', async () => {
+  it('keeps the order of one key and runs others meanwhile', async () => {
     const inTurn = oneAtATime();
     const done: string[] = [];
     const work = (name: string, turns: number) => async () => {
@@ -28,7 +28,7 @@ describe('turns', () => {
     expect(done).toEqual(['b', 'a1', 'a2']);
   });
 
-  it('gives every caller a run that began after its call, and shares it', async () => {
+  it('gives every caller a run that starts after its call, and shares it', async () => {
     let runs = 0;
     const run = shared(async () => {
       const mine = ++runs;

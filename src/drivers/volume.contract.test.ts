@@ -1,4 +1,4 @@
-/** What every volume driver promises (driver.ts, volume.ts), held against each of them. */
+/** The contract of volume drivers (driver.ts, volume.ts), tested with each of them. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
@@ -8,7 +8,7 @@ import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from './volume.ts';
 
 interface Subject {
   driver: VolumeDriver;
-  /** The process dies without a stop; what follows is the driver of the next one. */
+  /** Kills the process without a stop and returns the driver of the next one. */
   crash(): VolumeDriver;
   cleanUp(): Promise<void>;
 }
@@ -64,12 +64,12 @@ function contract(name: string, make: () => Promise<Subject>): void {
       await subject.cleanUp();
     });
 
-    it('is healthy, and says what it does', () => {
+    it('is healthy and reports its status', () => {
       expect(driver.status()).toMatchObject({ driver: driver.name, real: driver.real, healthy: true });
       expect(driver.status().detail).not.toBe('');
     });
 
-    it('creates, and then finds nothing to change', async () => {
+    it('creates, and then has nothing to change', async () => {
       const desired = volume();
       const first = await driver.apply(desired, signal);
       expect(first).toMatchObject({ copying: false, sizeGib: 1, changed: [expect.any(String)] });
@@ -92,7 +92,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(smaller).toMatchObject({ sizeGib: 3, changed: [] });
     });
 
-    it('makes from a snapshot, and reverts to one at the size that the volume has by then', async () => {
+    it('creates from a snapshot, and reverts to one without shrinking the volume', async () => {
       const desired = await made();
       const from = await madeSnapshot(desired.id);
       const copy = await driver.apply(volume({ source: from.id }), signal);
@@ -105,7 +105,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(settled).toMatchObject({ sizeGib: 2, changed: [] });
     });
 
-    it('removes, also what is not there, and nothing else', async () => {
+    it('removes, also unknown ids, and nothing else', async () => {
       const [desired, other] = [await made(), await made()];
       const [one, two] = [await madeSnapshot(other.id), await madeSnapshot(other.id)];
       await driver.remove(desired.id, signal);
@@ -118,7 +118,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(await driver.snapshots.apply(two, signal)).toEqual({ copying: false, changed: [] });
     });
 
-    it('quarantines, after which the id is free again', async () => {
+    it('quarantines, and then the id is free again', async () => {
       const desired = await made();
       const copy = await madeSnapshot(desired.id);
       for (const _ of [1, 2]) {
@@ -131,7 +131,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       }
     });
 
-    it('takes calls about many ids at a time', async () => {
+    it('handles calls for many ids at once', async () => {
       const many = Array.from({ length: 12 }, () => volume());
       await Promise.all(many.map((each) => driver.apply(each, signal)));
       const copies = many.map(({ id }) => snapshot(id));
@@ -156,7 +156,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(await driver.list()).not.toContain(removed.id);
     });
 
-    it('does nothing for one who has given up', async () => {
+    it('does nothing for an aborted call', async () => {
       const [desired, copy] = [volume(), snapshot((await made()).id)];
       await expect(driver.apply(desired, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });
       await expect(driver.snapshots.apply(copy, AbortSignal.abort())).rejects.toMatchObject({ retryable: true });

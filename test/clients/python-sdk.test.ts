@@ -1,6 +1,6 @@
 /**
- * The official Python SDK (`gcore`) as a client: python_sdk.py is the story, this starts the server it is told against.
- * CLOUDYARD_TEST_PYTHON names a Python that has the package; .ci/run makes one.
+ * Runs python_sdk.py, which uses the official Python SDK (`gcore`), against a server.
+ * CLOUDYARD_TEST_PYTHON selects a Python with the package; .ci/run creates one.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import type { Server } from 'node:http';
@@ -12,7 +12,7 @@ import { createTestHost } from '../drivers.ts';
 import { useCloudyard } from '../harness.ts';
 
 const python = process.env['CLOUDYARD_TEST_PYTHON'] ?? 'python3';
-const story = fileURLToPath(new URL('python_sdk.py', import.meta.url));
+const script = fileURLToPath(new URL('python_sdk.py', import.meta.url));
 const reason = skipReason();
 if (reason && process.env['CI']) throw new Error(`${reason}, and CI must not skip tests`);
 
@@ -23,7 +23,7 @@ function skipReason(): string | null {
     execFileSync(python, ['-c', 'import gcore'], { stdio: 'ignore' });
     return null;
   } catch {
-    return `skipped: ${python} has no package gcore (CLOUDYARD_TEST_PYTHON names one that has)`;
+    return `skipped: ${python} has no package gcore; set CLOUDYARD_TEST_PYTHON to a Python with it`;
   }
 }
 
@@ -45,20 +45,20 @@ describe.skipIf(reason !== null)(reason ?? 'the official Python SDK', () => {
     await cloud.app.listen({ host: '127.0.0.1', port: 0 });
     steer(host, cloud.app.server);
     const { port } = cloud.app.server.address() as AddressInfo;
-    const told = { url: `http://127.0.0.1:${port}`, project_id: projectId, tokens: { admin, reader, other } };
-    environment = { ...(process.env as Record<string, string>), CLOUDYARD_STORY: JSON.stringify(told) };
+    const setup = { url: `http://127.0.0.1:${port}`, project_id: projectId, tokens: { admin, reader, other } };
+    environment = { ...(process.env as Record<string, string>), CLOUDYARD_SDK_TEST: JSON.stringify(setup) };
   });
 
-  it('does all that the server has, and finds every field of its models', async () => {
+  it('supports every operation of the server and gets every field of its models', async () => {
     const options = { env: environment, timeout: 150_000 };
-    const { stderr } = await promisify(execFile)(python, [story], options).catch((failed: Failed) => failed);
-    // Its own words are the best report.
+    const { stderr } = await promisify(execFile)(python, [script], options).catch((failed: Failed) => failed);
+    // The output of unittest is the report.
     if (!/^OK$/m.test(stderr)) throw new Error(stderr);
     expect(stderr).toMatch(/^Ran 1\d tests/m);
   }, 180_000);
 });
 
-/** Lets the story hold the host, and let it go on, by the queries of its requests. */
+/** Lets the script block and release the host with queries of its requests. */
 function steer(host: ReturnType<typeof createTestHost>, server: Server): void {
   let release = () => {};
   server.on('request', ({ url }) => {

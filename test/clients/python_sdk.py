@@ -1,9 +1,9 @@
-"""What people do with the official Python SDK, against a running Cloudyard.
+"""Tests of the official Python SDK against a running Cloudyard.
 
-python-sdk.test.ts starts the server and runs this with the Python that has the package `gcore`. Every answer of the
-server is validated strictly against the SDK's own model of it: the SDK itself builds its models without looking.
+python-sdk.test.ts starts the server and runs this file with a Python that has the package `gcore`. Every response is
+validated strictly against the SDK's model, because the SDK builds its models without validation.
 
-`GET /healthz?hold` and `?release` make the host of the file shares wait and go on.
+`GET /healthz?hold` and `?release` block and release the host of the file shares.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from gcore import (
 )
 from pydantic import TypeAdapter
 
-STORY = json.loads(os.environ["CLOUDYARD_STORY"])
+SETUP = json.loads(os.environ["CLOUDYARD_SDK_TEST"])
 
 
 class StrictGcore(Gcore):
@@ -39,9 +39,9 @@ class StrictGcore(Gcore):
 
 def client(token="admin", **options):
     return StrictGcore(
-        api_key=STORY["tokens"].get(token, token),
-        base_url=STORY["url"],
-        cloud_project_id=STORY["project_id"],
+        api_key=SETUP["tokens"].get(token, token),
+        base_url=SETUP["url"],
+        cloud_project_id=SETUP["project_id"],
         cloud_region_id=1,
         polling_interval_seconds=1,
         polling_timeout_seconds=60,
@@ -53,7 +53,7 @@ def a_name(what):
     return f"{what} {uuid.uuid4().hex[:8]}"
 
 
-class Story(unittest.TestCase):
+class CloudTestCase(unittest.TestCase):
     def setUp(self):
         self.client = client()
         self.cloud = self.client.cloud
@@ -66,12 +66,12 @@ class Story(unittest.TestCase):
 
     def a_share(self, **changes):
         network = {"network_id": self.a_network().id}
-        wanted = {"name": a_name("share"), "protocol": "NFS", "size": 1, "network": network, **changes}
-        return self.cloud.file_shares.create_and_poll(**wanted)
+        given = {"name": a_name("share"), "protocol": "NFS", "size": 1, "network": network, **changes}
+        return self.cloud.file_shares.create_and_poll(**given)
 
 
-class Networks(Story):
-    def test_a_network_lives_from_creation_to_deletion(self):
+class Networks(CloudTestCase):
+    def test_network_life_cycle(self):
         networks = self.cloud.networks
         made = networks.create_and_poll(name="frontend", type="vxlan", create_router=True, tags={"b": "2", "a": "1"})
         self.assertEqual([(tag.key, tag.value) for tag in made.tags], [("a", "1"), ("b", "2")])
@@ -81,16 +81,16 @@ class Networks(Story):
         self.assertEqual(len(networks.update(made.id, name="middle").tasks), 1)
         self.assertEqual(networks.update(made.id, name="middle").tasks, [])
         self.assertEqual(networks.update_and_poll(made.id, tags=None).tags, [])
-        wanted = {"order_by": "name.asc", "owned_by": "project", "network_type": "vxlan", "external": False}
-        self.assertEqual([network.id for network in networks.list(name="middle", **wanted)], [made.id])
+        given = {"order_by": "name.asc", "owned_by": "project", "network_type": "vxlan", "external": False}
+        self.assertEqual([network.id for network in networks.list(name="middle", **given)], [made.id])
         networks.update_and_poll(made.id, tags={"env": "test"})
-        for wanted in ({"tag_key": ["env"]}, {"tag_key_value": json.dumps({"env": "test"})}):
-            self.assertIn(made.id, [network.id for network in networks.list(**wanted)])
+        for given in ({"tag_key": ["env"]}, {"tag_key_value": json.dumps({"env": "test"})}):
+            self.assertIn(made.id, [network.id for network in networks.list(**given)])
         networks.delete_and_poll(made.id)
         with self.assertRaises(NotFoundError):
             networks.get(made.id)
 
-    def test_a_subnet_lives_from_creation_to_deletion(self):
+    def test_subnet_life_cycle(self):
         subnets = self.cloud.networks.subnets
         network = self.cloud.networks.create_and_poll(name=a_name("network"))
         route = {"destination": "10.20.0.0/16", "nexthop": "10.9.0.7"}
@@ -116,8 +116,8 @@ class Networks(Story):
         self.cloud.networks.delete_and_poll(network.id)
 
 
-class FileShares(Story):
-    def test_a_share_lives_from_creation_to_deletion(self):
+class FileShares(CloudTestCase):
+    def test_share_life_cycle(self):
         shares = self.cloud.file_shares
         made = self.a_share(
             access=[{"access_mode": "rw", "ip_address": "10.0.0.0/24"}],
@@ -145,7 +145,7 @@ class FileShares(Story):
         with self.assertRaises(NotFoundError):
             shares.get(made.id)
 
-    def test_a_vast_share_has_its_settings(self):
+    def test_vast_share_settings(self):
         settings = {"allowed_characters": "LCD", "path_length": "NPL", "root_squash": False}
         made = self.cloud.file_shares.create_and_poll(
             name="a vast share", protocol="NFS", size=1, type_name="vast", share_settings=settings
@@ -154,7 +154,7 @@ class FileShares(Story):
         self.assertEqual({**made.share_settings.to_dict(), **settings}, made.share_settings.to_dict())
         self.assertIn(made.id, [share.id for share in self.cloud.file_shares.list(type_name="vast")])
 
-    def test_access_rules_come_and_go(self):
+    def test_create_and_delete_access_rules(self):
         rules = self.cloud.file_shares.access_rules
         share = self.a_share(access=[{"access_mode": "ro", "ip_address": "10.0.0.0/24"}])
         made = rules.create(share.id, access_mode="rw", ip_address="10.0.1.1")
@@ -165,21 +165,21 @@ class FileShares(Story):
         again = rules.create(share.id, access_mode="ro", ip_address="10.0.1.1")
         self.assertEqual([rule.id for rule in rules.list(share.id) if rule.access_to == "10.0.1.1"], [again.id])
 
-    def test_the_asynchronous_client_does_the_same(self):
-        async def story(network_id):
-            options = {"cloud_project_id": STORY["project_id"], "cloud_region_id": 1, "polling_interval_seconds": 1}
-            async with AsyncGcore(api_key=STORY["tokens"]["admin"], base_url=STORY["url"], **options) as asynchronous:
+    def test_asynchronous_client(self):
+        async def create_and_delete(network_id):
+            options = {"cloud_project_id": SETUP["project_id"], "cloud_region_id": 1, "polling_interval_seconds": 1}
+            async with AsyncGcore(api_key=SETUP["tokens"]["admin"], base_url=SETUP["url"], **options) as asynchronous:
                 shares = asynchronous.cloud.file_shares
                 network = {"network_id": network_id}
-                made = await shares.create_and_poll(name="from afar", protocol="NFS", size=1, network=network)
+                made = await shares.create_and_poll(name="asynchronous", protocol="NFS", size=1, network=network)
                 await shares.delete_and_poll(made.id)
                 return made.status
 
-        self.assertEqual(asyncio.run(story(self.a_network().id)), "available")
+        self.assertEqual(asyncio.run(create_and_delete(self.a_network().id)), "available")
 
 
-class Registries(Story):
-    def test_a_registry_lives_from_creation_to_deletion(self):
+class Registries(CloudTestCase):
+    def test_registry_life_cycle(self):
         registries = self.cloud.registries
         self.assertEqual(registries.list().count, 0)
         made = registries.create(name="images", storage_limit=7)
@@ -198,7 +198,7 @@ class Registries(Story):
         with self.assertRaises(NotFoundError):
             registries.get(made.id)
 
-    def test_users_of_a_registry_come_and_go(self):
+    def test_create_and_delete_registry_users(self):
         registries = self.cloud.registries
         made = registries.create(name="with-users")
         users = registries.users
@@ -216,12 +216,12 @@ class Registries(Story):
         self.assertEqual([each.name for each in users.list(made.id).results], ["a", "b"])
         registries.delete(made.id)
 
-class Volumes(Story):
+class Volumes(CloudTestCase):
     def a_volume(self, **changes):
         return self.cloud.volumes.create_and_poll(**{"name": a_name("volume"), "source": "new-volume", "size": 2, **changes})
 
-    def a_snapshot(self, **wanted):
-        made = self.cloud.tasks.poll(self.cloud.volume_snapshots.create(**wanted).tasks[0])
+    def a_snapshot(self, **given):
+        made = self.cloud.tasks.poll(self.cloud.volume_snapshots.create(**given).tasks[0])
         return self.cloud.volume_snapshots.get(made.created_resources.snapshots[0])
 
     def until_available(self, volume_id):
@@ -230,13 +230,13 @@ class Volumes(Story):
             time.sleep(0.05)
         return volume
 
-    def test_a_volume_lives_from_creation_to_deletion(self):
+    def test_volume_life_cycle(self):
         volumes, snapshots = self.cloud.volumes, self.cloud.volume_snapshots
         made = self.a_volume(tags={"k": "v"}, type_name="standard")
         self.assertEqual((made.status, made.size, made.task_id, made.bootable), ("available", 2, None, False))
         self.assertIsNotNone(made.created_at.tzinfo)
-        wanted = {"name_part": made.name, "id_part": made.id[:8], "has_attachments": False, "tag_key": ["k"]}
-        self.assertEqual([volume.id for volume in volumes.list(**wanted)], [made.id])
+        given = {"name_part": made.name, "id_part": made.id[:8], "has_attachments": False, "tag_key": ["k"]}
+        self.assertEqual([volume.id for volume in volumes.list(**given)], [made.id])
         renamed = volumes.update(made.id, name="renamed", tags={"k": None, "n": "1"})
         self.assertEqual((renamed.name, [tag.key for tag in renamed.tags]), ("renamed", ["n"]))
         self.assertEqual(volumes.resize_and_poll(made.id, size=3).size, 3)
@@ -264,16 +264,16 @@ class Volumes(Story):
             volumes.create(name="a volume", source="image", image_id=copy.id, size=1)
 
 
-class SnapshotSchedules(Story):
-    def test_a_policy_lives_from_creation_to_deletion(self):
+class SnapshotSchedules(CloudTestCase):
+    def test_policy_life_cycle(self):
         schedules = self.cloud.snapshot_schedules
-        # The SDK's model has the volumes in every answer; the interface shows them to who asks for them.
+        # The SDK's model always has volumes; the API returns them only with need_volumes.
         shown = {"extra_query": {"need_volumes": "true"}}
         volume = self.cloud.volumes.create_and_poll(name=a_name("volume"), source="new-volume", size=2)
         daily = {"type": "cron", "hour": "3", "day_of_week": "mon,fri", "timezone": "Europe/Luxembourg", "max_quantity": 3}
         hourly = {"type": "interval", "hours": 1, "retention_time": {"days": 1}}
-        wanted = {"action": "volume_snapshot", "name": a_name("policy"), "volume_ids": [volume.id]}
-        made = schedules.create(**wanted, schedules=[daily], **shown)
+        given = {"action": "volume_snapshot", "name": a_name("policy"), "volume_ids": [volume.id]}
+        made = schedules.create(**given, schedules=[daily], **shown)
         self.assertEqual((made.status, [one.volume_id for one in made.volumes]), ("active", [volume.id]))
         self.assertEqual((made.schedules[0].hour, made.schedules[0].week), ("3", None))
         more = schedules.add_schedules(made.id, schedules=[hourly], **shown)
@@ -286,44 +286,44 @@ class SnapshotSchedules(Story):
         self.assertEqual(len(schedules.add_volumes(made.id, volume_ids=[volume.id], **shown).volumes), 1)
         self.assertEqual(schedules.get(made.id, **shown).status, "paused")
         self.assertIn(made.id, [policy.id for policy in schedules.list(**shown).results])
-        usage = schedules.estimate_max_usage(**wanted, schedules=[daily])
+        usage = schedules.estimate_max_usage(**given, schedules=[daily])
         self.assertEqual((usage.max_volume_snapshot_count_usage, usage.max_volume_snapshot_size_usage), (3, 6))
         with self.assertRaises(BadRequestError):
-            schedules.create(**wanted, schedules=[{"type": "cron", "hour": "25"}])
+            schedules.create(**given, schedules=[{"type": "cron", "hour": "25"}])
         schedules.delete(made.id)
         with self.assertRaises(NotFoundError):
             schedules.get(made.id, **shown)
 
 
-class Tasks(Story):
-    def test_tasks_are_listed_polled_and_acknowledged(self):
+class Tasks(CloudTestCase):
+    def test_list_poll_and_acknowledge_tasks(self):
         tasks = self.cloud.tasks
         before = datetime.now(timezone.utc).replace(microsecond=0)
         started = [self.cloud.networks.create(name=a_name("network")).tasks[0] for _ in range(3)]
         self.assertEqual([tasks.poll(task).state for task in started], ["FINISHED"] * 3)
-        wanted = {
+        given = {
             "task_type": "create_network",
             "state": ["FINISHED", "ERROR"],
-            "project_id": [STORY["project_id"]],
+            "project_id": [SETUP["project_id"]],
             "region_id": [1],
             "is_acknowledged": False,
             "from_timestamp": before,
             "to_timestamp": "2999-01-01T00:00:00",
         }
-        newest = [task.id for task in tasks.list(**wanted, order_by="desc", limit=2)]
+        newest = [task.id for task in tasks.list(**given, order_by="desc", limit=2)]
         self.assertEqual(newest[:3], started[::-1])
-        self.assertEqual([task.id for task in tasks.list(**wanted, sorting="asc", limit=2)], newest[::-1])
+        self.assertEqual([task.id for task in tasks.list(**given, sorting="asc", limit=2)], newest[::-1])
         known = tasks.acknowledge_one(started[0])
         self.assertTrue(known.acknowledged_at)
-        self.assertEqual([task.id for task in tasks.list(**wanted)][-2:], started[1:])
-        tasks.acknowledge_all(project_id=STORY["project_id"], region_id=1)
-        self.assertEqual(list(tasks.list(**wanted)), [])
+        self.assertEqual([task.id for task in tasks.list(**given)][-2:], started[1:])
+        tasks.acknowledge_all(project_id=SETUP["project_id"], region_id=1)
+        self.assertEqual(list(tasks.list(**given)), [])
         with self.assertRaises(NotFoundError):
             tasks.get(str(uuid.uuid4()))
 
 
-class Places(Story):
-    def test_a_project_lives_from_creation_to_deletion(self):
+class Places(CloudTestCase):
+    def test_project_life_cycle(self):
         projects = self.cloud.projects
         name = a_name("project")
         made = projects.create(name=name, description=None)
@@ -338,7 +338,7 @@ class Places(Story):
         deleted = [project for project in projects.list(include_deleted=True, limit=1) if project.id == made.id]
         self.assertEqual([project.state for project in deleted], ["DELETED"])
 
-    def test_regions_and_quotas_are_shown(self):
+    def test_get_regions_and_quotas(self):
         [region] = self.cloud.regions.list(order_by="display_name.asc", show_volume_types=True)
         self.assertEqual(self.cloud.regions.get(region_id=region.id, show_volume_types=True), region)
         client_id = self.cloud.projects.get().client_id
@@ -350,38 +350,38 @@ class Places(Story):
         self.assertGreaterEqual(everything.global_quotas.project_count_usage, 1)
 
 
-class Errors(Story):
+class Errors(CloudTestCase):
 
-    def test_a_threshold_is_set_crossed_and_deleted(self):
+    def test_set_cross_and_delete_threshold(self):
         client_id = self.cloud.projects.list().results[0].client_id
         threshold = self.cloud.quotas.notification_threshold
         self.assertEqual((threshold.get(client_id).threshold, threshold.get(client_id).last_sending), (80, None))
-        # One project of a hundred, say, is one percent.
+        # One project of a limit of one hundred is one percent.
         changed = threshold.update(client_id=client_id, threshold=1, last_message=None, last_sending=None)
         self.assertEqual((changed.client_id, changed.threshold), (client_id, 1))
         deadline = time.monotonic() + 20
         while threshold.get(client_id).last_sending is None and time.monotonic() < deadline:
             time.sleep(0.1)
-        told = threshold.get(client_id)
-        figure = told.last_message.global_quotas.project_count_usage
+        crossed = threshold.get(client_id)
+        figure = crossed.last_message.global_quotas.project_count_usage
         self.assertGreaterEqual(figure.usage * 100, figure.limit)
-        self.assertEqual(told.last_message.global_quotas.project_count_limit.to_dict(), figure.to_dict())
-        self.assertEqual([region.region_id for region in told.last_message.regional_quotas], [1])
-        # What was read may be sent back.
-        threshold.update(client_id=client_id, threshold=2, last_message=told.last_message.to_dict(), last_sending=told.last_sending)
+        self.assertEqual(crossed.last_message.global_quotas.project_count_limit.to_dict(), figure.to_dict())
+        self.assertEqual([region.region_id for region in crossed.last_message.regional_quotas], [1])
+        # The API accepts values that it returned.
+        threshold.update(client_id=client_id, threshold=2, last_message=crossed.last_message.to_dict(), last_sending=crossed.last_sending)
         threshold.delete(client_id)
         self.assertEqual((threshold.get(client_id).threshold, threshold.get(client_id).last_message), (80, None))
 
-    def asked(self):
-        """A client, and the statuses that it was answered, retries and all."""
+    def counting_client(self):
+        """A client and the statuses of all its responses, including retries."""
         statuses = []
         hooks = {"response": [lambda response: statuses.append(response.status_code)]}
         return client(http_client=DefaultHttpxClient(event_hooks=hooks)), statuses
 
     def host(self, what):
-        httpx.get(f"{STORY['url']}/healthz?{what}")
+        httpx.get(f"{SETUP['url']}/healthz?{what}")
 
-    def test_errors_come_as_the_classes_of_the_sdk(self):
+    def test_errors_map_to_sdk_classes(self):
         network = {"network_id": self.a_network().id}
         with self.assertRaises(BadRequestError) as refused:
             self.cloud.file_shares.create(name="-", protocol="SMB", size=0, network=network)
@@ -395,9 +395,9 @@ class Errors(Story):
         with self.assertRaises(NotFoundError):
             self.cloud.file_shares.list(region_id=99)
 
-    def test_what_no_retry_cures_is_asked_once(self):
+    def test_permanent_errors_are_not_retried(self):
         network = self.a_network()
-        counting, statuses = self.asked()
+        counting, statuses = self.counting_client()
         with self.assertRaises(ConflictError) as refused:
             counting.cloud.networks.delete(network.id)
         self.assertEqual((refused.exception.body["exception_class"], statuses), ("InUse", [409]))
@@ -407,7 +407,7 @@ class Errors(Story):
             )
         self.assertEqual((refused.exception.body["exception_class"], statuses), ("QuotaExceeded", [409, 409]))
 
-    def test_a_lock_names_its_task_and_retries_cure_it(self):
+    def test_conflicts_name_the_task_and_retries_succeed(self):
         shares = self.cloud.file_shares
         share = self.a_share()
         self.host("hold")
@@ -419,7 +419,7 @@ class Errors(Story):
             client(max_retries=0).cloud.file_shares.update(share.id, name="renamed")
         self.assertIn(task, refused.exception.body["message"])
 
-        counting, statuses = self.asked()
+        counting, statuses = self.counting_client()
         counting._client.event_hooks["response"].append(
             lambda response: self.host("release") if response.status_code == 409 else None
         )

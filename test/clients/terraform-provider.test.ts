@@ -1,7 +1,6 @@
 /**
- * The requests of the Terraform provider (0.x, on gcorelabscloud-go) one by one, with what it reads from the answers.
- * Written from its source, as the provider cannot be had here. What it reads back other than it was configured, it
- * plans to change at every run.
+ * The requests of the Terraform provider (0.x, on gcorelabscloud-go), and the response fields that it reads. Written from
+ * its source. The provider plans a change at every run if it reads a value that differs from its configuration.
  */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../harness.ts';
@@ -12,11 +11,11 @@ const networks = '/cloud/v1/networks/1/1';
 const subnets = '/cloud/v1/subnets/1/1';
 const shares = '/cloud/v1/file_shares/1/1';
 
-/** The layouts of its dates in Go: networks and subnets, file shares and tasks. */
+/** Its date formats: with a zone for networks and subnets, without for file shares and tasks. */
 const withZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d{4})$/;
 const withoutZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?$/;
 
-/** It looks at the first task only. */
+/** The provider reads only the first task. */
 async function firstTask(answer: Answer): Promise<Record<string, any>> {
   expect(answer.status).toBe(200);
   const { body } = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}?wait=20`);
@@ -39,7 +38,7 @@ async function aSubnet(network: string): Promise<string> {
 const tag = (key: string, value: string) => ({ key, value, read_only: false });
 
 describe('gcore_network', () => {
-  it('reads back what it was configured with, and replaces its metadata', async () => {
+  it('reads back its configuration and replaces its metadata', async () => {
     const path = `${networks}/${await aNetwork({ env: 'test', a: 'b' })}`;
     const made = (await cloud.get(path)).body;
     expect(made).toMatchObject({ name: 'a network', type: 'vxlan', mtu: 1450, project_id: 1, region_id: 1 });
@@ -63,7 +62,7 @@ describe('gcore_network', () => {
 });
 
 describe('gcore_subnet', () => {
-  it('reads back what it was configured with, and sends everything in an update', async () => {
+  it('reads back its configuration and sends every field in an update', async () => {
     const path = `${subnets}/${await aSubnet(await aNetwork())}`;
     const made = (await cloud.get(path)).body;
     expect(made).toMatchObject({ enable_dhcp: true, cidr: '10.0.0.0/24', dns_nameservers: [], host_routes: [] });
@@ -89,7 +88,7 @@ describe('gcore_file_share', () => {
     return `${shares}/${task['created_resources'].file_shares[0]}`;
   }
 
-  it('reads back no setting that it was not configured with', async () => {
+  it('reads back no setting outside its configuration', async () => {
     const { body } = await cloud.get(await aShare());
     expect(body).toMatchObject({ name: 'a share', protocol: 'NFS', size: 2, type_name: 'standard' });
     expect(body.share_settings).toEqual({ type_name: 'standard' });
@@ -97,7 +96,7 @@ describe('gcore_file_share', () => {
     expect(body.created_at).toMatch(withoutZone);
   });
 
-  it('wants a task of each change, and keeps tags that it does not name', async () => {
+  it('gets a task for each change and keeps tags that it does not name', async () => {
     const path = await aShare();
     await firstTask(await cloud.post(`${path}/extend`, { size: 3 }));
     const changes = { name: 'renamed', tags: { a: null, b: '2' } };
@@ -108,7 +107,7 @@ describe('gcore_file_share', () => {
     expect(await cloud.get(path)).toMatchObject({ status: 404 });
   });
 
-  it('changes access rules by deleting all of them and creating all anew, without a pause', async () => {
+  it('updates access rules by deleting and recreating all of them, without a pause', async () => {
     const path = await aShare();
     const { results } = (await cloud.get(`${path}/access_rule`)).body;
     for (const { id } of results) {
@@ -130,12 +129,12 @@ describe('gcore_file_share', () => {
 });
 
 describe('gcore_lifecyclepolicy', () => {
-  /** It writes every cron field and every part of a duration, and looks at no task. */
+  /** The provider sends every cron field and every part of a duration, and reads no task. */
   const cron = { timezone: 'UTC', week: '*', day_of_week: '*', month: '*', day: '*', hour: '1,13', minute: '0' };
   const common = { resource_name_template: 'reserve snap of the volume {volume_id}', max_quantity: 4 };
   const retention_time = { weeks: 4, days: 3, hours: 2, minutes: 1 };
 
-  it('reads back what it was configured with, in its order', async () => {
+  it('reads back its configuration in the same order', async () => {
     const volume = await firstTask(
       await cloud.post('/cloud/v1/volumes/1/1', { name: 'a volume', size: 1, source: 'new-volume' }),
     );
@@ -170,7 +169,7 @@ describe('gcore_lifecyclepolicy', () => {
 });
 
 describe('the names of a project and of a region', () => {
-  it('are looked up in the whole lists', async () => {
+  it('are found in the complete lists', async () => {
     expect((await cloud.get('/cloud/v1/projects')).body.results).toMatchObject([{ id: 1, name: 'Default' }]);
     const regions = (await cloud.get('/cloud/v1/regions')).body.results;
     expect(regions).toMatchObject([{ id: 1, display_name: 'local', state: 'ACTIVE', endpoint_type: 'public' }]);
@@ -181,7 +180,7 @@ describe('gcore_volume and gcore_snapshot', () => {
   const volumes = '/cloud/v1/volumes/1/1';
   const snapshots = '/cloud/v1/snapshots/1/1';
 
-  it('read back what they were configured with, and go by an empty list of snapshots', async () => {
+  it('read back their configuration and are deleted with an empty list of snapshots', async () => {
     const wanted = {
       name: 'a volume',
       size: 2,

@@ -1,6 +1,6 @@
 /**
- * What tests of running load balancers share: a member that answers, traffic that goes on all the while and tells what
- * failed, and the comparison of what HAProxy has with what the API says.
+ * Helpers for tests of running load balancers: members, continuous traffic that records failures, and a comparison of
+ * HAProxy's state with the API.
  */
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,16 +18,16 @@ export const listeners = '/cloud/v1/lblisteners/1/1';
 export const pools = '/cloud/v1/lbpools/1/1';
 export const v2 = (path: string) => path.replace('/v1/', '/v2/');
 
-/** Members of any number: each has an address of its own, and all of them are this one program. */
+/** Any number of members. Each has its own address; one program serves all of them. */
 export interface Members {
-  /** As a request names it. */
+  /** The member's fields in a request. */
   member(n: number): { address: string; protocol_port: number };
-  /** Whoever is still sent to this one gets a 503. */
+  /** From now on this member responds with 503. */
   retire(n: number): void;
   close(): void;
 }
 
-/** Listens on every address of 127.0.0.0/8 at once, and answers with the one that was meant. */
+/** Listens on every address of 127.0.0.0/8. Responds with the address of the member. */
 export async function openMembers(): Promise<Members> {
   const retired = new Set<string>();
   const addressOf = (n: number) => `127.20.${Math.floor(n / 250)}.${(n % 250) + 1}`;
@@ -46,10 +46,10 @@ export async function openMembers(): Promise<Members> {
   };
 }
 
-/** Traffic that goes on until it is stopped. */
+/** Continuous traffic. */
 export interface Traffic {
   answered(): number;
-  /** Why requests failed, in the order in which they did. */
+  /** Errors of failed requests, in order. */
   failures(): string[];
   stop(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export function startTraffic(one: () => Promise<void>): Traffic {
   };
 }
 
-/** One request; rejects for anything but an answer of 200. */
+/** Sends one request. Rejects if the status is not 200. */
 export function requestTo(address: string, port: number, agent: Agent | false = false): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: address, port, agent, timeout: 5000 }, (response) => {
@@ -90,7 +90,7 @@ export function requestTo(address: string, port: number, agent: Agent | false = 
         else reject(new Error(`status ${response.statusCode}`));
       });
     });
-    sent.once('error', reject).once('timeout', () => sent.destroy(new Error('no answer in 5 s')));
+    sent.once('error', reject).once('timeout', () => sent.destroy(new Error('no response within 5 s')));
     sent.end();
   });
 }
@@ -98,11 +98,11 @@ export function requestTo(address: string, port: number, agent: Agent | false = 
 export function proxyOf(yard: Yard) {
   const ask = retrying(runtimeSocket(layoutOf(yard.dataDir).masterSocket, '@1;'));
   return {
-    /** Of the process that takes connections. */
+    /** The pid of the process that accepts connections. */
     async worker(): Promise<number> {
       return Number(/^Pid: (\d+)$/m.exec(await ask(['show info']))?.[1]);
     },
-    /** `pool member address:port weight` of all that takes connections, and the listeners. */
+    /** `pool member address:port weight` of every member in service, and the ids of the listeners. */
     async has(): Promise<{ members: string[]; listeners: string[] }> {
       const servers = parseServersState(await ask(['show servers state'])).filter(({ maint }) => !maint);
       const members = servers.map(({ backend, name, address, port, weight }) =>
@@ -116,7 +116,7 @@ export function proxyOf(yard: Yard) {
   };
 }
 
-/** The same from the API. */
+/** The same data from the API. */
 export async function rowsOf(yard: Yard): Promise<{ members: string[]; listeners: string[] }> {
   const found = (await yard.insist('GET', `${pools}?details=true`)).body.results;
   const members = found.flatMap((pool: any) =>
@@ -132,11 +132,11 @@ export async function expectProxyEqualsRows(yard: Yard, seconds = 10): Promise<v
     const has = await proxy.has().catch((error: Error) => error.message);
     return JSON.stringify(has) === JSON.stringify(await rowsOf(yard));
   };
-  await until(compare, seconds, 'HAProxy has what the rows say').catch(() => undefined);
+  await until(compare, seconds, 'HAProxy to match the rows').catch(() => undefined);
   expect(await proxy.has()).toEqual(await rowsOf(yard));
 }
 
-/** How many changes there were by reload and at run time, from `/metrics`. */
+/** Number of changes by reload and at run time, from `/metrics`. */
 export async function changesOf(yard: Yard): Promise<{ reload: number; runtime: number }> {
   const { body } = await yard.get('/metrics', { token: null });
   const of = (how: string) =>

@@ -1,4 +1,4 @@
-/** The commands of an operator, on real processes. */
+/** Operator commands on real processes. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
@@ -40,7 +40,7 @@ const adopted = (running: Running) =>
     .map(({ daemon }) => daemon);
 
 describe('start', () => {
-  it('prints a URL, a token that works, the reference page and what is simulated', async () => {
+  it('prints a URL, a valid token, the reference page and the simulated drivers', async () => {
     yard = await openYard({ ...simulated, CLOUDYARD_BOOTSTRAP_TOKEN: '' });
     const server = await yard.startByBin(['start']);
     const [, url] = /^ {2}API +(http:\S+)$/m.exec(server.stdout())!;
@@ -60,7 +60,7 @@ describe('start', () => {
     expect((await httpClient(url!, token!).get('/cloud/v1/projects')).status).toBe(200);
   });
 
-  it('takes the next free port if CLOUDYARD_PORT is not set, and prints the change', async () => {
+  it('uses the next free port if CLOUDYARD_PORT is not set, and prints the change', async () => {
     yard = await openYard({ ...simulated, CLOUDYARD_PORT: '' });
     await occupy(8080);
     const server = await yard.start(['start']);
@@ -70,7 +70,7 @@ describe('start', () => {
     expect(server.stdout()).toContain(`(port 8080 is in use by another program, so the API listens on port ${port})`);
   });
 
-  it('exits 1 and stops what it started when the port of CLOUDYARD_PORT stays busy', async () => {
+  it('exits 1 and stops its child processes when the port of CLOUDYARD_PORT stays busy', async () => {
     yard = await openYard(simulated);
     await occupy(yard.port);
     const { code, stderr } = await yard.run(['start']);
@@ -98,7 +98,7 @@ describe('start', () => {
     expect((await yard.get('/readyz')).status).toBe(200);
   });
 
-  it('exits at once and leaves nothing when it is interrupted during the start', async () => {
+  it('exits at once and leaves no process when it is interrupted during the start', async () => {
     yard = await openYard(simulated);
     const starting = yard.spawn(['start']);
     starting.signal('SIGINT');
@@ -113,7 +113,7 @@ describe('start', () => {
 });
 
 describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', () => {
-  it('stops everything that it started on Ctrl-C, and leaves no mount', async () => {
+  it('stops all its processes on Ctrl-C and leaves no mount', async () => {
     yard = await openYard();
     const server = await yard.startByBin(['start']);
     await Promise.all((await (await createMany(yard, 3)).answers).map((answer) => yard.ended(answer)));
@@ -124,11 +124,11 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
     expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([nothingRuns, [], []]);
   });
 
-  it('adopts the PostgreSQL and the Ganesha of a server that was killed', async () => {
+  it('adopts the PostgreSQL and Ganesha processes of a killed server', async () => {
     yard = await openYard();
     const killed = await yard.start(['start']);
     await Promise.all((await (await createMany(yard, 2)).answers).map((answer) => yard.ended(answer)));
-    // All Cloudyards of this machine share the rpcbind on port 111; one of another test may stop it at any time.
+    // All Cloudyards of this machine share the rpcbind on port 111, and another test may stop it at any time.
     const { rpcbind: _, ...orphans } = yard.pids();
     await killed.kill();
     const server = await yard.start(['start']);
@@ -150,7 +150,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
 });
 
 describe('other commands', () => {
-  it('exit 2 with one line of error and the usage of that command when the command line is wrong', async () => {
+  it('exit 2 with a one-line error and the usage of that command when the command line is wrong', async () => {
     yard = await openYard(simulated);
     for (const [args, usage] of [
       [['strat'], 'start|serve|worker'],
@@ -169,7 +169,7 @@ describe('other commands', () => {
     expect(existsSync(join(yard.dataDir, 'postgres'))).toBe(false);
   });
 
-  it('exit 1 naming every bad setting, and warn of unknown ones', async () => {
+  it('exit 1 with every invalid setting and warn about unknown settings', async () => {
     yard = await openYard({
       ...simulated,
       CLOUDYARD_PORT: 'http',
@@ -184,7 +184,7 @@ describe('other commands', () => {
     expect(misspelled.stderr).toContain('unknown setting CLOUDYARD_PROT; did you mean CLOUDYARD_PORT?');
   });
 
-  it('exit 1 naming the database that cannot be reached, without its password', async () => {
+  it('exit 1 with the unreachable database and without its password', async () => {
     yard = await openYard({ ...simulated, DATABASE_URL: 'postgres://me:pa55word@localhost:9/nowhere' });
     for (const args of [['start'], ['migrate']]) {
       const { code, stderr } = await yard.run(args);

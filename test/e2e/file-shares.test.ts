@@ -1,4 +1,4 @@
-/** The whole story of a file share on real NFS-Ganesha: HTTP on one side, an NFS client on the other. In order. */
+/** The life cycle of file shares on real NFS-Ganesha, over HTTP and with an NFS client. Tests run in order. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
   const rules = async (id: string) => (await yard.get(`${shares}/${id}/access_rule`)).body.results;
   const inside = (id: string, path: string) => join(yard.dataDir, 'file-shares/mounts', id, path);
 
-  it('says that its shares are real', async () => {
+  it('reports the driver of file shares as real', async () => {
     expect(server.stdout()).toMatch(/file shares +ganesha +real +NFS shares served by NFS-Ganesha/);
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
       { driver: 'ganesha', real: true, healthy: true },
@@ -64,7 +64,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     ]);
   });
 
-  it('makes a share that takes a file and gives it back', async () => {
+  it('creates a share that stores and returns a file', async () => {
     const made = await created('first');
     expect(made).toMatchObject({ status: 'available', size: 1, task_id: null });
     expect(made.connection_point).toBe(`127.0.0.1:/shares/${made.id}`);
@@ -76,14 +76,14 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     expect(await nfs('nfs-cat', url(made, '/note', 4))).toBe('hello');
   });
 
-  it('refuses to write under a read-only rule', async () => {
+  it('refuses writes under a read-only rule', async () => {
     const made = await created('read-only', { access: [{ ip_address: '127.0.0.0/8', access_mode: 'ro' }] });
     expect(await list(made)).toBe('');
     await expect(upload(made, 'file')).rejects.toThrow(/ROFS/);
     expect(await list(made)).toBe('');
   });
 
-  it('lets nobody mount without a rule, lets in by a new one, and shuts out when it is gone', async () => {
+  it('refuses a mount without a rule, allows it with a new rule, and refuses it when the rule is deleted', async () => {
     const made = await created('ruled', { access: [] });
     await expect(list(made)).rejects.toThrow(/ACCES|NOENT/);
     await expect(list(made, 4)).rejects.toThrow(/ACCES|NOENT/);
@@ -100,7 +100,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     await expect(list(made, 4)).rejects.toThrow(/ACCES|NOENT/);
   });
 
-  it('has no room past its size, and has it after it was extended under its clients', async () => {
+  it('refuses writes past its size and accepts them after an extension in use', async () => {
     const made = await created('growing');
     await upload(made, 'kept');
     execFileSync('fallocate', ['-l', '880M', inside(made.id, 'filler')]);
@@ -116,7 +116,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     }
   });
 
-  it('squashes root exactly while it is told to', async () => {
+  it('squashes root only while root_squash is set', async () => {
     const made = await created('squashing');
     expect(made.share_settings).toEqual({ type_name: 'standard' });
     await upload(made, 'by-root');
@@ -141,7 +141,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     ]);
   });
 
-  it('keeps tags in order, merges them, and takes them away', async () => {
+  it('sorts, merges and removes tags', async () => {
     const made = await created('tagged', { tags: { zone: 'b', area: 'a' } });
     const tags = async () =>
       (await share(made.id)).tags.map(({ key, value }: { key: string; value: string }) => [key, value]);
@@ -163,7 +163,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     expect(await tags()).toEqual([]);
   });
 
-  it('brings every export back with its data when the server is stopped and started', async () => {
+  it('restores every export with its data after a restart', async () => {
     const before = await yard.get(shares);
     const listings = await Promise.all(before.body.results.map((each: never) => list(each).catch(String)));
     expect(await server.stop()).toMatchObject({ code: 0 });
@@ -178,7 +178,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     await expectHostEqualsRows(yard);
   });
 
-  it('brings every export back with its data after all died at once and nothing is mounted, as after a power cut', async () => {
+  it('restores every export with its data after all processes died and nothing is mounted, as after a power failure', async () => {
     const [first] = (await yard.get(shares)).body.results;
     const { postgres, ganesha } = yard.pids();
     await server.kill();
@@ -190,7 +190,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares over HTTP and NFS', 
     await expectHostEqualsRows(yard);
   });
 
-  it('deletes a share with its export, its data and its loop device, and no other', async () => {
+  it('deletes a share with its export, its data and its loop device, and no other share', async () => {
     const [first, second, ...others] = (await yard.get(shares)).body.results;
     expect(await yard.ended(await yard.delete(`${shares}/${second.id}`))).toMatchObject({
       state: 'FINISHED',

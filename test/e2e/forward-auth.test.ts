@@ -1,4 +1,4 @@
-/** API keys in front of a container: real proxies with the configurations of docs/forward-auth.md, and changes while PostgreSQL restarts. */
+/** API keys in front of a container: real proxies with the configurations of docs/forward-auth.md, and updates of keys while PostgreSQL restarts. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,20 +23,20 @@ afterEach(async () => {
   yard?.cleanUp();
 });
 
-/** What stands in for the container: says what it was asked. */
-async function startContainer(): Promise<{ port: number; asked: Record<string, unknown>[] }> {
-  const asked: Record<string, unknown>[] = [];
+/** A server in place of the container, which records its requests. */
+async function startContainer(): Promise<{ port: number; received: Record<string, unknown>[] }> {
+  const received: Record<string, unknown>[] = [];
   const server = createServer((request, response) => {
-    asked.push({ url: request.url, method: request.method, key: request.headers['x-api-key'] });
+    received.push({ url: request.url, method: request.method, key: request.headers['x-api-key'] });
     response.end('the container');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   stops.push(() => (server.closeAllConnections(), server.close()));
-  return { port: (server.address() as AddressInfo).port, asked };
+  return { port: (server.address() as AddressInfo).port, received };
 }
 
-/** Through the proxy; the reason where it does not let through. */
+/** Sends a request through the proxy. Returns the response, or the status and reason of a refusal. */
 async function through(port: number, key: string | null, path = '/', method = 'GET'): Promise<string> {
   const headers = { ...(key !== null && { 'x-api-key': key }) };
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
@@ -49,11 +49,11 @@ async function expectGuarded(port: number, container: Awaited<ReturnType<typeof 
   const elsewhere = { name: 'db', namespace: 'default' };
   const { secret: other } = (await yard.post(keys, { name: 'other-key', containers: [elsewhere] })).body;
   await until(() => through(port, secret).catch(() => null), 20, 'the proxy');
-  container.asked.length = 0;
+  container.received.length = 0;
   expect(await through(port, secret, '/any/path?x=1')).toBe('the container');
   expect(await through(port, secret, '/', 'POST')).toBe('the container');
   expect(await through(port, secret, '/?name=db&namespace=default&project_id=2', 'DELETE')).toBe('the container');
-  expect(container.asked).toEqual([
+  expect(container.received).toEqual([
     { url: '/any/path?x=1', method: 'GET', key: undefined },
     { url: '/', method: 'POST', key: undefined },
     { url: '/?name=db&namespace=default&project_id=2', method: 'DELETE', key: undefined },
@@ -77,7 +77,7 @@ async function expectGuarded(port: number, container: Awaited<ReturnType<typeof 
 }
 
 describe.skipIf(!requires('nginx'))(skipReason('nginx') ?? 'nginx', () => {
-  it('lets through who has a key, and nobody while Cloudyard is away', timeout, async () => {
+  it('admits requests with a valid key, and none while Cloudyard is stopped', timeout, async () => {
     yard = await openYard(settings);
     const cloudyard = await yard.start(['serve']);
     const container = await startContainer();
@@ -90,7 +90,7 @@ describe.skipIf(!requires('nginx'))(skipReason('nginx') ?? 'nginx', () => {
 });
 
 describe.skipIf(!requires('haproxy'))(skipReason('haproxy') ?? 'HAProxy', () => {
-  it('lets through who has a key, and nobody while Cloudyard is away', timeout, async () => {
+  it('admits requests with a valid key, and none while Cloudyard is stopped', timeout, async () => {
     yard = await openYard(settings);
     const cloudyard = await yard.start(['serve']);
     const container = await startContainer();
@@ -103,7 +103,7 @@ describe.skipIf(!requires('haproxy'))(skipReason('haproxy') ?? 'HAProxy', () => 
 });
 
 describe('while PostgreSQL restarts', () => {
-  it('every server goes on answering, and obeys each change within a second', timeout, async () => {
+  it('every server keeps responding and applies each change within a second', timeout, async () => {
     yard = await openYard(settings);
     const otherPort = await freePort();
     await yard.start(['serve']);
@@ -123,9 +123,9 @@ describe('while PostgreSQL restarts', () => {
         await sleep(5);
       }
     });
-    const behind: { own: number; other: number }[] = [];
+    const delays: { own: number; other: number }[] = [];
     for (let round = 0; round < 6; round++) {
-      // Now, and in the middle of the next change.
+      // Kill before the change in odd rounds, and during it in even rounds.
       const postgres = yard.pids().postgres;
       if (round % 2 === 1 && postgres) process.kill(postgres, round % 4 === 1 ? 'SIGKILL' : 'SIGINT');
       const isDisabled = round % 2 === 0;
@@ -133,18 +133,18 @@ describe('while PostgreSQL restarts', () => {
       if (round % 2 === 0 && postgres && round > 0) process.kill(postgres, 'SIGKILL');
       expect((await changing).status).toBe(200);
       const acknowledged = performance.now();
-      const obeyed = async (at: typeof other) => {
-        await until(async () => (await ask(at)) === (isDisabled ? 403 : 200), 10, 'the change is obeyed');
+      const applied = async (at: typeof other) => {
+        await until(async () => (await ask(at)) === (isDisabled ? 403 : 200), 10, 'the change to apply');
         return performance.now() - acknowledged;
       };
-      const [own, others] = await Promise.all([obeyed(yard), obeyed(other)]);
-      behind.push({ own, other: others });
+      const [own, others] = await Promise.all([applied(yard), applied(other)]);
+      delays.push({ own, other: others });
       await until(async () => (await yard.get('/readyz')).status === 200, 30, 'the database is back');
     }
     over = true;
     await Promise.all(asking);
     expect([...answers].sort()).toEqual([200, 403]);
-    for (const { own, other } of behind) {
+    for (const { own, other } of delays) {
       expect(own).toBeLessThan(1000);
       expect(other).toBeLessThan(1000);
     }

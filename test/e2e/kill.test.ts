@@ -1,6 +1,6 @@
 /**
- * `kill -9` of every process in the middle of many requests. Nothing acknowledged is lost and nothing is done twice: every
- * task ends, counters equal rows, and the host has what the rows say.
+ * `kill -9` of every process during many requests. No acknowledged request is lost or executed twice: every task ends,
+ * counters match the rows, and the host matches the rows.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const killPid = (pid: number | null) => process.kill(pid!, 'SIGKILL');
 const finishedTasks = async () =>
   (await yard.sql<{ n: number }>(`select count(*)::int as n from tasks where state = 'FINISHED'`))[0]!.n;
 
-/** Ends the storm and looks at everything that must be true then. */
+/** Waits for the end of all tasks and checks the invariants. */
 async function expectAllFinished(creates: Storm, rows: number): Promise<void> {
   const tasks = await allEnded(yard, creates);
   expect(tasks.filter(({ state }) => state !== 'FINISHED')).toEqual([]);
@@ -37,8 +37,8 @@ async function expectAllFinished(creates: Storm, rows: number): Promise<void> {
   await expectConsistent(yard, rows);
 }
 
-describe('with simulated shares, in the middle of 200 creates', () => {
-  it('kills of the server lose nothing, the second one while it starts', timeout, async () => {
+describe('with simulated shares, during 200 creates', () => {
+  it('killing the server, also during its start, loses nothing', timeout, async () => {
     const first = await simulatedYard();
     const creates = await createMany(yard, 200);
     await creates.reached(60);
@@ -53,33 +53,37 @@ describe('with simulated shares, in the middle of 200 creates', () => {
     await expectAllFinished(creates, 200);
   });
 
-  it('a killed worker’s work is taken over within 15 seconds, or waits for the next worker', timeout, async () => {
-    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
-    await yard.start(['serve']);
-    const worker = await yard.start(['worker', '--region', '1']);
-    const creates = await createMany(yard, 200);
-    await creates.reached(20);
-    const tasks = await freezeAtWork(worker);
-    const standby = await startStandby();
-    await worker.kill();
-    const killed = performance.now();
-    await until(async () => (await activeOf(tasks)) === 0, 30, 'the takeover');
-    expect(performance.now() - killed).toBeLessThan(15_000);
+  it(
+    'another worker takes over the jobs of a killed worker within 15 seconds, or the next one does',
+    timeout,
+    async () => {
+      yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
+      await yard.start(['serve']);
+      const worker = await yard.start(['worker', '--region', '1']);
+      const creates = await createMany(yard, 200);
+      await creates.reached(20);
+      const tasks = await freezeAtWork(worker);
+      const standby = await startStandby();
+      await worker.kill();
+      const killed = performance.now();
+      await until(async () => (await activeOf(tasks)) === 0, 30, 'the standby to finish these tasks');
+      expect(performance.now() - killed).toBeLessThan(15_000);
 
-    await standby.kill();
-    // The server goes on to accept without any worker.
-    await creates.answers;
-    await yard.start(['worker', '--region', '1']);
-    await expectAllFinished(creates, 200);
-  });
+      await standby.kill();
+      // The server accepts requests without a worker.
+      await creates.answers;
+      await yard.start(['worker', '--region', '1']);
+      await expectAllFinished(creates, 200);
+    },
+  );
 
-  it('kills of PostgreSQL lose nothing, and no request is answered by 500', timeout, async () => {
+  it('killing PostgreSQL loses nothing, and no request returns 500', timeout, async () => {
     const server = await simulatedYard();
     const creates = await createMany(yard, 200);
     await creates.reached(60);
     const first = yard.pids().postgres;
     killPid(first);
-    await until(() => ![null, first].includes(yard.pids().postgres), 30, 'another PostgreSQL');
+    await until(() => ![null, first].includes(yard.pids().postgres), 30, 'a new PostgreSQL');
     killPid(yard.pids().postgres);
     await creates.reached(140);
     killPid(yard.pids().postgres);
@@ -87,10 +91,10 @@ describe('with simulated shares, in the middle of 200 creates', () => {
     expect(server.log().filter(({ msg, status }) => msg === 'request' && status === 500)).toEqual([]);
   });
 
-  /** Stops a worker in the middle of jobs, and returns the tasks that wait for these. */
+  /** Stops a worker during jobs. Returns the tasks that wait for these jobs. */
   async function freezeAtWork(worker: Running): Promise<string[]> {
     let tasks: string[] = [];
-    const look = async () => {
+    const tryToFreeze = async () => {
       worker.signal('SIGSTOP');
       tasks = (
         await yard.sql<{ id: string }>(
@@ -101,7 +105,7 @@ describe('with simulated shares, in the middle of 200 creates', () => {
       if (tasks.length === 0) worker.signal('SIGCONT');
       return tasks.length > 0;
     };
-    await until(look, 30, 'a job in work');
+    await until(tryToFreeze, 30, 'a running job');
     return tasks;
   }
 
@@ -110,7 +114,7 @@ describe('with simulated shares, in the middle of 200 creates', () => {
     return (await yard.sql(active, [tasks])).length;
   }
 
-  /** A worker with the same database and a data directory of its own. */
+  /** A worker with the same database and another data directory. */
   async function startStandby(): Promise<Running> {
     const dataDir = join(yard.folder, 'standby');
     mkdirSync(dataDir);
@@ -118,8 +122,8 @@ describe('with simulated shares, in the middle of 200 creates', () => {
   }
 });
 
-describe('with simulated shares, in the middle of deletes and extends', () => {
-  it.each(['server', 'PostgreSQL'])('a kill of the %s loses nothing', timeout, async (victim) => {
+describe('with simulated shares, during deletes and extends', () => {
+  it.each(['server', 'PostgreSQL'])('killing the %s loses nothing', timeout, async (victim) => {
     const server = await simulatedYard();
     await expectAllFinished(await createMany(yard, 100), 100);
     const changes = await deletesAndExtends();
@@ -134,7 +138,7 @@ describe('with simulated shares, in the middle of deletes and extends', () => {
 });
 
 describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'with real shares', () => {
-  it('a kill of Ganesha in the middle of 100 creates loses nothing', timeout, async () => {
+  it('killing Ganesha during 100 creates loses nothing', timeout, async () => {
     yard = await openYard();
     await yard.start(['start']);
     const creates = await createMany(yard, 100);
@@ -145,7 +149,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'with real shares', () => 
     await expectSomeToServe();
   });
 
-  it('an absence of the database in the middle of 40 creates loses nothing', timeout, async () => {
+  it('a database outage during 40 creates loses nothing', timeout, async () => {
     yard = await openYard();
     let postgres = await startEmbeddedPostgres({ dataDir: yard.dataDir, log: silentLogger });
     try {
@@ -154,8 +158,8 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'with real shares', () => 
       await creates.answers;
       await until(async () => (await finishedTasks()) >= 8, 60, '8 finished');
       await postgres.stop();
-      const away = performance.now();
-      await until(() => performance.now() - away > 3000, 10, 'jobs that end without a database');
+      const stoppedAt = performance.now();
+      await until(() => performance.now() - stoppedAt > 3000, 10, 'jobs to end without a database');
       postgres = await startEmbeddedPostgres({ dataDir: yard.dataDir, log: silentLogger });
       await expectAllFinished(creates, 40);
       await expectHostEqualsRows(yard);
@@ -165,7 +169,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'with real shares', () => 
     }
   });
 
-  it('a kill of the server in the middle of creates, then of deletes and extends, loses nothing', timeout, async () => {
+  it('killing the server during creates, then during deletes and extends, loses nothing', timeout, async () => {
     yard = await openYard();
     const first = await yard.start(['start']);
     const creates = await createMany(yard, 60);
@@ -189,7 +193,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'with real shares', () => 
   });
 });
 
-/** Every second share goes, every other one grows to 2 GiB. */
+/** Deletes every second share and extends the others to 2 GiB. */
 async function deletesAndExtends(): Promise<Storm> {
   const { results } = (await yard.get(`${shares}?limit=1000`)).body as { results: { id: string }[] };
   return storm(
@@ -200,7 +204,7 @@ async function deletesAndExtends(): Promise<Storm> {
   );
 }
 
-/** A repeated delete has no `Idempotency-Key`: the task that an unheard answer named is the one that locks the share. */
+/** A repeated delete has no `Idempotency-Key`: the task of the lost response is the task that locks the share. */
 async function insistOnDelete(id: string) {
   const answer = await yard.insist('DELETE', `${shares}/${id}`);
   if (answer.status === 409) return { ...answer, status: 200, body: { tasks: [answer.body.errors[0].message] } };

@@ -1,4 +1,4 @@
-/** Policies of a server that is killed while a thousand snapshots are due. */
+/** Lifecycle policies of a server that is killed while a thousand snapshots are due. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openYard, until } from '../processes.ts';
@@ -29,24 +29,26 @@ async function volumes(): Promise<string[]> {
 
 async function figures() {
   const [row] = await yard.sql(`select
-    (select count(*)::int from snapshots where deleted_at is null and status = 'available') as good,
+    (select count(*)::int from snapshots where deleted_at is null and status = 'available') as available,
     (select count(*)::int from snapshots where deleted_at is null and status <> 'available') as other,
     (select count(distinct (schedule_id, volume_id))::int from snapshots where deleted_at is null) as pairs,
     (select count(*)::int from lifecycle_policy_run_volumes where state = 'made') as made,
     (select count(*)::int from lifecycle_policy_run_volumes where state <> 'made') as open,
     (select count(*)::int from lifecycle_policy_runs where done_at is null) as running`);
-  return row as Record<'good' | 'other' | 'pairs' | 'made' | 'open' | 'running', number>;
+  return row as Record<'available' | 'other' | 'pairs' | 'made' | 'open' | 'running', number>;
 }
 
-/** Every pair of a schedule and a volume that has runs, and how many good snapshots it has: never none. */
-const without = () =>
+/** Pairs of a schedule and a volume that have runs but no available snapshot. Must always be empty. */
+const pairsWithoutSnapshot = () =>
   yard.sql(`select r.schedule_id, rv.volume_id
     from lifecycle_policy_runs r join lifecycle_policy_run_volumes rv on rv.run_id = r.id and rv.state = 'made'
     where not exists (select from snapshots s where s.schedule_id = r.schedule_id and s.volume_id = rv.volume_id
                       and s.status = 'available' and s.deleted_at is null)`);
 
 describe('a server that is killed while a thousand snapshots are due', () => {
-  it('makes each of them once, and retention leaves the last good one of each', { timeout: 600_000 }, async () => {
+  it('creates each of them once, and retention keeps the newest available one of each', {
+    timeout: 600_000,
+  }, async () => {
     const volume_ids = await volumes();
     const schedules = [{ type: 'interval', minutes: 10, max_quantity: 1 }];
     const body = { action: 'volume_snapshot', name: 'every ten minutes', schedules, volume_ids };
@@ -58,7 +60,7 @@ describe('a server that is killed while a thousand snapshots are due', () => {
       for (const milliseconds of [60, 400, 900, 1500]) {
         await sleep(milliseconds);
         await server.kill();
-        expect(await without()).toEqual([]);
+        expect(await pairsWithoutSnapshot()).toEqual([]);
         server = await yard.start(['start']);
       }
       await until(
@@ -68,10 +70,14 @@ describe('a server that is killed while a thousand snapshots are due', () => {
           return made === round * due && open === 0 && running === 0;
         },
         240,
-        `round ${round}: all runs done`,
+        `all runs of round ${round} to be done`,
       );
-      expect(await without()).toEqual([]);
-      await until(async () => (await figures()).good === due && (await figures()).other === 0, 120, 'older ones gone');
+      expect(await pairsWithoutSnapshot()).toEqual([]);
+      await until(
+        async () => (await figures()).available === due && (await figures()).other === 0,
+        120,
+        'older snapshots to be deleted',
+      );
       expect(await figures()).toMatchObject({ pairs: due, made: round * due });
     }
     const [twice] = await yard.sql(`select count(*)::int as count from (

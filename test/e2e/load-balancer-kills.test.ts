@@ -1,6 +1,6 @@
 /**
- * `kill -9` of everything in the middle of updates of pools. The traffic of a pool that nobody changes returns by itself,
- * every update that was accepted is done, and ten seconds later HAProxy has what the rows say.
+ * `kill -9` of every process during updates of pools. Traffic of an unchanged pool recovers, every accepted update is
+ * executed, and ten seconds later HAProxy matches the rows.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
@@ -24,15 +24,15 @@ import type { Storm } from './storm.ts';
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const parts = ['haproxy', 'root'] as const;
-const changing = 6;
+const poolCount = 6;
 
-describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of updates of pools', () => {
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'during updates of pools', () => {
   let yard: Yard;
   let server: Running;
   let members: Members;
   let traffic: Traffic | null = null;
-  let still: { address: string; port: number };
-  /** Of load balancers of their own, but for the last two, which share one. */
+  let unchanged: { address: string; port: number };
+  /** Ids of the pools. Each has its own load balancer, except the last two, which share one. */
   const ids: string[] = [];
 
   beforeAll(async () => {
@@ -53,8 +53,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
       return { id: loadbalancers[0], pools, port: ports[0]! };
     };
     const { id, port } = await aBalancer(1);
-    still = { address: (await yard.get(`${balancers}/${id}`)).body.vip_address, port };
-    for (const count of [...Array(changing - 2).fill(1), 2]) ids.push(...(await aBalancer(count)).pools);
+    unchanged = { address: (await yard.get(`${balancers}/${id}`)).body.vip_address, port };
+    for (const count of [...Array(poolCount - 2).fill(1), 2]) ids.push(...(await aBalancer(count)).pools);
   });
   afterEach(async () => {
     await traffic?.stop();
@@ -68,7 +68,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
   const update = (id: string, ns: number[]) =>
     yard.insist('PATCH', v2(`${pools}/${id}`), { members: ns.map((n) => members.member(n)) });
 
-  /** Updates of all pools, so many of each; none is as the one before. */
+  /** Updates each pool `each` times, always with other members. */
   let version = 0;
   const updates = (each: number): Storm =>
     storm(
@@ -78,24 +78,24 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
       }),
     );
 
-  const request = () => requestTo(still.address, still.port);
+  const request = () => requestTo(unchanged.address, unchanged.port);
   const startLoad = () => (traffic = startTraffic(request));
-  /** Nothing fails any more: all of the next so many requests are answered. */
+  /** Waits until 50 requests in a row succeed. */
   async function expectTrafficAgain(load: Traffic): Promise<void> {
     const asGood = async () => {
       const [answered, failed] = [load.answered(), load.failures().length];
-      await until(() => load.answered() + load.failures().length - failed >= answered + 50, 60, 'requests that ended');
+      await until(() => load.answered() + load.failures().length - failed >= answered + 50, 60, 'more requests to end');
       return load.failures().length === failed;
     };
-    await until(asGood, 60, 'traffic again');
+    await until(asGood, 60, 'traffic to recover');
   }
 
-  /** Within ten seconds of the moment when all that was killed is back and the last change was accepted. */
+  /** Expects that all changes are executed within ten seconds of the restart and the last accepted change. */
   async function expectAllDone(changes: Storm): Promise<void> {
     const answers = await changes.answers;
     const since = performance.now();
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    // An update whose answer was lost is sent again, and finds nothing to do.
+    // An update whose response was lost is sent again and changes nothing.
     await Promise.all(answers.filter(({ body }) => body.tasks.length > 0).map((answer) => yard.ended(answer)));
     await expectProxyEqualsRows(yard);
     expect(performance.now() - since).toBeLessThan(10_000);
@@ -106,18 +106,18 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
   it.each([
     ['master', async () => yard.pids().haproxy!],
     ['worker', async () => proxyOf(yard).worker()],
-  ])('a kill of HAProxy’s %s process', async (_, victim) => {
+  ])('killing the %s process of HAProxy', async (_, victim) => {
     const load = startLoad();
     const changes = updates(10);
     await changes.reached(15);
     const pid = await victim();
     process.kill(pid, 'SIGKILL');
-    await until(() => load.failures().length > 0, 60, 'traffic that is cut');
+    await until(() => load.failures().length > 0, 60, 'traffic to fail');
     await expectTrafficAgain(load);
     await expectAllDone(changes);
   });
 
-  it('a kill of the server breaks no traffic', async () => {
+  it('killing the server interrupts no traffic', async () => {
     const load = startLoad();
     const changes = updates(10);
     await changes.reached(15);
@@ -127,7 +127,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     expect(load.failures()).toEqual([]);
   });
 
-  it('a kill of the server together with HAProxy', async () => {
+  it('killing the server together with HAProxy', async () => {
     const load = startLoad();
     const changes = updates(10);
     await changes.reached(15);
@@ -139,13 +139,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     await expectAllDone(changes);
   });
 
-  it('a kill of PostgreSQL breaks no traffic, and no request is answered by 500', async () => {
+  it('killing PostgreSQL interrupts no traffic, and no request returns 500', async () => {
     const load = startLoad();
     const changes = updates(15);
     await changes.reached(15);
     const { postgres } = yard.pids();
     process.kill(postgres!, 'SIGKILL');
-    await until(() => ![null, postgres].includes(yard.pids().postgres), 60, 'another PostgreSQL');
+    await until(() => ![null, postgres].includes(yard.pids().postgres), 60, 'a new PostgreSQL');
     await changes.reached(50);
     process.kill(yard.pids().postgres!, 'SIGKILL');
     await expectAllDone(changes);
@@ -153,7 +153,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     expect(server.log().filter(({ msg, status }) => msg === 'request' && status === 500)).toEqual([]);
   });
 
-  it('a kill of the worker, or a restart, leaves the API to accept, and the next one does it all', async () => {
+  it('the API accepts updates after a worker is killed or stopped, and the next worker executes them', async () => {
     expect((await server.stop()).code).toBe(0);
     server = await yard.start(['serve']);
     const worker = await yard.start(['worker', '--region', '1']);
@@ -164,7 +164,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     await changes.answers;
     const another = await yard.start(['worker', '--region', '1']);
     await expectAllDone(changes);
-    // An orderly restart hands over.
+    // HAProxy keeps running over an orderly restart.
     const { haproxy } = yard.pids();
     const more = updates(2);
     another.signal('SIGTERM');
@@ -182,7 +182,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'in the middle of u
     server = await yard.start(['start']);
   });
 
-  it('twenty updates of one pool at once end in the order of acceptance, and the last one stays', async () => {
+  it('twenty concurrent updates of one pool end in the order of acceptance, and the last one wins', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => update(ids[0]!, [0, 400 + i])));
     for (const answer of answers) expect(await yard.ended(answer)).toMatchObject({ state: 'FINISHED' });
     const tasks = await yard.sql<{ id: string; generation: string; finished_on: Date }>(

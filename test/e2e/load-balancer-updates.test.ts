@@ -1,4 +1,4 @@
-/** Changes of pools, listeners and certificates under load: nobody who uses the load balancer may notice them. */
+/** Updates of pools, listeners and certificates under load must not disturb clients of the load balancer. */
 import { Agent } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 const parts = ['haproxy', 'openssl', 'root'] as const;
 const secrets = '/cloud/v1/secrets/1/1';
 
-describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load', () => {
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'updates under load', () => {
   let yard: Yard;
   let members: Members;
   const traffics: Traffic[] = [];
@@ -65,7 +65,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
   const idsOf = async (pool: string) =>
     (await yard.get(`${pools}/${pool}`)).body.members.map(({ id }: { id: string }) => id) as string[];
 
-  it('one hundred updates of pools break no stream, fail no request and take no reload', async () => {
+  it('one hundred updates of pools break no stream, fail no request and need no reload', async () => {
     const [web, raw] = [await freePort(), await freePort()];
     const echo = await tcpMember('kept');
     const kept = { address: '127.0.0.1', protocol_port: echo.port };
@@ -87,12 +87,12 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
     const load = [traffic(() => requestTo(address, web, agent)), traffic(() => requestTo(address, web))];
 
     for (let i = 0; i < 50; i++) {
-      // The kept one changes its place and its weight. One that was there stays, one goes, and one comes.
+      // The kept member changes its position and weight. Of the others one stays, one is removed, and one is added.
       const weight = 1 + (i % 3);
       const moving = [members.member(i + 1), members.member(i + 2)];
       const web = [moving[0], { ...members.member(0), weight }, moving[1]];
       await finished(await yard.patch(v2(`${pools}/${webPool}`), { members: web }));
-      // Out of the pool means that it may be switched off, once it has answered what it got before.
+      // A removed member may be switched off after it has responded to earlier requests.
       if (i > 0) setTimeout(() => members.retire(i), 50);
       const raw = [{ ...kept, weight }, ...moving];
       await finished(await yard.patch(v2(`${pools}/${rawPool}`), { members: raw }));
@@ -113,7 +113,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
     await expectProxyEqualsRows(yard);
   });
 
-  it('twenty changes of listeners and certificates fail no new connection, and no request on a kept one', async () => {
+  it('twenty updates of listeners and certificates fail no new connection and no request on a kept connection', async () => {
     const [web, secure, coming] = [await freePort(), await freePort(), await freePort()];
     const trusted = authority(join(yard.folder, 'authority'));
     const first = await certificate(trusted, 'one.example');
@@ -133,7 +133,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
     const before = await changesOf(yard);
 
     for (let i = 0; i < 5; i++) {
-      // Another certificate of the same name, and one more by SNI.
+      // A new certificate of the same name, and another one for SNI.
       const again = await certificate(trusted, 'one.example');
       const other = await certificate(trusted, `other-${i}.example`);
       const tls = { secret_id: again, sni_secret_id: [other] };
@@ -167,7 +167,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'changes under load
   }
 });
 
-/** One request over TLS on a connection of its own, whose certificate must be of this name. */
+/** Sends one request on a new TLS connection. The certificate must have this name. */
 function securelyTo(address: string, port: number, ca: string, servername: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = getSecurely({ host: address, port, ca, servername, agent: false, timeout: 5000 }, (response) => {
@@ -177,6 +177,6 @@ function securelyTo(address: string, port: number, ca: string, servername: strin
         else reject(new Error(`status ${response.statusCode}`));
       });
     });
-    sent.once('error', reject).once('timeout', () => sent.destroy(new Error('no answer in 5 s')));
+    sent.once('error', reject).once('timeout', () => sent.destroy(new Error('no response within 5 s')));
   });
 }

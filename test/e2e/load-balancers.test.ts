@@ -1,4 +1,4 @@
-/** The whole story of a load balancer on real HAProxy: the API on one side, HTTP through its address on the other. */
+/** The life cycle of a load balancer on real HAProxy, over the API and with HTTP through its address. */
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -49,7 +49,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     for (const listening of members) listening.close();
   });
 
-  it('says that its load balancers are real', async () => {
+  it('reports the driver of load balancers as real', async () => {
     expect(server.stdout()).toMatch(/load balancers +haproxy +real +load balancers by HAProxy/);
     expect((await yard.get('/healthz/drivers')).body.drivers).toMatchObject([
       { driver: 'simulated' },
@@ -61,7 +61,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     ]);
   });
 
-  it('balances when the one task of its creation has finished', async () => {
+  it('balances traffic when its create task has finished', async () => {
     const monitor = { type: 'HTTP', delay: 1, timeout: 1, max_retries: 1, max_retries_down: 1, url_path: '/' };
     const pool = {
       name: 'a pool',
@@ -83,7 +83,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     await until(async () => (await shown()).operating_status === 'ONLINE', 5, 'online');
   });
 
-  it('shows within two seconds of the monitor that a member is gone, and counts what went through', async () => {
+  it('shows a failed member within two seconds of its health check, and counts traffic', async () => {
     await end(1);
     await until(async () => (await shown()).operating_status === 'DEGRADED', 4, 'degraded');
     expect(await answers()).toEqual(new Set(['one']));
@@ -95,7 +95,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     expect((await stats()).bytes_out).toBeGreaterThan(16 * 'one'.length);
   });
 
-  it('is switched off and on again', async () => {
+  it('can be disabled and enabled', async () => {
     const patch = async (up: boolean) =>
       yard.ended(await yard.patch(path.replace('/v1/', '/v2/'), { admin_state_up: up }));
     expect((await patch(false)).state).toBe('FINISHED');
@@ -105,7 +105,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     expect(await through()).toBe('one');
   });
 
-  it('goes on while the server is restarted, and when the server was killed', async () => {
+  it('keeps serving while the server is killed and restarted', async () => {
     const killed = server.kill();
     expect(await through()).toBe('one');
     await killed;
@@ -116,13 +116,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     expect(await through()).toBe('one');
   });
 
-  it('is gone when its deletion has finished', async () => {
+  it('is removed when its delete task has finished', async () => {
     expect((await yard.ended(await yard.delete(path))).state).toBe('FINISHED');
     expect((await yard.get(path)).status).toBe(404);
     await expect(through()).rejects.toThrow();
   });
 
-  it('is not served by a start that was told to pretend, and served again by the next one', async () => {
+  it('is not served by a start with the simulated driver and is served again by the next start', async () => {
     const pool = {
       name: 'a pool',
       protocol: 'HTTP',
@@ -135,10 +135,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     expect(await through()).toBe('three');
     expect((await server.stop()).code).toBe(0);
     await expect(through()).rejects.toThrow();
-    const pretending = await yard.start(['start'], { CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated' });
-    expect(pretending.stdout()).toMatch(/load balancers +simulated +SIMULATED/);
+    const simulated = await yard.start(['start'], { CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated' });
+    expect(simulated.stdout()).toMatch(/load balancers +simulated +SIMULATED/);
     await expect(through()).rejects.toThrow();
-    expect((await pretending.stop()).code).toBe(0);
+    expect((await simulated.stop()).code).toBe(0);
     await yard.start(['start']);
     expect(await through()).toBe('three');
   });

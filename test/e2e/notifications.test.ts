@@ -1,4 +1,4 @@
-/** Alerts from real processes, to a real mail server and a real receiver: also when something is killed on the way. */
+/** Alerts from real processes to a real mail server and a real webhook receiver, also when processes are killed. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
@@ -27,7 +27,7 @@ async function open(own: Record<string, string> = {}): Promise<void> {
   yard = await openYard({ ...settings, ...own });
 }
 
-/** Two shares are all of the limit, and there is a webhook to tell of it. */
+/** Sets a limit of two shares and registers a webhook. */
 async function prepare(): Promise<void> {
   await yard.insist('PATCH', '/cloudyard/v1/clients/1/quotas', {
     region_id: 1,
@@ -50,10 +50,14 @@ async function onlyNotification() {
   return body.results[0];
 }
 
-/** It arrived, every time under the one id, and the feed knows it. */
+/** Expects that the alert arrived, always with the same id, and is recorded as delivered. */
 async function expectArrived(): Promise<void> {
   await until(() => receiver.calls.length > 0, 60, 'the message');
-  await until(async () => (await onlyNotification()).deliveries[0].state === 'delivered', 60, 'its delivery on record');
+  await until(
+    async () => (await onlyNotification()).deliveries[0].state === 'delivered',
+    60,
+    'the delivery to be recorded',
+  );
   const { id, data } = await onlyNotification();
   expect([...new Set(receiver.calls.map(({ headers }) => headers['cloudyard-id']))]).toEqual([id]);
   expect(data.regional_quotas).toMatchObject([{ sfs_count_usage: { limit: 2, usage: 2 } }]);
@@ -63,7 +67,7 @@ async function expectArrived(): Promise<void> {
 
 describe('an alert', () => {
   const roles: Record<string, string[][]> = {
-    'a server that does all': [['start']],
+    'a server with a worker in one process': [['start']],
     'a server and a worker': [['serve'], ['worker', '--region', '1']],
     'a server alone': [['serve']],
   };
@@ -80,7 +84,7 @@ describe('an alert', () => {
     for (const process of running) expect((await process.stop()).code).toBe(0);
   });
 
-  it('arrives when all is killed between the crossing and the message', timeout, async () => {
+  it('arrives when the server is killed before it sends the message', timeout, async () => {
     await open();
     const first = await yard.start(['start']);
     await prepare();
@@ -91,7 +95,7 @@ describe('an alert', () => {
     await expectArrived();
   });
 
-  it('arrives under the same id when the sender is killed while the receiver thinks', timeout, async () => {
+  it('arrives with the same id when the sender is killed while it waits for the receiver', timeout, async () => {
     await open();
     const first = await yard.start(['start']);
     await prepare();
@@ -105,7 +109,7 @@ describe('an alert', () => {
     expect(receiver.calls.length).toBeGreaterThan(1);
   });
 
-  it('is taken over by another process, without a restart', timeout, async () => {
+  it('is sent by another process if the sender is killed', timeout, async () => {
     await open();
     await yard.start(['serve']);
     const worker = await yard.start(['worker', '--region', '1']);
@@ -118,7 +122,7 @@ describe('an alert', () => {
     await expectArrived();
   });
 
-  it('arrives when PostgreSQL is killed on the way', timeout, async () => {
+  it('arrives when PostgreSQL is killed before delivery', timeout, async () => {
     await open();
     await yard.start(['start']);
     await prepare();
@@ -130,7 +134,7 @@ describe('an alert', () => {
 
 describe.skipIf(!requires('python3-aiosmtpd'))(skipReason('python3-aiosmtpd') ?? 'with a mail server', () => {
   it(
-    'an alert arrives as mail with both parts and the figures, and once more when the server was away',
+    'an alert arrives as e-mail with both parts and the figures, after a retry while the mail server was down',
     timeout,
     async () => {
       const probe = await startSmtpServer();

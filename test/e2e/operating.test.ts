@@ -1,4 +1,4 @@
-/** The reference, health, metrics, limits and logs of a real server, also while PostgreSQL is down. */
+/** Reference, health, metrics, limits and logs of a real server, also while PostgreSQL is down. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -66,7 +66,7 @@ describe('a running server', () => {
     expect(lines.filter((line) => !line.test(metrics.body))).toEqual([]);
   });
 
-  it('writes the request id in the response, the log and the task, and no secret anywhere', timeout, async () => {
+  it('writes the request id to the response, the log and the task, and logs no secret', timeout, async () => {
     yard = await openYard({ ...simulated, CLOUDYARD_LOG_LEVEL: 'trace' });
     const server = await yard.start(['start']);
     const made = (await yard.run(['token', 'create', '--role', 'admin'])).stdout.trim();
@@ -144,7 +144,7 @@ describe('a server without its database', () => {
       keyed: () => yard.post(shares, newShare('meanwhile', networkId), { headers: { 'idempotency-key': 'k' } }),
       stranger: () => yard.get(shares, { token: 'someone$unknown' }),
     };
-    const askAll = async () => {
+    const requestAll = async () => {
       for (const [name, attempt] of Object.entries(attempts)) {
         const { status, body, headers } = await attempt();
         expect([name, status, body, headers.get('retry-after')]).toEqual([name, 503, unavailable, '1']);
@@ -152,8 +152,8 @@ describe('a server without its database', () => {
       expect((await yard.get('/healthz')).status).toBe(200);
     };
     // Longer than the ten seconds after which graphile-worker's own pool gives up.
-    const away = performance.now();
-    await until(async () => (await askAll(), performance.now() - away > 12_000), 60, 'a long absence');
+    const stoppedAt = performance.now();
+    await until(async () => (await requestAll(), performance.now() - stoppedAt > 12_000), 60, 'a long outage');
     const metrics = await yard.get('/metrics');
     expect([metrics.status, metrics.body]).toEqual([
       200,

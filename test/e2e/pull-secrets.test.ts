@@ -1,4 +1,4 @@
-/** Pull secrets against a real registry with a real client, and the change of the key that they are encrypted with. */
+/** Pull secrets with a real registry and a real client, and rotation of their encryption key. */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const runs = requires('docker-registry', 'skopeo');
 describe.skipIf(!runs)(skipReason('docker-registry', 'skopeo') ?? 'a pull secret', () => {
-  it('pulls a private image, and tells whether its password is right', timeout, async () => {
+  it('pulls a private image, and its verification accepts the right password only', timeout, async () => {
     yard = await openYard(settings);
     const cloudyard = await yard.start(['serve']);
     const registry = await startRegistry(join(yard.folder, 'registry'));
@@ -44,7 +44,10 @@ describe.skipIf(!runs)(skipReason('docker-registry', 'skopeo') ?? 'a pull secret
       const args = ['copy', '--src-tls-verify=false', '--authfile', file, `docker://${image}`, `dir:${to}`];
       return startSkopeo(args).ended;
     };
-    expect(await pull('refused')).toMatchObject({ code: 1, told: expect.stringContaining('authentication required') });
+    expect(await pull('refused')).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('authentication required'),
+    });
     expect((await yard.patch(`${secrets}/private`, { password })).status).toBe(200);
     expect(await verify()).toEqual({
       verified: true,
@@ -58,8 +61,8 @@ describe.skipIf(!runs)(skipReason('docker-registry', 'skopeo') ?? 'a pull secret
   });
 });
 
-describe('a new key', () => {
-  it('encrypts everything, and the old one can go', timeout, async () => {
+describe('a rotated key', () => {
+  it('encrypts everything, and the old key can be removed', timeout, async () => {
     yard = await openYard(settings);
     const cloudyard = await yard.start(['serve']);
     const secret = { name: 'a', registry: 'registry.test', login: 'me', password: 'pass' };
@@ -79,13 +82,13 @@ describe('a new key', () => {
     const rotated = await yard.run(['secrets', 'rotate-key']);
     expect(rotated).toMatchObject({ code: 0, stderr: '' });
     const [second] = ids();
-    // The pull secret, the kept answer, and what the token server of registries signs with.
+    // The pull secret, the stored response, and the signing key of the registries' token server.
     expect(rotated.stdout).toContain(`${second} is the current key; 3 re-encrypted`);
     expect(rotated.stdout).toContain(`no longer needed once every host has the file: ${first}`);
     expect(ids()).toEqual([second, '#', first]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
 
-    // Nothing is restarted.
+    // The server is not restarted.
     writeFileSync(file, `${readFileSync(file, 'utf8').split('\n')[0]}\n`);
     const shown = async () => (await yard.get(`${ours}/a/dockerconfigjson`)).body.auths['registry.test'].password;
     expect(await shown()).toBe('pass');

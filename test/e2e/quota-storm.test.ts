@@ -1,6 +1,6 @@
 /**
- * Random operations of many clients at once, with small limits, on processes that are killed again and again: at every
- * instant counters equal rows, and no limit is passed. TEST_STORM_OPERATIONS sets how many operations.
+ * Random concurrent operations of many clients with small limits, on processes that are killed repeatedly. Invariant:
+ * counters always match the rows, and no limit is exceeded. TEST_STORM_OPERATIONS sets the number of operations.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,8 +52,8 @@ async function createTenant({ db, clients, tokens, quota }: Services, name: stri
   return { token, projectId, networkId: rows[0]!.id };
 }
 
-const any = <T>(of: readonly T[]): T | undefined => of[Math.floor(Math.random() * of.length)];
-const size = (upTo: number) => 1 + Math.floor(Math.random() * upTo);
+const pick = <T>(of: readonly T[]): T | undefined => of[Math.floor(Math.random() * of.length)];
+const randomSize = (upTo: number) => 1 + Math.floor(Math.random() * upTo);
 const opaque = {
   secret_type: 'opaque',
   payload: 'AAAA',
@@ -61,27 +61,27 @@ const opaque = {
   payload_content_encoding: 'base64',
 };
 
-/** One request of a client, whatever comes of it. Null where there was nothing to do it to. */
+/** Sends one random request of a client. Returns null if there is no resource for it. */
 async function operate({ token, projectId, networkId }: Tenant): Promise<HttpAnswer | null> {
   const options = { token };
   const path = (kind: string) => `/cloud/v1/${kind}/${projectId}/1`;
   const one = async (kind: string) => {
     const { body } = await yard.get(path(kind), options);
-    const found = any((body.results ?? []) as { id: string; is_default?: boolean; default?: boolean }[]);
+    const found = pick((body.results ?? []) as { id: string; is_default?: boolean; default?: boolean }[]);
     return found && !found.default && !found.is_default ? `${path(kind)}/${found.id}` : null;
   };
   const remove = async (kind: string) => {
     const url = await one(kind);
     return url === null ? null : yard.delete(url, options);
   };
-  const share = { name: 'share', protocol: 'NFS', size: size(4), network: { network_id: networkId } };
+  const share = { name: 'share', protocol: 'NFS', size: randomSize(4), network: { network_id: networkId } };
   const extend = async () => {
     const url = await one('file_shares');
-    return url === null ? null : yard.post(`${url}/extend`, { size: size(6) }, options);
+    return url === null ? null : yard.post(`${url}/extend`, { size: randomSize(6) }, options);
   };
   const removeProject = async () => {
     const { body } = await yard.get('/cloud/v1/projects', options);
-    const other = any((body.results ?? []).filter(({ id }: { id: number }) => id !== projectId) as { id: number }[]);
+    const other = pick((body.results ?? []).filter(({ id }: { id: number }) => id !== projectId) as { id: number }[]);
     return other ? yard.delete(`/cloud/v1/projects/${other.id}`, options) : null;
   };
   const choices: (() => Promise<HttpAnswer | null>)[] = [
@@ -98,17 +98,17 @@ async function operate({ token, projectId, networkId }: Tenant): Promise<HttpAns
     () => yard.post('/cloud/v1/projects', { name: `project ${Math.random()}` }, options),
     removeProject,
   ];
-  return any(choices)!();
+  return pick(choices)!();
 }
 
-/** Kills one after the other, and starts it again, until told to stop. */
-async function killing(start: Record<'server' | 'worker', () => Promise<Running>>, over: () => boolean) {
+/** Kills and restarts random processes until `over` returns true. */
+async function killRepeatedly(start: Record<'server' | 'worker', () => Promise<Running>>, over: () => boolean) {
   const running = { server: await start.server(), worker: await start.worker() };
   const kills = { server: 0, worker: 0, postgres: 0 };
   const loop = async () => {
     while (!over()) {
       await sleep(betweenKillsMs);
-      const victim = any(['server', 'worker', 'worker', 'postgres'] as const)!;
+      const victim = pick(['server', 'worker', 'worker', 'postgres'] as const)!;
       kills[victim] += 1;
       if (victim === 'postgres') {
         const { postgres } = yard.pids();
@@ -123,7 +123,7 @@ async function killing(start: Record<'server' | 'worker', () => Promise<Running>
   return loop();
 }
 
-it(`${operations} operations of ${clients} clients neither pass a limit nor leave a counter that differs from its rows`, {
+it(`${operations} operations of ${clients} clients exceed no limit, and counters always match the rows`, {
   timeout: 300_000 + operations * 400,
 }, async () => {
   const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_NOTIFICATION_WINDOW_SECONDS: '1' };
@@ -135,11 +135,11 @@ it(`${operations} operations of ${clients} clients neither pass a limit nor leav
   await first.stop();
 
   let [left, over] = [operations, false];
-  const kills = killing(start, () => over);
+  const kills = killRepeatedly(start, () => over);
   const statuses = new Map<number, number>();
   const work = async (tenant: Tenant) => {
     while (left > 0) {
-      // A process that dies in the middle answers nothing; that may have been done, or not, and does not count.
+      // A process that dies sends no response. The operation may have been executed, and is not counted.
       const answer = await operate(tenant).catch(() => null);
       if (!answer || answer.status === 503) {
         await sleep(50);
@@ -150,32 +150,32 @@ it(`${operations} operations of ${clients} clients neither pass a limit nor leav
       expect(answer.status).not.toBe(500);
     }
   };
-  let looks = 0;
-  /** A look that meets a killed PostgreSQL says nothing. */
-  const look = () =>
-    expectSound(services).then(
-      () => (looks += 1),
+  let checks = 0;
+  /** Ignores a check that fails because PostgreSQL was killed. */
+  const check = () =>
+    expectCountersMatchRows(services).then(
+      () => (checks += 1),
       (error: unknown) => {
         if (!isUnavailable(error)) throw error;
       },
     );
   const watch = async () => {
-    for (; !over; await sleep(100)) await look();
+    for (; !over; await sleep(100)) await check();
   };
   const watching = watch();
   await Promise.all(tenants.map(work)).finally(() => (over = true));
   await watching;
   const killed = await kills;
-  await until(async () => (await unfinished(services).catch(() => 1)) === 0, 120, 'an end of all tasks');
-  const before = looks;
-  await until(async () => (await look(), looks > before), 30, 'a last look');
-  console.info(JSON.stringify({ operations, clients, looks, killed, statuses: Object.fromEntries(statuses) }));
+  await until(async () => (await unfinished(services).catch(() => 1)) === 0, 120, 'all tasks to end');
+  const before = checks;
+  await until(async () => (await check(), checks > before), 30, 'a final check');
+  console.info(JSON.stringify({ operations, clients, checks, killed, statuses: Object.fromEntries(statuses) }));
   await close();
   expect((await yard.run(['quota', 'audit'])).code).toBe(0);
 });
 
-/** Each question is one statement, so it is of one instant. */
-async function expectSound({ db, quotaAudit }: Services): Promise<void> {
+/** Each check is one statement, so that it reads one snapshot. */
+async function expectCountersMatchRows({ db, quotaAudit }: Services): Promise<void> {
   expect(await quotaAudit.find()).toEqual([]);
   const { rows } = await db.$client.query('select * from quota_counters where usage > limit_override');
   expect(rows).toEqual([]);

@@ -1,4 +1,4 @@
-/** Registries on real distribution: the API on one side, skopeo and plain requests as clients on the other. */
+/** Registries on real distribution, over the API and with skopeo and plain requests as clients. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -32,8 +32,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     return { path, url: body.url as string };
   };
   const pushed = async (source: string, to: string, credentials = 'ci:pw') => {
-    const { code, told } = await push(source, to, credentials).ended;
-    expect([code, told]).toEqual([0, expect.any(String)]);
+    const { code, output } = await push(source, to, credentials).ended;
+    expect([code, output]).toEqual([0, expect.any(String)]);
   };
   const artifacts = async (path: string, repository: string) =>
     (await yard.get(`${path}/repositories/${encodeURIComponent(repository)}/artifacts`)).body;
@@ -50,7 +50,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
       digest.slice(7),
       'data',
     );
-  /** A token as a client gets it, by the host's own challenge. */
+  /** Gets a token as a client does, with the challenge of the host. */
   const tokenFor = async (credentials: string, ...scopes: string[]) => {
     const challenge = (await fetch(`http://127.0.0.1:${port}/v2/`)).headers.get('www-authenticate')!;
     const [, realm, service] = /realm="([^"]+)",service="([^"]+)"/.exec(challenge)!;
@@ -75,11 +75,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
   });
   afterAll(() => yard?.cleanUp());
 
-  it('says that its registries are real', async () => {
+  it('reports the driver of registries as real', async () => {
     expect(server.stdout()).toMatch(/registries +distribution +real/);
   });
 
-  it('is what pull secrets open: they are verified there without a word of the operator, and pull', async () => {
+  it('accepts pull secrets, which need no setting of the operator to be verified', async () => {
     const { url } = await make('private', [{ name: 'puller', duration: -1, secret: 'pw', read_only: true }]);
     const { source } = makeImage(join(yard.folder, 'of-private'), [1000]);
     await pushed(source, `${url}/app:v1`, `apikey:${bootstrapToken}`);
@@ -95,12 +95,12 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     expect((await startSkopeo([...pulling, `oci:${join(yard.folder, 'pulled')}:latest`]).ended).code).toBe(0);
   });
 
-  it('takes an image, tells of it, gives it back, and forgets it', async () => {
+  it('stores, lists, returns and deletes an image', async () => {
     const { path, url } = await make('app');
     expect(url).toBe(`127.0.0.1:${port}/app-${path.split('/').at(-1)}`);
     const login = ['login', '--tls-verify=false', '--authfile', join(yard.folder, 'auth.json')];
-    const told = await startSkopeo([...login, '-u', 'ci', '-p', 'pw', `127.0.0.1:${port}`]).ended;
-    expect(told).toMatchObject({ code: 0, told: expect.stringContaining('Login Succeeded') });
+    const output = await startSkopeo([...login, '-u', 'ci', '-p', 'pw', `127.0.0.1:${port}`]).ended;
+    expect(output).toMatchObject({ code: 0, output: expect.stringContaining('Login Succeeded') });
 
     await pushed(image.source, `${url}/team/app:v1`);
     await until(async () => (await stored(path)) === image.size, 10, 'every byte counted');
@@ -118,7 +118,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     await until(() => !existsSync(blobFile(image.layers[0]!)), 30, 'the bytes to be gone');
   });
 
-  it('deletes tags, artifacts and repositories for real before it answers', async () => {
+  it('deletes tags, artifacts and repositories before it responds', async () => {
     const { path, url } = await make('del');
     for (const tag of ['v1', 'v2']) await pushed(image.source, `${url}/a:${tag}`);
     await until(async () => (await artifacts(path, 'a')).results?.[0]?.tags.length === 2, 10, 'two tags');
@@ -126,11 +126,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     const inspect = (tag: string) =>
       startSkopeo(['inspect', '--raw', '--tls-verify=false', '--creds', 'ci:pw', `docker://${url}/a${tag}`]).ended;
     expect((await yard.delete(`${artifact}/tags/v1`)).status).toBe(204);
-    expect((await inspect(':v1')).told).toContain('manifest unknown');
+    expect((await inspect(':v1')).output).toContain('manifest unknown');
     expect((await inspect(':v2')).code).toBe(0);
     expect((await yard.delete(`${artifact}/tags/v1`)).status).toBe(404);
     expect((await yard.delete(artifact)).status).toBe(204);
-    expect((await inspect(`@${image.manifest}`)).told).toContain('manifest unknown');
+    expect((await inspect(`@${image.manifest}`)).output).toContain('manifest unknown');
     expect((await yard.delete(artifact)).status).toBe(404);
     await pushed(image.source, `${url}/a:v3`);
     await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
@@ -140,7 +140,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     expect((await yard.get(`${path}/repositories`)).body).toEqual({ count: 0, results: [] });
   });
 
-  it('is deleted with all that it holds, and gives its quota back', async () => {
+  it('is deleted with its content and releases its quota', async () => {
     const usage = async () =>
       (await yard.sql<{ kind: string; usage: number }>(`select kind, usage::int from quota_counters order by kind`))
         .filter(({ kind }) => kind.startsWith('registry'))
@@ -154,10 +154,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     ).toBe(false);
     expect(await usage()).toEqual(before);
     expect((await yard.get(path)).status).toBe(404);
-    expect((await push(image.source, `${url}/a:v1`, 'gone:pw').ended).told).toContain('no registry has a user');
+    expect((await push(image.source, `${url}/a:v1`, 'gone:pw').ended).output).toContain('no registry has a user');
   });
 
-  it('says in words that it is full, and goes on with pulls and deletions', async () => {
+  it('refuses pushes with a message when it is full, and still serves pulls and deletions', async () => {
     const { path, url } = await make('full');
     const id = Number(path.split('/').at(-1));
     await pushed(image.source, `${url}/a:v1`);
@@ -166,16 +166,16 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
        update registries set storage_used = storage_used + $2 where id = $1`,
       [id, 5.5 * 1024 ** 3],
     );
-    const { code, told } = await push(image.source, `${url}/a:v2`, 'ci:pw').ended;
+    const { code, output } = await push(image.source, `${url}/a:v2`, 'ci:pw').ended;
     expect(code).not.toBe(0);
-    expect(told).toContain('registry full is full: it holds 5.50 GiB, and its storage_limit is 5 GiB');
+    expect(output).toContain('registry full is full: it holds 5.50 GiB, and its storage_limit is 5 GiB');
     expect((await pull(`${url}/a:v1`, join(yard.folder, 'full'), 'ci:pw').ended).code).toBe(0);
     expect((await deleteImage(`${url}/a:v1`, 'ci:pw').ended).code).toBe(0);
     expect((await yard.patch(`${path}/resize`, { storage_limit: 6 })).status).toBe(200);
     await pushed(image.source, `${url}/a:v2`);
   });
 
-  it('lets users do what they may, and no more', async () => {
+  it('enforces the permissions of its users', async () => {
     const users = [
       { name: 'rw', duration: 1, secret: 'pw' },
       { name: 'ro', duration: 1, secret: 'pw', read_only: true },
@@ -184,12 +184,14 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     const one = await make('one', users);
     const two = await make('two', [{ name: 'other', duration: 1, secret: 'pw' }]);
     await pushed(image.source, `${one.url}/a:v1`, 'rw:pw');
-    expect((await push(image.source, `${one.url}/a:v2`, 'ro:pw').ended).told).toContain('denied');
+    expect((await push(image.source, `${one.url}/a:v2`, 'ro:pw').ended).output).toContain('denied');
     expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'ro'), 'ro:pw').ended).code).toBe(0);
     expect((await deleteImage(`${one.url}/a:v1`, 'ro:pw').ended).code).not.toBe(0);
-    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'old'), 'old:pw').ended).told).toContain('old expired at');
-    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'other'), 'other:pw').ended).told).toContain('denied');
-    expect((await push(image.source, `${two.url}/a:v1`, 'rw:pw').ended).told).toContain('denied');
+    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'old'), 'old:pw').ended).output).toContain(
+      'old expired at',
+    );
+    expect((await pull(`${one.url}/a:v1`, join(yard.folder, 'other'), 'other:pw').ended).output).toContain('denied');
+    expect((await push(image.source, `${two.url}/a:v1`, 'rw:pw').ended).output).toContain('denied');
   });
 
   it('mounts no blob of another registry', async () => {
@@ -209,7 +211,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     expect((await ask('HEAD', `${mine}/blobs/${digest}`)).status).toBe(404);
   });
 
-  it('survives the death of its host in the middle of a push', async () => {
+  it('recovers when distribution is killed during a push', async () => {
     const { path, url } = await make('kill');
     const big = makeImage(join(yard.folder, 'big'), [64 * mib, 8 * mib]);
     for (const wait of [0, 150, 400]) {
@@ -218,7 +220,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
       const pid = pidOfHost();
       process.kill(pid, 'SIGKILL');
       await pushing.ended;
-      await until(() => pidOfHost() !== pid && liveProcess(pidOfHost()), 20, 'another one');
+      await until(() => pidOfHost() !== pid && liveProcess(pidOfHost()), 20, 'a new process');
       await until(
         () =>
           fetch(`http://127.0.0.1:${port}/v2/`)
@@ -231,11 +233,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     await pushed(big.source, `${url}/a:last`);
     expect((await pull(`${url}/a:last`, join(yard.folder, 'last'), 'ci:pw').ended).code).toBe(0);
     await until(async () => (await artifacts(path, 'a')).results?.[0]?.tags.length >= 1, 15, 'a tag');
-    // Half of an upload counts for nothing, and what is stored is counted once.
-    await until(async () => (await stored(path)) === big.size, 30, 'the sum of what is stored');
+    // Incomplete uploads are not counted, and stored blobs are counted once.
+    await until(async () => (await stored(path)) === big.size, 30, 'the size of the stored blobs');
   });
 
-  it('goes on serving while the server is dead, and is adopted by the next', async () => {
+  it('keeps serving while the server is dead, and the next server adopts it', async () => {
     const { path, url } = await make('adopt');
     const big = makeImage(join(yard.folder, 'adopted'), [48 * mib]);
     const pushing = push(big.source, `${url}/a:v1`, 'ci:pw');
@@ -253,7 +255,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     );
   });
 
-  it('does not forget a deletion that the server did not live to see done', async () => {
+  it('completes a deletion after the server was killed during it', async () => {
     const { path, url } = await make('crash');
     await pushed(image.source, `${url}/a:v1`);
     await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
@@ -271,7 +273,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     );
   });
 
-  it('sends its clients to another server when one is gone', async () => {
+  it('sends clients to another server when one is gone', async () => {
     await server.stop();
     const realm = async () => {
       const answer = await fetch(`http://127.0.0.1:${port}/v2/`).catch(() => null);
@@ -296,12 +298,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     server = await yard.start(['start']);
   });
 
-  it('sends its clients to the port that the server took', async () => {
+  it('sends clients to the port that the server uses', async () => {
     await server.stop();
     const squatter = createServer().listen(yard.port, '127.0.0.1');
     try {
-      const moved = { CLOUDYARD_PORT: '' };
-      const other = await yard.start(['start'], moved);
+      const other = await yard.start(['start'], { CLOUDYARD_PORT: '' });
       const url = /API +(\S+)/.exec(other.stdout())![1]!;
       expect(url).not.toBe(yard.url);
       const challenge = (await fetch(`http://127.0.0.1:${port}/v2/`)).headers.get('www-authenticate');

@@ -1,4 +1,4 @@
-/** Several processes on one database: a PostgreSQL of the machine's, and the embedded one. */
+/** Several processes on one database: a PostgreSQL of the machine, and the embedded one. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -19,11 +19,11 @@ afterEach(() => yard?.cleanUp());
 
 const body = async () => newShare('a share', await defaultNetwork(yard));
 
-describe.skipIf(!runs)(skipReason('postgresql') ?? 'on a PostgreSQL of one’s own', () => {
-  it('two servers and a worker that start at once agree, and see each other’s work and tokens', timeout, async () => {
+describe.skipIf(!runs)(skipReason('postgresql') ?? 'on an external PostgreSQL', () => {
+  it('two servers and a worker that start at once share resources and tokens', timeout, async () => {
     yard = await openYard(simulated);
     const postgres = await startSystemPostgres(yard.folder, 'cloudyard');
-    const own = async (name: string, port: number) => {
+    const settingsOf = async (name: string, port: number) => {
       mkdirSync(join(yard.folder, name));
       return {
         DATABASE_URL: postgres.url,
@@ -33,9 +33,9 @@ describe.skipIf(!runs)(skipReason('postgresql') ?? 'on a PostgreSQL of one’s o
     };
     const otherPort = await freePort();
     const started = await Promise.all([
-      yard.start(['serve'], await own('one', yard.port)),
-      yard.start(['serve'], await own('two', otherPort)),
-      yard.start(['worker', '--region', '1'], await own('three', 0)),
+      yard.start(['serve'], await settingsOf('one', yard.port)),
+      yard.start(['serve'], await settingsOf('two', otherPort)),
+      yard.start(['worker', '--region', '1'], await settingsOf('three', 0)),
     ]);
     for (const { stdout, stderr } of started) {
       expect(stdout()).toContain(`postgres://operator:…@127.0.0.1`);
@@ -52,7 +52,7 @@ describe.skipIf(!runs)(skipReason('postgresql') ?? 'on a PostgreSQL of one’s o
     const { drivers } = (await other.get('/healthz/drivers')).body;
     expect(drivers.filter((driver: { region_ids: number[] }) => driver.region_ids.length > 0)).toHaveLength(4);
 
-    const token = (await yard.run(['token', 'create'], await own('four', 0))).stdout.trim();
+    const token = (await yard.run(['token', 'create'], await settingsOf('four', 0))).stdout.trim();
     const statuses = () =>
       Promise.all([yard, other].map(async (at) => (await at.get(`${shares}/${id}`, { token })).status));
     expect(await statuses()).toEqual([200, 200]);
@@ -68,7 +68,7 @@ describe.skipIf(!runs)(skipReason('postgresql') ?? 'on a PostgreSQL of one’s o
 });
 
 describe('on the embedded PostgreSQL', () => {
-  it('a server and a worker run apart, whoever comes first and whoever goes first', timeout, async () => {
+  it('a server and a worker run separately and start and stop in any order', timeout, async () => {
     yard = await openYard(simulated);
     const [server, worker] = await Promise.all([yard.start(['serve']), yard.start(['worker', '--region', '1'])]);
     expect((await yard.ended(await yard.post(shares, await body()))).state).toBe('FINISHED');
@@ -77,14 +77,14 @@ describe('on the embedded PostgreSQL', () => {
       { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },
       { driver: 'simulated', region_ids: [1] },
-      // Of the server, and of the worker.
+      // Delivery drivers of the server, then of the worker.
       { driver: 'simulated', region_ids: [] },
       { driver: 'webhook', region_ids: [] },
       { driver: 'simulated', region_ids: [] },
       { driver: 'webhook', region_ids: [] },
     ]);
 
-    // Without a worker a create waits; the database goes on for whoever is left.
+    // Without a worker a create waits. The database keeps running for the remaining process.
     expect((await worker.stop()).code).toBe(0);
     const waiting = await yard.post(shares, { ...(await body()), name: 'waiting' });
     expect((await yard.get(`/cloud/v1/tasks/${waiting.body.tasks[0]}`)).body.state).toBe('NEW');
@@ -110,7 +110,7 @@ describe('on the embedded PostgreSQL', () => {
     expect((await second.stop()).code).toBe(0);
   });
 
-  it('commands and starts at the same moment do not stop the database under each other', timeout, async () => {
+  it('concurrent commands and starts do not stop the database of each other', timeout, async () => {
     yard = await openYard(simulated);
     await yard.run(['migrate']);
     for (let round = 0; round < 3; round += 1) {

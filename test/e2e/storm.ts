@@ -1,4 +1,4 @@
-/** Many requests at once, something killed in the middle, and what must be true when the dust has settled. */
+/** Concurrent requests for tests that kill processes, and the invariants afterwards. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -18,13 +18,13 @@ export function newShare(name: string, networkId: string, changes: object = {}) 
 }
 
 export interface Storm {
-  /** Resolves when so many were acknowledged. */
+  /** Resolves when this number of requests is acknowledged. */
   reached(acknowledged: number): Promise<void>;
-  /** All answers, in the order of the work. @throws when one was not acknowledged */
+  /** All responses, in the order of the requests. @throws if one was not acknowledged */
   answers: Promise<HttpAnswer[]>;
 }
 
-/** Sends all of them, 16 at a time. */
+/** Sends all requests, 16 at a time. */
 export function storm(requests: (() => Promise<HttpAnswer>)[]): Storm {
   const answers: HttpAnswer[] = [];
   let [next, acknowledged] = [0, 0];
@@ -36,7 +36,7 @@ export function storm(requests: (() => Promise<HttpAnswer>)[]): Storm {
     }
   };
   const all = Promise.all(Array.from({ length: 16 }, sender)).then(() => answers);
-  // Whoever awaits the answers hears of it.
+  // The caller that awaits `answers` gets the error.
   all.catch(() => undefined);
   return { reached: (count) => until(() => acknowledged >= count, 120, `${count} acknowledged`), answers: all };
 }
@@ -48,7 +48,7 @@ export async function createMany(yard: Yard, count: number): Promise<Storm> {
   );
 }
 
-/** The tasks of the answers, ended. Every one that failed has a reason. */
+/** Waits for the tasks of the responses. Every failed task has an error message. */
 export async function allEnded(yard: Yard, storm: Storm, seconds = 90): Promise<any[]> {
   const answers = await storm.answers;
   expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
@@ -57,7 +57,7 @@ export async function allEnded(yard: Yard, storm: Storm, seconds = 90): Promise<
   return tasks;
 }
 
-/** What never may be otherwise once no task is active. `rows`: how many shares there must be. */
+/** Checks the invariants of a system without active tasks. `rows` is the expected number of shares. */
 export async function expectConsistent(yard: Yard, rows: number): Promise<void> {
   await until(
     async () =>
@@ -70,7 +70,7 @@ export async function expectConsistent(yard: Yard, rows: number): Promise<void> 
   const [figures] = await yard.sql(`select
     (select count(*)::int from file_shares) as rows,
     (select count(distinct name)::int from file_shares) as names,
-    (select count(*)::int from file_shares where observed_generation < generation) as unconverged,
+    (select count(*)::int from file_shares where observed_generation < generation) as pending,
     (select count(*)::int from tasks where state in ('NEW', 'RUNNING')) as active,
     (select coalesce(sum(count), 0)::int from row_counts where resource = 'file_share') as counted,
     (select coalesce(sum(usage), 0)::int from quota_counters where kind = 'sfs_count') as count_quota,
@@ -79,7 +79,7 @@ export async function expectConsistent(yard: Yard, rows: number): Promise<void> 
   expect(figures).toEqual({
     rows,
     names: rows,
-    unconverged: 0,
+    pending: 0,
     active: 0,
     counted: rows,
     count_quota: rows,
@@ -90,7 +90,7 @@ export async function expectConsistent(yard: Yard, rows: number): Promise<void> 
   expect(listed.body).toMatchObject({ count: rows });
 }
 
-/** The host has exactly the shares that have a row and work: specs, exports, images of their size, mounts, loop devices. */
+/** Expects on the host exactly the available shares: specs, exports, images of their size, mounts, loop devices. */
 export async function expectHostEqualsRows(yard: Yard): Promise<void> {
   const found = await yard.sql<{ id: string; size: string }>(
     `select id, size from file_shares where status = 'available' order by id`,

@@ -1,4 +1,4 @@
-/** Tokens, clients and quotas by command while the server runs. */
+/** Commands for tokens, clients and quotas while the server runs. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { openYard, until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const projects = '/cloud/v1/projects';
 
-describe('the commands of an operator, while a server runs', () => {
+describe('operator commands while a server runs', () => {
   let yard: Yard;
   beforeAll(async () => {
     yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
@@ -63,7 +63,7 @@ describe('the commands of an operator, while a server runs', () => {
     expect(await status(past)).toBe(401);
   });
 
-  it('refuse wrong options, and say why', async () => {
+  it('refuse wrong options and report the reason', async () => {
     for (const [args, why] of [
       [['--role', 'king'], '--role must be one of'],
       [['--client', '99'], 'client 99 not found'],
@@ -76,7 +76,7 @@ describe('the commands of an operator, while a server runs', () => {
     }
   });
 
-  it('create a client that sees nothing of the others', async () => {
+  it('create a client that cannot see other clients', async () => {
     const [, clientId, projectId] = /client (\d+) with project (\d+)/.exec(await output('client', 'create', 'Second'))!;
     expect(await output('client', 'list')).toMatch(new RegExp(`^${clientId}\tSecond$`, 'm'));
     const token = await output('token', 'create', '--client', clientId!, '--role', 'admin');

@@ -1,4 +1,4 @@
-/** Volumes on the disk of this machine, through a server that is killed in the middle of its work. */
+/** Volumes on the disk of this machine, with a server that is killed during jobs. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,28 +31,32 @@ const aVolume = async () =>
 const snapshotOf = (volume_id: string) => yard.insist('POST', snapshots, { name: 'a snapshot', volume_id });
 const at = async (id: string) => (await yard.get(`${volumes}/${id}`)).body;
 
-describe('where the data directory cannot hold volumes', () => {
-  it('they are simulated and it says why, or the start fails where they were asked for', timeout, async () => {
-    const bare = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VOLUME_DRIVER: 'auto' });
-    try {
-      writeFileSync(join(bare.dataDir, 'volumes'), 'in the way');
-      const pretending = await bare.start(['start']);
-      expect(pretending.stdout()).toMatch(/volumes +simulated +SIMULATED .*volumes/);
-      await pretending.stop();
-      const refused = await bare.run(['start'], { CLOUDYARD_VOLUME_DRIVER: 'disk' });
-      expect([refused.code, refused.stdout + refused.stderr]).toEqual([1, expect.stringContaining('volumes')]);
-    } finally {
-      bare.cleanUp();
-    }
-  });
+describe('if the data directory cannot hold volumes', () => {
+  it(
+    'the driver auto simulates them and reports the reason, and the driver disk fails the start',
+    timeout,
+    async () => {
+      const bare = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VOLUME_DRIVER: 'auto' });
+      try {
+        writeFileSync(join(bare.dataDir, 'volumes'), 'in the way');
+        const simulated = await bare.start(['start']);
+        expect(simulated.stdout()).toMatch(/volumes +simulated +SIMULATED .*volumes/);
+        await simulated.stop();
+        const refused = await bare.run(['start'], { CLOUDYARD_VOLUME_DRIVER: 'disk' });
+        expect([refused.code, refused.stdout + refused.stderr]).toEqual([1, expect.stringContaining('volumes')]);
+      } finally {
+        bare.cleanUp();
+      }
+    },
+  );
 });
 
 describe('volumes of a server', () => {
-  it('are real, and it says so', async () => {
+  it('have a driver that the start reports as real', async () => {
     expect(server.stdout()).toMatch(/volumes +disk +real +raw images in /);
   });
 
-  it('take bytes, and have them back after a revert', timeout, async () => {
+  it('store bytes and restore them by a revert', timeout, async () => {
     const id = await aVolume();
     await write(image(id), 123_456, 'before');
     await created('snapshots', await snapshotOf(id));
@@ -62,7 +66,7 @@ describe('volumes of a server', () => {
     expect(await read(image(id), 123_456, 6)).toBe('before');
   });
 
-  it('lose nothing when it is killed in the middle of many snapshots, and none is made twice', timeout, async () => {
+  it('lose nothing when the server is killed during many snapshots, and none is created twice', timeout, async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, aVolume));
     for (const id of ids) await write(image(id), 4096, `bytes of ${id}`);
     const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => snapshotOf(ids[i % ids.length]!)));
@@ -82,7 +86,7 @@ describe('volumes of a server', () => {
     expect(body).toMatchObject({ volume_snapshots_count_usage: rows.length, volume_snapshots_size_usage: rows.length });
   });
 
-  it('go with their snapshots, and leave nothing on the disk', timeout, async () => {
+  it('are deleted with their snapshots and leave nothing on the disk', timeout, async () => {
     const all = (await yard.get(volumes)).body.results as { id: string; snapshot_ids: string[] }[];
     const deletions = await Promise.all(
       all.map(({ id, snapshot_ids }) => yard.delete(`${volumes}/${id}?snapshots=${snapshot_ids.join(',')}`)),

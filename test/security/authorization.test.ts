@@ -1,7 +1,7 @@
 /**
  * Calls every operation of the OpenAPI document with tokens that have no access. The operations come from the document,
  * IDs and bodies from the schemas, and the expected answers from the declared access. A new operation needs no line here,
- * unless its path has a parameter whose value `own` cannot find: then the test fails and names the parameter.
+ * unless its path has a parameter whose value `findOwned` cannot find: then the test fails and names the parameter.
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -21,15 +21,15 @@ import { useCloudyard } from '../harness.ts';
 import type { Answer } from '../harness.ts';
 import { dereferenced } from '../openapi.ts';
 
-/** In the protocols of registries, which have credentials of their own. */
-const ofRegistryHosts = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];
-/** These want an API key. */
-const ofContainers = ['authorizeContainer', 'authorizeContainerByPath'];
-/** All that may be had without a token. Whoever adds to this adds it here, too, and has it reviewed. */
+/** Operations of the registry protocols, which have separate credentials. */
+const registryOperations = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];
+/** Operations that require an API key. */
+const apiKeyOperations = ['authorizeContainer', 'authorizeContainerByPath'];
+/** Operations that need no token. Review every addition. */
 const publicOperations = [
   ...['getIndex', 'getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'],
-  ...ofRegistryHosts,
-  ...ofContainers,
+  ...registryOperations,
+  ...apiKeyOperations,
 ];
 /** Pages without an operation: the API reference. */
 const pages = /^\/docs(\/|$)/;
@@ -88,12 +88,12 @@ const guarded = everyRoute.filter(({ rule }) => rule?.reach !== 'public');
 const named = (routes: Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 const has = ({ path }: Route, ...names: string[]) => names.some((name) => path.includes(`{${name}}`));
 
-/** In development mode, so that its routes are there, too. */
+/** Development mode adds routes. */
 const cloud = useCloudyard({ development: true });
-/** The client whose things everybody is after. */
+/** The client whose resources are attacked. */
 let victim: { clientId: number; projectId: number; token: string };
 let stranger: { clientId: number; projectId: number; token: string };
-/** What the victim has, by the name of a path parameter. */
+/** Values that belong to the victim, by path parameter. */
 const owned = new Map<string, string>();
 
 beforeAll(async () => {
@@ -115,19 +115,19 @@ beforeAll(async () => {
     ),
     { token },
   );
-  await balancerOfVictim();
-  await registryOfVictim();
-  await notificationOfVictim();
-  await volumeOfVictim();
-  await platformOfVictim();
+  await createVictimBalancer();
+  await createVictimRegistry();
+  await createVictimNotification();
+  await createVictimVolume();
+  await createVictimKeys();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(guarded.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
-  for (const name of names) if (!owned.has(name)) await own(name);
+  for (const name of names) if (!owned.has(name)) await findOwned(name);
 });
 
-/** With a listener, a pool and a member, and a secret beside it. */
-async function balancerOfVictim(): Promise<void> {
+/** A load balancer with a listener, a pool and a member, and a secret. */
+async function createVictimBalancer(): Promise<void> {
   const { projectId, token } = victim;
   const name = 'secret of the victim';
   const pool = {
@@ -144,8 +144,8 @@ async function balancerOfVictim(): Promise<void> {
   await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
 }
 
-/** With a user. No name of theirs can be a mark of the victim, but ids are that no other text has by chance. */
-async function registryOfVictim(): Promise<void> {
+/** A registry with a user. Names cannot mark the victim here, so both get ids that occur nowhere else. */
+async function createVictimRegistry(): Promise<void> {
   const { projectId, token } = victim;
   const path = `/cloud/v1/registries/${projectId}/1`;
   await cloud.db.$client.query(`select setval('registries_id_seq', 7654321), setval('registry_users_id_seq', 8765432)`);
@@ -165,8 +165,8 @@ async function registryOfVictim(): Promise<void> {
   owned.set('repository_name', 'repository-of-the-victim').set('digest', digest).set('tag_name', 'tag-of-the-victim');
 }
 
-/** With a webhook that it goes to. */
-async function notificationOfVictim(): Promise<void> {
+/** A notification and its webhook. */
+async function createVictimNotification(): Promise<void> {
   const { clientId, token } = victim;
   const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
   await cloud.post(`/cloudyard/v1/clients/${clientId}/webhooks`, hook, { token });
@@ -175,7 +175,7 @@ async function notificationOfVictim(): Promise<void> {
   await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
 }
 
-async function volumeOfVictim(): Promise<void> {
+async function createVictimVolume(): Promise<void> {
   const { projectId, token } = victim;
   const name = 'secret of the victim';
   const made = await cloud.ended(
@@ -189,8 +189,8 @@ async function volumeOfVictim(): Promise<void> {
   owned.set('policy_id', String(body.id));
 }
 
-/** An API key and a pull secret, which paths name by their names. */
-async function platformOfVictim(): Promise<void> {
+/** An API key and a pull secret, which paths identify by name. */
+async function createVictimKeys(): Promise<void> {
   const { projectId, token } = victim;
   const [keys, secrets] = ['keys', 'secrets'].map((kind) => `/cloud/v1/caas/${kind}/${projectId}/1`) as [
     string,
@@ -203,7 +203,7 @@ async function platformOfVictim(): Promise<void> {
 }
 
 /** Finds the value of a path parameter: `file_share_id` is the ID of a row of the victim in `file_shares`. */
-async function own(parameter: string): Promise<void> {
+async function findOwned(parameter: string): Promise<void> {
   const { rows } = await cloud.db.$client.query<{ name: string; columns: string[] }>(
     `select table_name as name, array_agg(column_name::text) as columns from information_schema.columns
      where table_schema = 'public' and table_name like $1 group by 1 order by length(table_name)`,
@@ -218,7 +218,7 @@ async function own(parameter: string): Promise<void> {
   throw new Error(`the victim owns nothing for the path parameter ${parameter}: create it in beforeAll`);
 }
 
-/** Something that a schema allows, with the victim's ids where it asks for ids. */
+/** A valid value of a schema, with the victim's ids for fields that are ids. */
 function sample(schema: Schema, name: string): unknown {
   if (schema.examples) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
@@ -260,11 +260,11 @@ const formats: Record<string, string> = {
 function sampleText({ format, pattern, minLength = 1 }: Schema): string {
   if (pattern) return fc.sample(fc.stringMatching(new RegExp(pattern)), { numRuns: 1, seed: 1 })[0]!;
   if (format === undefined) return 'x'.repeat(minLength);
-  if (formats[format] === undefined) throw new Error(`say in \`formats\` what a ${format} looks like`);
+  if (formats[format] === undefined) throw new Error(`add an example of the format ${format} to \`formats\``);
   return formats[format];
 }
 
-/** A request that is right in everything but who sends it. `instead`: other values for some of the path's parameters. */
+/** A request that is valid except for its caller. `instead` overrides path parameters. */
 function tryRoute(route: Route, token: string | null, instead: Record<string, string> = {}): Promise<Answer> {
   const parameters = route.described.parameters ?? [];
   const url = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -300,7 +300,7 @@ describe('the policy', () => {
     expect(listed.map((line) => line.join(' ')).sort()).toEqual(declared.map((line) => line.join(' ')).sort());
   });
 
-  it('leaves exactly the listed operations open, and the document says so', async () => {
+  it('leaves exactly the listed operations public, and the document describes them as public', async () => {
     const open = everyRoute.filter(({ rule }) => rule.reach === 'public');
     expect(open.map(({ described }) => described.operationId).sort()).toEqual([...publicOperations].sort());
     for (const route of everyRoute) {
@@ -309,16 +309,16 @@ describe('the policy', () => {
     for (const route of open) {
       const { status } = await tryRoute(route, null);
       const { operationId } = route.described;
-      const answers = ofRegistryHosts.includes(operationId)
+      const answers = registryOperations.includes(operationId)
         ? [400, 401]
-        : ofContainers.includes(operationId)
+        : apiKeyOperations.includes(operationId)
           ? [401]
           : [200];
       expect(answers).toContain(status);
     }
   });
 
-  it('is asked about every route: none is hidden from the document but the reference page', async () => {
+  it('covers every route: only the reference page is missing from the document', async () => {
     const seen: { url: string; operation: unknown }[] = [];
     const spy: Routes = (app) => {
       app.addHook('onRoute', ({ url, schema }) => void seen.push({ url, operation: schema?.operationId }));
@@ -328,7 +328,7 @@ describe('the policy', () => {
     expect(seen.filter(({ url, operation }) => !pages.test(url) && !accessById.has(String(operation)))).toEqual([]);
   });
 
-  it('prevents the start of a server with a route that declares no access', async () => {
+  it('refuses to start a server with a route that declares no access', async () => {
     const route: Routes = (app) => {
       app.get('/cloud/v1/secrets', { schema: { operationId: 'listSecretsOfAll' } }, async () => 'secret');
     };
@@ -346,15 +346,15 @@ async function appOf(routes: Routes[]): Promise<void> {
 }
 
 describe('without a token', () => {
-  it.each(named(guarded))('%s is 401', async (_name, route) => {
+  it.each(named(guarded))('%s returns 401', async (_name, route) => {
     const answer = await tryRoute(route, null);
     expect(answer).toMatchObject({ status: 401, body: { exception_class: 'Unauthenticated' } });
     if (route.method === 'GET') expect((await tryRoute({ ...route, method: 'HEAD' }, null)).status).toBe(401);
   });
 });
 
-describe('with a token that is none', () => {
-  it.each(named(guarded))('%s is 401', async (_name, route) => {
+describe('with an invalid token', () => {
+  it.each(named(guarded))('%s returns 401', async (_name, route) => {
     const [key] = victim.token.split('$');
     for (const token of ['x', 'x$x', `${key}$x`, `${key}$`]) {
       expect(await tryRoute(route, token)).toMatchObject({ status: 401, body: { exception_class: 'Unauthenticated' } });
@@ -364,15 +364,15 @@ describe('with a token that is none', () => {
 
 describe('with a token of another client', () => {
   const refusal = ({ rule }: Route) => (rule.reach === 'operator' ? 403 : 404);
-  const ofSomebody = guarded.filter((route) => has(route, 'project_id', 'client_id'));
+  const scoped = guarded.filter((route) => has(route, 'project_id', 'client_id'));
 
-  it.each(named(ofSomebody))('%s is not there', async (_name, route) => {
+  it.each(named(scoped))('%s is refused', async (_name, route) => {
     const answer = await tryRoute(route, stranger.token);
     expect([answer.status, leaks(answer)]).toEqual([refusal(route), []]);
   });
 
   it.each(named(guarded))(
-    "%s shows and takes nothing of the first client's under one's own project",
+    '%s under its own project neither shows nor accepts resources of the first client',
     async (_name, route) => {
       const mine = { project_id: String(stranger.projectId), client_id: String(stranger.clientId) };
       const answer = await tryRoute(route, stranger.token, mine);
@@ -380,13 +380,13 @@ describe('with a token of another client', () => {
       const ids = [...owned].filter(([name]) => !(name in mine) && name !== 'region_id');
       if (ids.some(([name]) => has(route, name))) expect(answer.status).toBe(refusal(route));
       const body = JSON.stringify(bodyOf(route)) ?? '';
-      // A policy's id is a small number, which stands in many bodies.
+      // A policy's id is a small number, which occurs in many bodies.
       if (ids.some(([name, id]) => name !== 'policy_id' && body.includes(id)))
         expect([400, 403, 404]).toContain(answer.status);
     },
   );
 
-  /** What of the victim's stands in an answer. Errors may repeat what was asked for. */
+  /** Values of the victim in a response. Errors may repeat ids of the request. */
   function leaks({ status, body }: Answer): string[] {
     if (status >= 400) return JSON.stringify(body).includes('secret of the victim') ? ['secret of the victim'] : [];
     const ids = [...owned]
@@ -402,14 +402,14 @@ describe('with a token whose role is too low', () => {
       .slice(0, roles.indexOf(route.rule.role))
       .map((role) => [role, `${route.method} ${route.path}`, route] as const),
   );
-  it.each(above)('of a %s, %s is 403', async (role, _name, route) => {
+  it.each(above)('%s: %s returns 403', async (role, _name, route) => {
     const answer = await tryRoute(route, await cloud.newToken(victim.clientId, role));
     expect(answer).toMatchObject({ status: 403, body: { exception_class: 'Forbidden' } });
   });
 });
 
 describe('with a token that only reads', () => {
-  it.each(named(guarded.filter(({ rule }) => rule.role === 'reader')))('%s is open', async (_name, route) => {
+  it.each(named(guarded.filter(({ rule }) => rule.role === 'reader')))('%s is allowed', async (_name, route) => {
     const answer = await tryRoute(route, await cloud.newToken(victim.clientId, 'reader'));
     expect([200, 404]).toContain(answer.status);
     if (answer.status === 404) expect(has(route, 'project_id')).toBe(true);
@@ -417,14 +417,14 @@ describe('with a token that only reads', () => {
 });
 
 describe('with a token that is limited to no project', () => {
-  it.each(named(guarded.filter(({ rule }) => rule.reach === 'project')))('%s is 403', async (_name, route) => {
+  it.each(named(guarded.filter(({ rule }) => rule.reach === 'project')))('%s returns 403', async (_name, route) => {
     const answer = await tryRoute(route, await cloud.newToken(victim.clientId, 'admin', []));
     expect(answer).toMatchObject({ status: 403, body: { exception_class: 'Forbidden' } });
   });
 });
 
-describe('after all these tries', () => {
-  it('the first client has what it had', async () => {
+describe('after all attempts', () => {
+  it('the resources of the first client are unchanged', async () => {
     const { token, projectId } = victim;
     const { body } = await cloud.get(`/cloud/v1/file_shares/${projectId}/1`, { token });
     expect(body).toMatchObject({ count: 1, results: [{ name: 'secret of the victim', status: 'available', size: 1 }] });

@@ -1,4 +1,4 @@
-/** Attacks of one tenant, or of anybody who reaches its listeners, on the listeners of others; through a real HAProxy. */
+/** Attacks by one tenant, or by its clients, on the listeners of other tenants, through a real HAProxy. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -67,7 +67,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
       await closeMembers();
     });
 
-    /** Connections that HAProxy has accepted and not closed, of so many tries. */
+    /** Opens connections. Returns how many HAProxy accepted and did not close. */
     const hold = async (targets: { address: string; port: number; from?: string }[]) => {
       let open = 0;
       const made = targets.map(
@@ -79,7 +79,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
             });
             opened.push(socket);
             socket.on('error', () => resolve()).on('close', () => (open -= 1));
-            // What is in the backlog is connected, too.
+            // Connections in the backlog count as connected.
             setTimeout(resolve, 10_000).unref();
           }),
       );
@@ -89,7 +89,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     };
     const secured = () => ({ protocol: 'TERMINATED_HTTPS', port: 443, certificate: { id: 'one', pem } }) as const;
     const sources = (count: number) => (at: number) => `127.250.0.${1 + (at % count)}`;
-    /** The best of some, since the machine may be busy. */
+    /** Milliseconds of the fastest of several requests, because the machine may be busy. */
     const neighbourAnswers = async (tries = 5): Promise<number> => {
       let best = Infinity;
       for (let at = 0; at < tries; at += 1) {
@@ -102,7 +102,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     const processConnections = async () => Number(/^CurrConns: (\d+)/m.exec(await host.ask('show info'))?.[1]);
 
     describe('connections', () => {
-      it('8,050 idle connections to one listener do not keep a neighbour waiting', async () => {
+      it('8,050 idle connections to one listener do not delay a neighbour', async () => {
         const { address } = await apply(
           balancer({ members: [await aMember()] }, { connectionLimit: 100_000 }, attacker),
         );
@@ -112,7 +112,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         expect(await processConnections()).toBeLessThan(maxConnections / 2 + 100);
       });
 
-      it('8,050 idle connections to twenty listeners of a tenant do not keep a neighbour waiting', async () => {
+      it('8,050 idle connections to twenty listeners of a tenant do not delay a neighbour', async () => {
         const listeners = Array.from({ length: 20 }, (_, at) => listener({ port: 7_000 + at }));
         const { address } = await apply(balancer({}, {}, { ...attacker, listeners, pools: [] }));
         const from = sources(9);
@@ -129,7 +129,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         expect((await ask(address)).name).toBe('a');
       });
 
-      it('streams of HTTP/2 do not take all connections to members', async () => {
+      it('HTTP/2 streams do not take all connections to members', async () => {
         const hanging = await hangingMember();
         opened.push({ destroy: hanging.close });
         const { address } = await apply(balancer({ members: [member(hanging.port)] }, secured(), attacker));
@@ -140,7 +140,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         expect(await neighbourAnswers()).toBeLessThan(100);
       });
 
-      it('headers of a request that do not end are not waited for longer than 10 s', async () => {
+      it('endless request headers time out after 10 s', async () => {
         const made = balancer({ members: [await aMember()] }, { timeoutClientData: 3_600_000 }, attacker);
         const { address } = await apply(made);
         const slow = createConnection({ host: address, port: 80 }, () => slow.write('GET / HTTP/1.1\r\nHost: a\r\n'));
@@ -159,7 +159,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     });
 
     describe('passwords', () => {
-      /** Up to 640 requests a second from 32 addresses: this process measures as well, so it must not be busy itself. */
+      /** Up to 640 requests a second from 32 addresses. No more, because this process also measures. */
       const flood = async (address: string, seconds: number, credentials: () => string) => {
         const answers = new Map<number, number>();
         const agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -189,15 +189,15 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
           await sleep(200);
         }
         const answers = await flooding;
-        // Two thirds: the machine that tests is busy.
+        // The 67th percentile, because the machine may be busy.
         expect(slowest.sort((a, b) => a - b)[6]).toBeLessThan(100);
-        // Half of the checks that a process makes in a second, for five seconds and the one that was half over.
+        // Half of the checks that a process makes in a second, for five full seconds and one partial.
         expect(answers.get(401) ?? 0).toBeLessThanOrEqual(70);
         expect(answers.get(429) ?? 0).toBeGreaterThan(70);
         expect(cpuSeconds(workerPid(await host.ask('show info'))) - before).toBeLessThan(8);
       });
 
-      it('a flood of wrong passwords does not lock out who is known, nor another tenant', async () => {
+      it('a flood of wrong passwords does not lock out known users or another tenant', async () => {
         const users = [{ name: 'user', encryptedPassword: sha256Of('right') }];
         const { address } = await apply(balancer({ members: [await aMember()] }, { users }, attacker));
         const other = await apply(balancer({ members: [await aMember()] }, { users }, { tenant: '2' }));
@@ -210,13 +210,13 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         await flooding;
       });
 
-      it('what was verified is forgotten with a new password, and only then', async () => {
+      it('a verified password is forgotten when the password changes, not at a reload', async () => {
         const users = [{ name: 'user', encryptedPassword: sha256Of('right') }];
         const made = await apply(balancer({ members: [await aMember()] }, { users }, attacker));
         const right = { authorization: basic('user:right') };
         const status = async (headers: Record<string, string>) => (await ask(made.address, headers)).status;
         await until(async () => (await status(right)) === 200, 5, 'verified');
-        await sleep(11_000); // HAProxy hands a table on no earlier than 10 s after its first start.
+        await sleep(11_000); // HAProxy transfers a table to its next process only 10 s after its first start.
         await apply(withListener(made, { connectionLimit: 77 }));
         for (let at = 0; at < 60; at += 1) expect(await status(right)).toBe(200);
         await apply(withListener(made, { users: [{ name: 'user', encryptedPassword: sha256Of('new') }] }));
@@ -224,7 +224,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         expect(await status({ authorization: basic('user:new') })).toBe(200);
       });
 
-      it('names that are not listed and passwords of any length cost nothing', async () => {
+      it('unknown user names and long passwords cost nothing', async () => {
         const users = [{ name: 'user', encryptedPassword: sha256Of('right') }];
         const { address } = await apply(balancer({ members: [await aMember()] }, { users }, { tenant: '3' }));
         const long = basic(`user:${'x'.repeat(500)}`);
@@ -235,7 +235,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         expect((await ask(address, { authorization: basic('user:right') })).status).toBe(200);
       });
 
-      it('hashes that take longer are refused', () => {
+      it('expensive hashes are refused', () => {
         const refused = (hash: string) =>
           violationsOf(balancer({}, { users: [{ name: 'user', encryptedPassword: hash }] })).length > 0;
         const accepted = [
@@ -251,7 +251,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
       });
     });
 
-    it('connections that are held over many reloads do not leave a process for each', async () => {
+    it('connections held over many reloads do not leave one process each', async () => {
       const other = testHost();
       const churning = other.driver({ oldWorkers: 4 });
       await churning.start();
@@ -264,7 +264,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
           expect(await held.name).toBe('a');
         }
         const oldWorkers = async () => childrenOf(other.pid()).length - 1;
-        await until(async () => (await oldWorkers()) <= 5, 15, 'at most the four allowed and one that ends');
+        await until(async () => (await oldWorkers()) <= 5, 15, 'at most the four allowed and one that is ending');
         expect(await oldWorkers()).toBeGreaterThan(0);
       } finally {
         await churning.stop().finally(other.cleanUp);
@@ -272,7 +272,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     });
 
     describe('TLS', () => {
-      it('a client cannot choose an exchange of keys that is expensive', async () => {
+      it('a client cannot choose an expensive key exchange', async () => {
         const { address } = await apply(balancer({ members: [await aMember()] }, secured(), attacker));
         const handshake = (...options: string[]) => {
           try {
@@ -306,7 +306,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(
     });
     afterAll(() => driver.stop().finally(host.cleanUp));
 
-    it('a flood of UDP from many ports and addresses does not take the sessions of a neighbour', async () => {
+    it('a UDP flood from many ports and addresses does not take the sessions of a neighbour', async () => {
       const [flooded, own] = [await countingUdpMember(), await udpMember('victim')];
       const udp = { protocol: 'UDP', port: 5353 } as const;
       const of = (port: number, changes: object, tenant: object) =>
@@ -317,7 +317,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(
       try {
         for (let batch = 0; batch < 190; batch += 1) {
           await Promise.all(Array.from({ length: 50 }, (_, at) => sendOnce(target.address, `127.250.0.${1 + at}`)));
-          // A socket holds some 250 datagrams that nobody has read yet.
+          // A socket buffers about 250 unread datagrams.
           await sleep(10);
         }
         await until(() => flooded.sessions() > 1_000, 10, 'the flood is served');
@@ -330,7 +330,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(
   },
 );
 
-/** Reads and never answers. */
+/** A member that reads and never responds. */
 async function hangingMember(): Promise<{ port: number; open(): number; close(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -356,7 +356,7 @@ async function countingUdpMember(): Promise<{ port: number; sessions(): number; 
   return { port: socket.address().port, sessions: () => ports.size, close: () => socket.close() };
 }
 
-/** One datagram from a port of its own. */
+/** Sends one datagram from a new port. */
 function sendOnce(address: string, from: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
@@ -364,7 +364,7 @@ function sendOnce(address: string, from: string): Promise<void> {
   });
 }
 
-/** Whether a datagram from a new port is answered within 500 ms. */
+/** Whether a datagram from a new port gets a response within 500 ms. */
 function udpAnswer(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
@@ -379,7 +379,7 @@ function udpAnswer(address: string): Promise<boolean> {
   });
 }
 
-/** One connection, and so many requests on it at once. */
+/** Opens one connection with `count` concurrent requests. */
 async function manyStreams(address: string, count: number, refused: { count: number }): Promise<ClientHttp2Session> {
   const session = connectHttp2(`https://${address}`, { rejectUnauthorized: false });
   await new Promise<void>((resolve, reject) => session.once('connect', () => resolve()).once('error', reject));
@@ -415,7 +415,7 @@ function sha256Of(password: string): string {
   return execFileSync('openssl', ['passwd', '-5', '-salt', 'abc', password], { encoding: 'utf8' }).trim();
 }
 
-/** Of those that the driver takes. */
+/** The most expensive hash that the driver accepts. */
 function costliestHash(): string {
   const byCost = [
     `$2b$10$${'a'.repeat(53)}`,
@@ -426,7 +426,7 @@ function costliestHash(): string {
   const hash = byCost.find(
     (each) => violationsOf(balancer({}, { users: [{ name: 'a', encryptedPassword: each }] })).length === 0,
   );
-  if (!hash) throw new Error('no hash is taken');
+  if (!hash) throw new Error('the driver accepts none of the hashes');
   return hash;
 }
 

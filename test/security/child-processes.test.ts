@@ -1,4 +1,4 @@
-/** What the children of a server can see of its secrets: environment, arguments, core dumps. All daemons are real. */
+/** Secrets of a server that its child processes could read: environment, arguments, core dumps. All daemons are real. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -20,13 +20,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
     ['token', 'smtp', 'database', 'password', 'other'].map((of) => [of, randomBytes(12).toString('hex')]),
   ) as Record<'token' | 'smtp' | 'database' | 'password' | 'other', string>;
   const secrets = Object.values(secret);
-  /** What the children had, also those that lived for a moment only, by command line. */
+  /** Environments of all children, including short-lived ones, by command line. */
   const seen = new Map<string, string>();
   let yard: Yard;
   let servers: Running[];
   let watching: NodeJS.Timeout;
 
-  const look = () => {
+  const scan = () => {
     const children = processes();
     for (const { pid } of servers) {
       for (const child of descendants(pid, children)) {
@@ -50,13 +50,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
       PGPASSWORD: secret.password,
       SECRET_THING: secret.other,
     });
-    // One has the embedded PostgreSQL as its child, the other all other daemons, and a database URL to keep.
+    // The first has the embedded PostgreSQL as its child; the second has all other daemons and a database URL.
     const api = await yard.start(['serve']);
     servers = [api];
     const url = yard.databaseUrl().replace('@', `:${secret.database}@`);
     const worker = await yard.start(['worker', '--region', '1'], { DATABASE_URL: url });
     servers.push(worker);
-    watching = setInterval(look, 10);
+    watching = setInterval(scan, 10);
     const token = `children$${secret.token}`;
     const post = async (path: string, body: object) => yard.request('POST', path, body, { token });
     const create = async (path: string, body: object) => {
@@ -87,7 +87,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
     const registry = await post('/cloud/v1/registries/1/1', { name: 'images' });
     expect(registry.status).toBe(201);
     await until(() => programs().has('docker-registry'), 30, 'distribution');
-    look();
+    scan();
     clearInterval(watching);
   });
   afterAll(() => {
@@ -97,23 +97,23 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
 
   const programs = () => new Set([...seen.keys()].map((line) => line.split(/[\0 ]/)[0]!.split('/').at(-1)!));
 
-  it('had every daemon among them', () => {
+  it('the test covers every daemon', () => {
     const expected = ['postgres', 'ganesha.nfsd', 'haproxy', 'nginx:', 'docker-registry'];
     expect([...programs()]).toEqual(expect.arrayContaining(expected));
   });
 
-  it('are in the environment of no child', () => {
+  it('are not in the environment of any child', () => {
     const leaks = [...seen].filter(([, environment]) => secrets.some((each) => environment.includes(each)));
     expect(leaks.map(([commandLine]) => commandLine.replaceAll('\0', ' '))).toEqual([]);
   });
 
-  it('are in the arguments of no process', () => {
-    look();
+  it('are not in the arguments of any process', () => {
+    scan();
     const commandLines = [...seen.keys(), ...servers.map(({ pid }) => read(pid, 'cmdline'))];
     expect(commandLines.filter((line) => secrets.some((each) => line.includes(each)))).toEqual([]);
   });
 
-  it('cannot be read from /proc by the account of PostgreSQL, nor by any other account', () => {
+  it('cannot be read from /proc by the account of PostgreSQL or any other account', () => {
     const accounts = new Set(
       servers.flatMap(({ pid }) => descendants(pid, processes()).map(accountOf)).concat('65534:65534'),
     );
@@ -125,13 +125,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
     }
   });
 
-  it('are in no core dump, because neither the servers nor their children write any', () => {
+  it('cannot get into core dumps, because neither the servers nor their children write any', () => {
     const pids = servers.flatMap(({ pid }) => [pid, ...descendants(pid, processes())]);
     const limits = pids.map((pid) => /^Max core file size +(\S+ +\S+)/m.exec(read(pid, 'limits'))?.[1]);
     expect(new Set(limits.filter(Boolean))).toEqual(new Set([expect.stringMatching(/^0 +0$/)]));
   });
 
-  it('are out of reach of the groups of root, which no child of another account has', () => {
+  it('no child of another account has a group of root', () => {
     const children = servers.flatMap(({ pid }) => descendants(pid, processes()));
     const others = children.filter((pid) => !accountOf(pid).startsWith('0:'));
     expect(others.length).toBeGreaterThan(0);
@@ -142,13 +142,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
     expect(foreign).toEqual([]);
   });
 
-  it('leave no file of the data directory to other accounts', () => {
+  it('other accounts cannot read files of the data directory', () => {
     const readable = (uid: number) =>
       asAccount(`${uid}:${uid}`, `find ${yard.dataDir} -readable 2>/dev/null; true`)
         .split('\n')
         .filter((path) => path !== '')
         .map((path) => path.slice(yard.dataDir.length));
-    // Which parts there are is no secret, and PostgreSQL's account passes through to its cluster.
+    // The names of the folders are not secret, and PostgreSQL's account needs the path to its cluster.
     expect(readable(65534)).toEqual(['']);
     const postgres = statSync(`/proc/${yard.pids().postgres}`).uid;
     expect(readable(postgres).filter((path) => !path.startsWith('/postgres'))).toEqual(['']);
@@ -157,7 +157,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
 });
 
 describe('the install of the dependencies', () => {
-  it('gives npm, and the scripts of packages that it runs, none of the settings', () => {
+  it('passes no settings to npm and the package scripts that it runs', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cloudyard-install-'));
     try {
       cpSync(join(root, 'bin'), join(folder, 'bin'), { recursive: true });
@@ -181,7 +181,7 @@ describe('the install of the dependencies', () => {
   });
 });
 
-/** The output of a script that an account runs. */
+/** Runs a script as an account. Returns its output. */
 function asAccount(account: string, script: string): string {
   const [uid, gid] = account.split(':') as [string, string];
   return execFileSync('setpriv', ['--reuid', uid, '--regid', gid, '--clear-groups', 'sh', '-c', script], {
@@ -191,7 +191,7 @@ function asAccount(account: string, script: string): string {
   });
 }
 
-/** Parents by process id. */
+/** Parent process ids by process id. */
 function processes(): Map<number, number> {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return new Map(pids.map((pid) => [Number(pid), Number(/^PPid:\s+(\d+)$/m.exec(read(Number(pid), 'status'))?.[1])]));
@@ -208,7 +208,7 @@ function accountOf(pid: number): string {
   return `${id('Uid')}:${id('Gid')}`;
 }
 
-/** Empty when it is gone. */
+/** Returns an empty text if the process has ended. */
 function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');

@@ -1,6 +1,6 @@
 /**
- * What a tenant gains who makes HAProxy, nginx or distribution connect where he wants, or takes one of them over: not the
- * trust that this host has in loopback, not root, and not what the others have.
+ * A tenant who controls where HAProxy, nginx or distribution connects, or who takes over one of them, gains neither the
+ * trust of this host in loopback, nor root, nor access to the other data planes.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -31,7 +31,7 @@ const execute = promisify(execFile);
 const signal = new AbortController().signal;
 const filterParts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'haproxy', 'nftables', 'root'] as const;
 const planeParts = ['nfs-ganesha', 'xfsprogs', 'haproxy', 'nginx', 'docker-registry', 'openssl', 'root'] as const;
-/** Data directories lie in a folder of this user, which nobody else can enter without a capability. */
+/** Data directories are in a folder of this user, which others can enter only with a capability. */
 const CLOSED_HOME = 65_534;
 const accounts = Object.keys(ACCOUNTS) as (keyof typeof ACCOUNTS)[];
 
@@ -59,7 +59,7 @@ describe.skipIf(!requires(...filterParts))(skipReason(...filterParts) ?? 'connec
   let api: Awaited<ReturnType<typeof httpServer>>;
   let ports: OwnPort[];
   const share = randomUUID();
-  /** @throws where the client gets nothing */
+  /** @throws if the client is refused */
   const list = async (address: string, port: number) =>
     (await execute('nfs-ls', [`nfs://${address}/shares/${share}?version=4&nfsport=${port}`], { timeout: 20_000 }))
       .stdout;
@@ -98,7 +98,7 @@ describe.skipIf(!requires(...filterParts))(skipReason(...filterParts) ?? 'connec
   it('an NFS rule for 127.0.0.1 does not admit a client that comes through a load balancer', async () => {
     const desired = balancer({ protocol: 'TCP', members: [member(nfs.port)] }, { protocol: 'TCP', port: 2049 });
     await balancers.apply(desired, signal);
-    expect(await list(desired.address, 2049), 'the attack, where nothing stands against it').toContain('secret');
+    expect(await list(desired.address, 2049), 'the attack without the filter').toContain('secret');
     await enforce();
     expect(filter.gap()).toBeNull();
     await expect(list(desired.address, 2049)).rejects.toThrow();
@@ -106,7 +106,7 @@ describe.skipIf(!requires(...filterParts))(skipReason(...filterParts) ?? 'connec
     await balancers.remove(desired.id, signal);
   });
 
-  it('load balancers go on to members on loopback', async () => {
+  it('load balancers still reach members on loopback', async () => {
     await enforce();
     const web = await httpServer('a member');
     const desired = balancer({ members: [member(web.port)] });
@@ -134,12 +134,12 @@ describe.skipIf(!requires(...filterParts))(skipReason(...filterParts) ?? 'connec
     },
   );
 
-  it('distribution reaches the API, which it tells of pushes', async () => {
+  it('distribution reaches the API, which it notifies of pushes', async () => {
     await enforce();
     expect((await fetchAs('registry', `http://127.0.0.1:${api.port}/`)).stdout).toBe('the API');
   });
 
-  it('datagrams to the ports of daemons are refused, too', async () => {
+  it('datagrams to the ports of daemons are refused', async () => {
     await enforce();
     const received: string[] = [];
     const socket = createSocket('udp4', (data) => received.push(data.toString()));
@@ -152,7 +152,7 @@ describe.skipIf(!requires(...filterParts))(skipReason(...filterParts) ?? 'connec
     socket.close();
   });
 
-  it('metadata services at link-local addresses are out of reach', async () => {
+  it('metadata services at link-local addresses are not reachable', async () => {
     const { uid, name } = accountFor('haproxy')!;
     const rules = renderEgressFilter('cloudyard_link_local', [{ account: { name, uid }, ports: [] }]);
     const get = 'curl -sS -m 10 -o /dev/null http://169.254.169.254/';
@@ -165,7 +165,7 @@ kill $server`;
     expect(stdout.split('\n')).toEqual(['root may', 'haproxy may not', '']);
   });
 
-  it('a host that cannot enforce it says so, and what to install', async () => {
+  it('a host that cannot enforce the filter reports it and names the package to install', async () => {
     const without = createEgressFilter(host.dataDir, null);
     await without.apply([]);
     expect(without.gap()).toMatchObject({
@@ -222,7 +222,7 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     answering.close();
     await balancers.apply(balancer({ members: [member(9)] }), signal);
     registry = await registryTestHost();
-    // As an earlier version left it: root's.
+    // Files of an earlier version, which belong to root.
     mkdirSync(join(registry.layout.repositories, 'old/image/_uploads'), { recursive: true });
     writeFileSync(join(registry.layout.storage, 'file'), 'x', { mode: 0o600 });
     chownSync(dirname(registry.layout.root), CLOSED_HOME, CLOSED_HOME);
@@ -245,7 +245,7 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("HAProxy's workers have an account of their own, no groups and no capabilities; its master has seven", () => {
+  it('HAProxy workers run under a separate account without groups or capabilities; the master has seven capabilities', () => {
     const master = pidIn(join(host.layout.haproxy, 'haproxy.pid'));
     const workers = childrenOf(master);
     expect(workers.length).toBeGreaterThan(0);
@@ -256,27 +256,27 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     expect(noNewPrivileges).toBe(true);
   });
 
-  it('nginx, master included, has an account of its own that may bind low ports and nothing else', () => {
+  it('nginx, including its master, runs under a separate account that may only bind low ports', () => {
     const master = pidIn(join(host.layout.nginx, 'nginx.pid'));
     for (const pid of [master, ...childrenOf(master)]) expectAccount(pid, 'nginx', 1 << 10);
     expect(statusOf(master).capabilities[3]).toBe(1 << 10);
   });
 
-  it('distribution has an account of its own and no capabilities', () => {
+  it('distribution runs under a separate account without capabilities', () => {
     const pid = pidIn(join(registry.layout.distribution, 'distribution.pid'));
     expectAccount(pid, 'registry', 0);
     expect(statusOf(pid).capabilities).toEqual([0, 0, 0, 0, 0]);
     expect(environmentOf(pid)).toContain(`TMPDIR=${registry.layout.temporary}`);
   });
 
-  it('the gate of registries has that account as well, and no capabilities once it has its port', () => {
+  it('the registry gate runs under the same account and drops its capabilities after it binds its port', () => {
     const pid = pidIn(join(registry.layout.distribution, 'gate.pid'));
     expectAccount(pid, 'registry', 0);
     const [inherited, permitted, effective] = statusOf(pid).capabilities;
     expect([inherited, permitted, effective]).toEqual([0, 0, 0]);
   });
 
-  it('distribution serves TLS with a key that root alone can read', async () => {
+  it('distribution serves TLS with a key that only root can read', async () => {
     const { stdout } = await execute('curl', ['-ksS', '-m', '10', '-i', `https://127.0.0.1:${registry.port}/v2/`]);
     expect(stdout).toContain(testHosting.realm);
   });
@@ -291,14 +291,14 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     expect(noNewPrivileges).toBe(true);
   });
 
-  it('what root wrote to the storage of images before belongs to distribution', () => {
+  it('files that root wrote to the image storage belong to distribution', () => {
     const { uid } = accountFor('registry')!;
     for (const path of ['file', 'docker/registry/v2/repositories/old/image/_uploads', 'docker/registry/v2/blobs']) {
       expect(statSync(join(registry.layout.storage, path)).uid, `path ${path}`).toBe(uid);
     }
   });
 
-  it.each(accounts)('the account of %s cannot read what the others and Cloudyard keep', async (name) => {
+  it.each(accounts)('the account of %s cannot read files of the others or of Cloudyard', async (name) => {
     const own: Record<string, string[]> = {
       haproxy: [],
       nginx: [host.layout.nginxConfiguration, host.layout.nginxState],
@@ -318,7 +318,7 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     }
   });
 
-  it("an account cannot speak to HAProxy's administrative sockets", async () => {
+  it('other accounts cannot write to the administrative sockets of HAProxy', async () => {
     for (const socket of [host.layout.masterSocket, host.layout.peerSocket]) {
       await execute('test', ['-w', socket]);
       for (const name of ['nginx', 'registry'] as const) await expect(as(name, 'test', '-w', socket)).rejects.toThrow();
@@ -329,7 +329,7 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
 const yardParts = ['haproxy', 'nftables', 'root'] as const;
 
 describe.skipIf(!requires(...yardParts))(skipReason(...yardParts) ?? 'the egress filter of a worker', () => {
-  it('is there while it runs and after a crash, survives what flushes it by a restart, and goes with it', async () => {
+  it('stays after a crash, is restored at the next start, and is removed at a stop', async () => {
     const yard = await openYard({
       CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy',
       CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',

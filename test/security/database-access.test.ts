@@ -1,4 +1,4 @@
-/** Who else on the host gets at the embedded PostgreSQL: its socket, its files, its log, and the account that it runs as. */
+/** Access of other accounts on the host to the embedded PostgreSQL: its socket, files, log and account. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -53,20 +53,20 @@ async function start(): Promise<EmbeddedPostgres> {
 }
 
 describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQL of root', () => {
-  it('answers root, and no other account that reaches its socket', async () => {
+  it('accepts root and refuses other accounts that reach its socket', async () => {
     const postgres = await start();
     expect(await query(postgres.connection, 'select current_user as role')).toEqual([{ role: 'cloudyard' }]);
-    expect(knock(postgres, nobody)).toBe('unreachable');
-    openTheSocket(postgres);
+    expect(connectAs(postgres, nobody)).toBe('unreachable');
+    openSocket(postgres);
     const { uid: own } = accountOf(account);
     for (const uid of [nobody, 33, own]) {
-      expect(knock(postgres, uid)).toMatch(/^refused: .*(Peer authentication failed for user "cloudyard")/);
+      expect(connectAs(postgres, uid)).toMatch(/^refused: .*(Peer authentication failed for user "cloudyard")/);
     }
-    expect(knock(postgres, nobody, 'postgres')).toMatch(/^refused: .*no pg_hba.conf entry/);
-    expect(knock(postgres, 0)).toBe('let in');
+    expect(connectAs(postgres, nobody, 'postgres')).toMatch(/^refused: .*no pg_hba.conf entry/);
+    expect(connectAs(postgres, 0)).toBe('accepted');
   });
 
-  it('restricts a cluster that trusted its socket, or where an operator opened it', async () => {
+  it('restricts access again after an operator opened the socket and the authentication rules', async () => {
     const first = await start();
     await query(first.connection, 'create table t as select 1 as one');
     await first.stop();
@@ -74,14 +74,14 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
     writeFileSync(files[0]!, 'local all all trust\nhost all all 127.0.0.1/32 trust\n');
     writeFileSync(files[1]!, 'cloudyard /.* cloudyard\n');
     const second = await start();
-    openTheSocket(second);
-    expect(knock(second, nobody)).toMatch(/^refused: .*Peer authentication failed/);
+    openSocket(second);
+    expect(connectAs(second, nobody)).toMatch(/^refused: .*Peer authentication failed/);
     expect(await query(second.connection, 'select one from t')).toEqual([{ one: 1 }]);
     const { uid } = accountOf(account);
     for (const file of files) expect([statSync(file).uid, statSync(file).mode & 0o777]).toEqual([uid, 0o600]);
   });
 
-  it('writes nothing where a link of its account leads root', async () => {
+  it('does not follow links of its account when root writes', async () => {
     const first = await start();
     await first.stop();
     const file = join(first.connection.host, 'data', 'pg_hba.conf');
@@ -94,7 +94,7 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
     expect(readFileSync(file, 'utf8')).toMatch(/peer map=cloudyard/);
   });
 
-  it('runs as an account of its own that cannot log in and is in no other group', async () => {
+  it('runs as a separate account that cannot log in and has no other group', async () => {
     const postgres = await start();
     const { uid, gid, home, shell } = accountOf(account);
     expect([home, shell]).toEqual(['/nonexistent', expect.stringMatching(/nologin|false/)]);
@@ -111,7 +111,7 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
     expect(new Set(shared)).toEqual(new Set([account]));
   });
 
-  it.each(['nobody', 'postgres'])('takes a cluster of %s, and nothing that was linked into it', async (name) => {
+  it.each(['nobody', 'postgres'])('adopts a cluster of %s without files that were linked into it', async (name) => {
     const first = await start();
     await query(first.connection, 'create table t as select 1 as one');
     await first.stop();
@@ -131,25 +131,27 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
     expect(execFileSync('find', [host, '!', '-uid', String(uid)], { encoding: 'utf8' })).toBe('');
   });
 
-  it('runs as the user who owns the data directory, and lets other accounts in as little', async () => {
+  it('runs as the owner of the data directory and refuses other accounts', async () => {
     const first = await start();
     await first.stop();
     const user = 33;
     execFileSync('chown', ['-R', `${user}:${user}`, dataDir]);
     const second = await start();
     expect(uidOf(second.pid()!)).toBe(user);
-    openTheSocket(second);
-    expect(knock(second, nobody)).toMatch(/^refused: .*Peer authentication failed/);
-    expect(knock(second, 0)).toBe('let in');
+    openSocket(second);
+    expect(connectAs(second, nobody)).toMatch(/^refused: .*Peer authentication failed/);
+    expect(connectAs(second, 0)).toBe('accepted');
   });
 
-  it('refuses a server that still runs as nobody, and says how to stop it', async () => {
+  it('refuses a server that still runs as nobody and reports how to stop it', async () => {
     const first = await start();
     await first.stop();
     const { host } = first.connection;
     const pgData = join(host, 'data');
     execFileSync('chown', ['-R', `${nobody}:${nobody}`, host]);
-    const program = execFileSync('readlink', ['-f', join(await runnable(), 'bin', 'postgres')], { encoding: 'utf8' });
+    const program = execFileSync('readlink', ['-f', join(await copyPrograms(), 'bin', 'postgres')], {
+      encoding: 'utf8',
+    });
     const old = spawn(program.trim(), ['-D', pgData, '-k', host, '-c', 'listen_addresses='], {
       uid: nobody,
       gid: nobody,
@@ -172,7 +174,7 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
     expect(uidOf((await start()).pid()!)).toBe(accountOf(account).uid);
   });
 
-  it('keeps what statements hold out of its log, which only root may read', async () => {
+  it('logs no statements or parameters, and only root can read the log', async () => {
     const logFile = join(dataDir, 'postgres.log');
     const first = await start();
     await first.stop();
@@ -192,7 +194,7 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
 });
 
 describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQL of an ordinary user', () => {
-  it('runs as that user, and answers them and root, and no other account that reaches its socket', async () => {
+  it('runs as that user, accepts the user and root, and refuses other accounts that reach its socket', async () => {
     const user = 33;
     chownSync(dir, user, user);
     const child = startAs(user);
@@ -200,10 +202,10 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'the embedded PostgreSQ
       await until(() => child.output().includes('"connection"'), 60, 'a start as a user');
       const postgres = JSON.parse(child.output()) as Pick<EmbeddedPostgres, 'connection'> & { pid: number };
       expect(uidOf(postgres.pid)).toBe(user);
-      expect(knock(postgres, nobody)).toBe('unreachable');
-      openTheSocket(postgres);
-      expect(knock(postgres, nobody)).toMatch(/^refused: .*Peer authentication failed/);
-      expect([knock(postgres, user), knock(postgres, 0)]).toEqual(['let in', 'let in']);
+      expect(connectAs(postgres, nobody)).toBe('unreachable');
+      openSocket(postgres);
+      expect(connectAs(postgres, nobody)).toMatch(/^refused: .*Peer authentication failed/);
+      expect([connectAs(postgres, user), connectAs(postgres, 0)]).toEqual(['accepted', 'accepted']);
       const log = statSync(join(dataDir, 'postgres.log'));
       expect([log.uid, log.mode & 0o777]).toEqual([user, 0o600]);
     } finally {
@@ -238,7 +240,7 @@ function startAs(uid: number): { output(): string; end(): Promise<void> } {
   };
 }
 
-/** Every way in which PostgreSQL would log what clients sent: statements, parameters, rows, contexts, backends that die. */
+/** Causes PostgreSQL to log data of clients: statements, parameters, rows, contexts, crashes of backends. */
 async function provokeErrors(postgres: EmbeddedPostgres, secret: string): Promise<void> {
   const fails = (text: string, values?: unknown[]) =>
     expect(query(postgres.connection, text, values)).rejects.toThrow();
@@ -248,7 +250,7 @@ async function provokeErrors(postgres: EmbeddedPostgres, secret: string): Promis
   await fails('select $1::text, 1 / $2::int', [secret, 0]);
   await fails('insert into secrets values (3, $1)', [secret]);
   await fails(`do $$ begin perform '${secret}', 1 / 0; end $$`);
-  // Each waits for the row that the other one holds.
+  // Deadlock: each transaction waits for the row that the other one locked.
   const [one, two] = [newClient(postgres), newClient(postgres)];
   await Promise.all([one.connect(), two.connect()]);
   const update = (id: number) => `update secrets set content = null where id = ${id} -- ${secret}`;
@@ -285,14 +287,14 @@ function newClient({ url }: EmbeddedPostgres): pg.Client {
   return client;
 }
 
-/** As an operator may, or another program with a fault. */
-function openTheSocket({ connection: { host } }: Pick<EmbeddedPostgres, 'connection'>): void {
+/** Opens the socket to all accounts, as an operator or a faulty program could. */
+function openSocket({ connection: { host } }: Pick<EmbeddedPostgres, 'connection'>): void {
   chmodSync(host, 0o755);
   chmodSync(join(host, '.s.PGSQL.5432'), 0o777);
 }
 
-/** Begins a connection as a local account with the first messages of the protocol, and returns how that went. */
-function knock(
+/** Starts a connection as a local account. Returns the reply to the first message of the protocol. */
+function connectAs(
   { connection: { host } }: Pick<EmbeddedPostgres, 'connection'>,
   uid: number,
   role = 'cloudyard',
@@ -304,7 +306,7 @@ function knock(
     $socket->flush;
     sysread($socket, my $answer, 4096);
     my ($type, $length, $what) = unpack("aNN", $answer);
-    print $type eq "R" && $what == 0 ? "let in" : $type eq "R" ? "asked for proof $what" : "refused: $answer";`;
+    print $type eq "R" && $what == 0 ? "accepted" : $type eq "R" ? "authentication method $what required" : "refused: $answer";`;
   const asThem = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
   const perl = ['perl', '-MIO::Socket::UNIX', '-e', script, join(host, '.s.PGSQL.5432'), role];
   return execFileSync('setpriv', [...asThem, ...perl], { encoding: 'latin1' }).replaceAll('\0', ' ');
@@ -322,13 +324,13 @@ function accountOf(name: string): { uid: number; gid: number; home: string; shel
   return { uid: Number(uid), gid: Number(gid), home, shell };
 }
 
-/** The uid that a process runs as. */
+/** The user id of a process. */
 function uidOf(pid: number): number {
   return statSync(`/proc/${pid}`).uid;
 }
 
-/** A copy of the server's programs that every account can run. */
-async function runnable(): Promise<string> {
+/** Copies the server's programs so that every account can run them. */
+async function copyPrograms(): Promise<string> {
   const copy = join(dir, 'native');
   execFileSync('cp', ['-a', findBinaries(), copy]);
   execFileSync('chmod', ['-R', 'a+rX', copy]);

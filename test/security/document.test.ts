@@ -1,9 +1,9 @@
-/** docs/security.md names a test for each claim: they must exist, and no test of this folder may be left out. */
+/** docs/security.md names a test for each claim. These tests must exist, and it must name every file of this folder. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const text = readFileSync('docs/security.md', 'utf8');
-/** The rows of the tables of claims: those whose last cell names a file of tests. */
+/** Rows of claims: their last cell names a test file. */
 const rows = text.split('\n').filter((line) => /^\|.*`[\w./-]+\.test\.ts`:/.test(line));
 const cited = rows.flatMap((row) => {
   const cell = row.split('|').at(-2)!;
@@ -29,7 +29,7 @@ describe('docs/security.md', () => {
     for (const name of names) expect(source.includes(name) ? null : name).toBeNull();
   });
 
-  it('leaves out no file of test/security', () => {
+  it('names every file of test/security', () => {
     const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.ts'));
     const named = new Set(cited.map(({ file }) => file));
     const missing = files.filter((name) => name !== 'document.test.ts' && !named.has(`test/security/${name}`));

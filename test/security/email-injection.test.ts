@@ -1,4 +1,4 @@
-/** Text of tenants in e-mails must not add recipients, headers or commands of SMTP. */
+/** Text of tenants in e-mails must not add recipients, headers or SMTP commands. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSmtpDriver } from '../../src/drivers/smtp/driver.ts';
@@ -28,7 +28,7 @@ const hostileAddresses = [
 const cloud = useCloudyard({ driver: null });
 
 describe('the addresses of a client', () => {
-  it.each(hostileAddresses)('take no %j', async (address) => {
+  it.each(hostileAddresses)('reject %j', async (address) => {
     const { clientId, token } = await cloud.newClient();
     const answer = await cloud.patch(`/cloudyard/v1/clients/${clientId}`, { emails: [address] }, { token });
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'emails.0' }] } });
@@ -48,7 +48,7 @@ describe.skipIf(!runs)(skipReason('python3-aiosmtpd') ?? 'an e-mail through a re
   const email = () => ({ id: randomUUID(), to: 'tenant@example.com', subject: 's', text: 't', html: '<p>t</p>' });
   const recipients = (message: string) => headersOf(message)['x-rcptto'];
 
-  it.each(hostileText)('has one recipient and no further header, whatever the subject says: %j', async (subject) => {
+  it.each(hostileText)('has one recipient and no additional header if the subject is %j', async (subject) => {
     const sent = email();
     await createSmtpDriver({ url: server.url, from }).send(
       { ...sent, subject, text: `${subject}\r\n.\r\nQUIT` },
@@ -63,13 +63,13 @@ describe.skipIf(!runs)(skipReason('python3-aiosmtpd') ?? 'an e-mail through a re
     expect(recipients(arrived[0]!)).toBe('tenant@example.com');
   });
 
-  it.each(hostileAddresses)('goes to nobody else, even where the address is %j', async (to) => {
+  it.each(hostileAddresses)('goes to no other recipient if the address is %j', async (to) => {
     const sent = { ...email(), to };
     await createSmtpDriver({ url: server.url, from })
       .send(sent, never)
       .catch(() => undefined);
     for (const message of server.messages().filter((text) => text.includes(sent.id))) {
-      // What is quoted is part of a name, not an address.
+      // Quoted text is part of a name, not an address.
       expect(recipients(message)!.replace(/"[^"]*"/g, '')).not.toContain('evil@example.com');
       expect(headersOf(message)).not.toHaveProperty('bcc');
     }

@@ -1,17 +1,17 @@
-/** What the event loop of this thread spends: CPU time of the longest turn, and memory at its peak. */
+/** Cost of requests on the event loop of this thread: CPU time of the longest turn, and peak memory. */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 export interface Cost {
-  /** CPU time of this thread in the longest turn of its event loop. Independent of what else the machine does. */
+  /** CPU time of this thread in the longest turn of its event loop. Other load on the machine does not change it. */
   blockedMs: number;
-  /** Memory above that at the start. */
+  /** Peak memory minus memory at the start. */
   bytes: number;
 }
 
 /**
- * Starts to watch; the returned function ends it. The loop spins meanwhile, so that every turn is seen. `clean`: without
- * what earlier requests left in memory, which takes a while.
+ * Starts measuring; the returned function ends it. The loop spins meanwhile, so that every turn is measured. `clean`
+ * collects garbage of earlier requests first, which is slow.
  */
 export function watchEventLoop({ clean }: { clean: boolean }): () => Cost {
   if (clean) collectGarbage();
@@ -19,20 +19,20 @@ export function watchEventLoop({ clean }: { clean: boolean }): () => Cost {
   let [blockedMs, peak, isOver] = [0, before, false];
   let measuredAt = performance.now();
   let last = cpuMs();
-  const look = () => {
+  const measure = () => {
     const now = cpuMs();
     blockedMs = Math.max(blockedMs, now - last);
     if (isOver || performance.now() - measuredAt > memoryEveryMs) {
       peak = Math.max(peak, memory());
       measuredAt = performance.now();
     }
-    if (!isOver) setImmediate(look);
+    if (!isOver) setImmediate(measure);
     last = cpuMs();
   };
-  setImmediate(look);
+  setImmediate(measure);
   return () => {
     isOver = true;
-    look();
+    measure();
     return { blockedMs, bytes: peak - before };
   };
 }
@@ -47,7 +47,7 @@ function cpuMs(): number {
 
 const memoryEveryMs = 5;
 
-/** Without the youngest objects: the loop that measures makes most of them, and they go soon. */
+/** Excludes the youngest objects, because the measuring loop creates most of them. */
 function memory(): number {
   const spaces = getHeapSpaceStatistics().filter((space) => space.space_name !== 'new_space');
   return spaces.reduce((sum, space) => sum + space.space_used_size, getHeapStatistics().external_memory);

@@ -1,6 +1,6 @@
 /**
- * Text that is meant to break out into a configuration or a command: wherever a client may write text, it is refused by
- * the name of its field, or stored exactly as it came. Of pools, members, monitors and listeners.
+ * Text that could inject configuration or commands. Each text field of pools, members, monitors and listeners either
+ * refuses it with an error at that field, or stores it unchanged.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -65,7 +65,7 @@ const attacks = [
   '../../etc/passwd',
   '__proto__',
 ];
-/** What is valid in the field, with something hostile put in, before or behind. */
+/** Valid values of a field with hostile text inserted, prepended or appended. */
 const hostile = (valid: string) =>
   fc.oneof(
     fc.constantFrom(...attacks, ...odd, ...odd.map((char) => valid + char), ...odd.map((char) => char + valid)),
@@ -78,10 +78,10 @@ const hostile = (valid: string) =>
 
 interface Field {
   path: string;
-  /** What the field takes otherwise. */
+  /** A value that the field accepts. */
   valid: string;
   body(text: string): object;
-  /** Where it is shown; null: it is not kept. */
+  /** Reads the value from a response; null if it is not stored. */
   shown: ((body: Record<string, any>) => unknown) | null;
 }
 
@@ -169,7 +169,7 @@ const ofListener: Field[] = [
 
 const runs = { numRuns: 100 };
 
-/** Refused by name, and nothing is kept of it; or taken, and shown as it came. */
+/** Expects an error at the field, or that the text is stored unchanged. */
 async function refusedOrExact(
   field: Field,
   text: string,
@@ -188,7 +188,7 @@ async function refusedOrExact(
   if (field.shown) expect(field.shown(await get())).toBe(text);
 }
 
-describe('hostile text in a pool is refused by name or stored exactly:', () => {
+describe('hostile text in a pool is refused at its field or stored unchanged:', () => {
   it.each(ofPool.map((field) => [field.path, field] as const))('%s', async (_path, field) => {
     await fc.assert(
       fc.asyncProperty(hostile(field.valid), (text) =>
@@ -215,7 +215,7 @@ describe('hostile text in a pool is refused by name or stored exactly:', () => {
   });
 });
 
-describe('hostile text in a listener is refused by name or stored exactly:', () => {
+describe('hostile text in a listener is refused at its field or stored unchanged:', () => {
   it.each(ofListener.map((field) => [field.path, field] as const))('%s', async (_path, field) => {
     await fc.assert(
       fc.asyncProperty(hostile(field.valid), (text) =>
@@ -243,8 +243,8 @@ describe('hostile text in a listener is refused by name or stored exactly:', () 
   });
 });
 
-describe('hostile text in what is asked for', () => {
-  it.each([pools, listeners])('filters %s by exactly that, or is refused', async (path) => {
+describe('hostile text in a query', () => {
+  it.each([pools, listeners])('filters %s by exactly that text or is refused', async (path) => {
     await fc.assert(
       fc.asyncProperty(hostile('a pool'), async (text) => {
         const { status, body } = await cloud.get(`${path}?name=${encodeURIComponent(text.toWellFormed())}`);

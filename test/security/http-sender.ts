@@ -1,4 +1,4 @@
-/** Sends HTTP requests from a thread of its own, so that its work is none of the server's. */
+/** Sends HTTP requests from a separate thread, so that their cost does not count as the server's. */
 import { Agent, request as httpRequest } from 'node:http';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 
@@ -11,11 +11,11 @@ export interface Sent {
 }
 
 export interface Received {
-  /** 0: the connection broke. */
+  /** 0 if the connection broke. */
   status: number;
-  /** Of `errors` in the answer. */
+  /** Length of `errors` in the response. */
   errorCount: number;
-  /** The beginning of the answer. */
+  /** The beginning of the response. */
   text: string;
   ms: number;
 }

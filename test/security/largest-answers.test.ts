@@ -1,4 +1,4 @@
-/** The largest answers of a client that has filled its quotas cost no more than hostile requests may (request-cost.test.ts). */
+/** The largest responses for a client with full quotas stay within the bounds of request-cost.test.ts. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { faultOf, useMeasuredCloud } from './measured-cloud.ts';
 
@@ -7,7 +7,7 @@ const { cloud, send, measure } = useMeasuredCloud();
 let owner: { clientId: number; projectId: number; token: string };
 let at: string;
 
-/** Adds copies of a row; `changes` is an SQL object of the columns that differ, in which `i` counts the copies. */
+/** Inserts copies of a row. `changes` is an SQL object of changed columns; `i` is the number of the copy. */
 const copy = (table: string, id: string, count: number, changes: string) =>
   cloud.db.$client.query(
     `insert into ${table} select r.* from ${table} t, generate_series(1, ${count}) i,
@@ -18,7 +18,7 @@ const copy = (table: string, id: string, count: number, changes: string) =>
 
 const sql = async (text: string, values: unknown[] = []) => (await cloud.db.$client.query(text, values)).rows;
 
-/** Paths whose answers cost too much, and why. */
+/** Paths whose responses exceed a bound, each with the reason. */
 async function faultsOf(paths: string[]): Promise<string[]> {
   const faults: string[] = [];
   for (const path of paths) {
@@ -35,7 +35,7 @@ beforeAll(async () => {
   at = `${owner.projectId}/1`;
 });
 
-describe('these answers do not block the event loop', () => {
+describe('these responses do not block the event loop', () => {
   it('load balancers with 5,100 listeners, and 50 pools of 1,000 members', { timeout: 600_000 }, async () => {
     const members = Array.from({ length: 1000 }, (_, i) => ({
       address: `10.${Math.floor(i / 250)}.0.${1 + (i % 250)}`,
@@ -44,8 +44,8 @@ describe('these answers do not block the event loop', () => {
     }));
     const pools = [{ name: 'pool', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN', members }];
     const listeners = [{ name: 'listener', protocol: 'TCP', protocol_port: 1, pools }];
-    const wanted = { name: 'balancer', flavor: 'lb1-1-2', listeners };
-    const created = await cloud.post(`/cloud/v1/loadbalancers/${at}`, wanted, owner);
+    const given = { name: 'balancer', flavor: 'lb1-1-2', listeners };
+    const created = await cloud.post(`/cloud/v1/loadbalancers/${at}`, given, owner);
     const resources = (await cloud.ended(created, owner)).body.created_resources;
     const [balancer, listener, pool] = [resources.loadbalancers[0], resources.listeners[0], resources.pools[0]];
     await sql(`update tasks set created_resources = $1 where client_id = $2`, [resources, owner.clientId]);

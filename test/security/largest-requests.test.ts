@@ -1,19 +1,19 @@
-/** The largest valid requests succeed, and cost no more than hostile ones may (request-cost.test.ts). */
+/** The largest valid requests succeed within the bounds of request-cost.test.ts. */
 import { describe, expect, it } from 'vitest';
 import { faultOf, useMeasuredCloud } from './measured-cloud.ts';
 
 const { cloud, send, measure } = useMeasuredCloud();
 
-describe('the largest valid requests succeed, and do not block it', () => {
+describe('the largest valid requests succeed without blocking the event loop', () => {
   const long = (i: number) => ({ name: `c${i}`.padEnd(64, 'x'), namespace: `n${i}`.padEnd(255, 'é') });
 
-  it('an API key with 10,000 containers is created, read, listed, changed and deleted', async () => {
+  it('an API key with 10,000 containers is created, read, listed, updated and deleted', async () => {
     const owner = await cloud.newClient('admin');
     const path = `/cloud/v1/caas/keys/${owner.projectId}/1`;
     let made = 0;
     const containers = Array.from({ length: 10_000 }, (_, i) => ({ ...long(i), namespace: `n${i}`.padEnd(255, 'n') }));
     const changed = containers.toReversed();
-    for (const [what, method, to, body] of [
+    for (const [action, method, to, body] of [
       ['create', 'POST', path, () => ({ name: `key-${++made}`, containers })],
       ['read', 'GET', `${path}/key-1`, () => undefined],
       ['list', 'GET', path, () => undefined],
@@ -25,7 +25,7 @@ describe('the largest valid requests succeed, and do not block it', () => {
         return [await send(method, to, content && JSON.stringify(content), owner.token)];
       };
       const measured = await measure(requests);
-      expect([what, faultOf(measured)]).toEqual([what, undefined]);
+      expect([action, faultOf(measured)]).toEqual([action, undefined]);
       expect([200, 204, 404]).toContain(measured.received[0]!.status);
     }
   });
@@ -54,17 +54,17 @@ describe('the largest valid requests succeed, and do not block it', () => {
     expect(faultOf(balancer)).toBe(undefined);
     expect(balancer.received[0]!.status).toBe(200);
     let load_balancer_id = '';
-    const ofItsOwn = async () => {
-      const alone = await cloud.post(`/cloud/v1/loadbalancers/${at}`, { name: 'alone', flavor: 'lb1-1-2' }, owner);
+    const createEmptyBalancer = async () => {
+      const alone = await cloud.post(`/cloud/v1/loadbalancers/${at}`, { name: 'empty', flavor: 'lb1-1-2' }, owner);
       load_balancer_id = (await cloud.ended(alone, owner)).body.created_resources.loadbalancers[0];
     };
     const requests = post(`/cloud/v1/lbpools/${at}`, () => ({ ...pool('pool'), load_balancer_id, members }));
-    const measured = await measure(requests, ofItsOwn);
+    const measured = await measure(requests, createEmptyBalancer);
     expect(faultOf(measured)).toBe(undefined);
     expect(measured.received[0]!.status).toBe(200);
   });
 
-  it('a lifecycle policy of 10,000 volumes that are not there names 100 of them', async () => {
+  it('a lifecycle policy of 10,000 nonexistent volumes reports 100 of them', async () => {
     const owner = await cloud.newClient('admin');
     const volume_ids = Array.from(
       { length: 10_000 },
@@ -79,7 +79,7 @@ describe('the largest valid requests succeed, and do not block it', () => {
     }
   });
 
-  it('a lifecycle policy of 10,000 volumes is created, estimated, and loses them', async () => {
+  it('a lifecycle policy of 10,000 volumes is created and estimated, and its volumes are removed and added', async () => {
     const owner = await cloud.newClient('admin');
     const at = `/cloud/v1/lifecycle_policy/${owner.projectId}/1`;
     const { rows } = await cloud.db.$client.query<{ id: string }>(

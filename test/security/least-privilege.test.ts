@@ -1,4 +1,4 @@
-/** What a token may see and change must not exceed its role and its projects. */
+/** A token sees and changes only what its role and its projects allow. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../harness.ts';
 
@@ -13,7 +13,7 @@ interface Tenant {
 }
 let tenant: Tenant;
 let tenantPath: string;
-/** An admin token of the tenant that is limited to its one project. */
+/** An admin token of the tenant that is limited to one project. */
 let limited: string;
 
 beforeAll(async () => {
@@ -23,12 +23,12 @@ beforeAll(async () => {
 });
 
 describe('an admin token that is limited to projects', () => {
-  it('creates no webhook, so it never learns a secret that signs messages about all projects', async () => {
+  it('cannot create a webhook, whose secret signs messages about all projects', async () => {
     expect(await cloud.post(`${tenantPath}/webhooks`, hook, { token: limited })).toMatchObject(forbidden);
     expect((await cloud.get(`${tenantPath}/webhooks`, tenant)).body.count).toBe(0);
   });
 
-  it('neither reads nor deletes the webhooks of the client', async () => {
+  it('cannot read or delete the webhooks of the client', async () => {
     const { body } = await cloud.post(`${tenantPath}/webhooks`, hook, tenant);
     const one = `${tenantPath}/webhooks/${body.id}`;
     expect(await cloud.get(`${tenantPath}/webhooks`, { token: limited })).toMatchObject(forbidden);
@@ -37,7 +37,7 @@ describe('an admin token that is limited to projects', () => {
     expect((await cloud.get(one, tenant)).status).toBe(200);
   });
 
-  it('changes neither the addresses nor the threshold of the client', async () => {
+  it('cannot change the e-mail addresses or the threshold of the client', async () => {
     const addresses = { emails: ['attacker@example.com'] };
     const client = `/cloudyard/v1/clients/${tenant.clientId}`;
     expect(await cloud.patch(client, addresses, { token: limited })).toMatchObject(forbidden);
@@ -46,13 +46,13 @@ describe('an admin token that is limited to projects', () => {
     expect(await cloud.delete(threshold, { token: limited })).toMatchObject(forbidden);
   });
 
-  it('creates no project and keeps its access to its own', async () => {
+  it('cannot create a project and keeps access to its project', async () => {
     const created = await cloud.post('/cloud/v1/projects', { name: 'one more' }, { token: limited });
     expect(created).toMatchObject(forbidden);
     expect((await cloud.get(`/cloud/v1/projects/${tenant.projectId}`, { token: limited })).status).toBe(200);
   });
 
-  it('of the operator is not an operator of other clients', async () => {
+  it('of the operator has no access to other clients', async () => {
     const operator = await cloud.newToken(1, 'admin', [1]);
     const webhooks = await cloud.get(`${tenantPath}/webhooks`, { token: operator });
     expect(webhooks.status).toBe(403);
@@ -62,11 +62,11 @@ describe('an admin token that is limited to projects', () => {
   });
 });
 
-describe('an answer kept under an Idempotency-Key', () => {
+describe('a response stored under an Idempotency-Key', () => {
   const key = { 'idempotency-key': 'rotate' };
   const body = { name: 'a-key', containers: [{ name: 'web', namespace: 'default' }] };
 
-  it('does not show the secret of an API key to another token of the client', async () => {
+  it('is not returned to another token of the client', async () => {
     const keys = `/cloud/v1/caas/keys/${tenant.projectId}/1`;
     const mine = await cloud.post(keys, body, { token: tenant.token, headers: key });
     expect(mine.body.secret).toEqual(expect.any(String));
@@ -94,13 +94,13 @@ describe('a reader', () => {
     reader = await cloud.newToken(tenant.clientId, 'reader');
   });
 
-  it('sees the names in user_list and no password hash', async () => {
+  it('sees user names in user_list but no password hashes', async () => {
     const hidden = [{ username: 'visitor', encrypted_password: '*' }];
     expect((await cloud.get(one, { token: reader })).body.user_list).toEqual(hidden);
     expect((await cloud.get(all, { token: reader })).body.results[0].user_list).toEqual(hidden);
   });
 
-  it('finds the hash in no other answer that a reader may ask for', async () => {
+  it('gets no password hash from any other operation', async () => {
     const { body } = await cloud.get(one, tenant);
     const balancer = body.load_balancer_id;
     const paths = [
@@ -114,7 +114,7 @@ describe('a reader', () => {
     }
   });
 
-  it('does not hide the hash from members, whose tools compare it with what they wrote', async () => {
+  it('hashes are visible to members, whose tools compare them with their configuration', async () => {
     const member = await cloud.newToken(tenant.clientId, 'member');
     const [user] = (await cloud.get(one, { token: member })).body.user_list;
     expect(user.encrypted_password).toBe(encrypted);

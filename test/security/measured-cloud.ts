@@ -1,4 +1,4 @@
-/** A whole Cloudyard that listens, and what requests cost it: CPU time in one turn of the event loop, and memory. */
+/** A listening Cloudyard that measures the cost of requests: CPU time in one turn of the event loop, and memory. */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { useCloudyard } from '../harness.ts';
@@ -11,7 +11,7 @@ import type { Received, Sender } from './http-sender.ts';
 export const maxBlockedMs = 50;
 export const maxBytes = 64 * 1024 * 1024;
 const maxErrors = 100;
-/** What exceeds a bound is tried again: code is slow until it is compiled, and others use the machine. */
+/** Requests that exceed a bound are repeated: code is slow until it is compiled, and the machine has other load. */
 const attempts = 3;
 
 export interface Measured {
@@ -23,11 +23,11 @@ type Requests = () => Promise<Received[]>;
 
 export interface MeasuredCloud {
   cloud: Cloudyard;
-  /** Sends a request from another thread, each with an `Idempotency-Key` of its own. As the operator unless `token` says otherwise. */
+  /** Sends a request from another thread with a new `Idempotency-Key`. The default `token` is the operator's. */
   send(method: string, path: string, body?: string, token?: string | null, type?: string): Promise<Received>;
-  /** The best of a few attempts; each may be prepared. */
+  /** Returns the cheapest of several attempts. `prepare` runs before each. */
   measure(requests: Requests, prepare?: () => Promise<void>): Promise<Measured>;
-  /** The answers to requests that stay within the bounds. */
+  /** Expects that the requests stay within the bounds. Returns the responses. */
   expectCheap(requests: Requests, prepare?: () => Promise<void>): Promise<Received[]>;
 }
 
@@ -84,11 +84,11 @@ export function useMeasuredCloud(): MeasuredCloud {
   };
 }
 
-/** What is wrong with an answer and its cost; undefined when nothing is. */
+/** The fault of a response or of its cost, or undefined. */
 export function faultOf({ received, cost }: Measured): string | undefined {
   for (const { status, text, errorCount } of received) {
-    if (status < 200 || status >= 500) return `is answered with ${status}: ${text.slice(0, 300)}`;
-    if (errorCount > maxErrors) return `gets ${errorCount} errors`;
+    if (status < 200 || status >= 500) return `returns ${status}: ${text.slice(0, 300)}`;
+    if (errorCount > maxErrors) return `returns ${errorCount} errors`;
   }
   if (cost.blockedMs > maxBlockedMs) return `blocks the event loop for ${cost.blockedMs.toFixed(0)} ms`;
   if (cost.bytes > maxBytes) return `takes ${(cost.bytes / 1024 / 1024).toFixed(0)} MB`;

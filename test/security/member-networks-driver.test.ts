@@ -1,4 +1,4 @@
-/** What the driver connects to, whatever the API let through: through a real HAProxy and nginx, over loopback. */
+/** The driver refuses forbidden members even if the API accepted them. Real HAProxy and nginx, over loopback. */
 import { createSocket } from 'node:dgram';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,10 +30,10 @@ const parts = ['haproxy', 'nginx', 'iputils-ping', 'root'] as const;
 const signal = new AbortController().signal;
 const laptop = ['0.0.0.0/0', '::/0', '127.0.0.0/8', '::1/128'];
 
-describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer that was told to connect', () => {
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer with a forbidden member', () => {
   let host: TestHost;
   let driver: HaproxyDriver;
-  /** What the host's Cloudyard is, as it changes. */
+  /** Ports, local networks and regions of the Cloudyard on this host; tests change them. */
   let own: { ports: number[]; local: string[]; regions: Map<number, { allowed?: string[]; denied?: string[] }> };
   const memberRules = (regionId: number) =>
     createMemberRules({
@@ -54,17 +54,17 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
     (await driver.read()).find((each) => each.id === desired.id)!.members.get(id);
   const servers = async () => host.ask('show servers state');
   const nginxFile = () => join(host.layout.nginxConfiguration, 'nginx.conf');
-  const leftOut = (text: string) => ({ retryable: false, customerMessage: expect.stringContaining(text) });
+  const omitted = (text: string) => ({ retryable: false, customerMessage: expect.stringContaining(text) });
 
   beforeAll(async () => {
     host = testHost();
-    // Says that all answer, and to whom it was sent.
+    // A ping that always succeeds and records its destination.
     writeFileSync(
       join(host.dataDir, 'ping'),
       `#!/bin/sh\nfor last; do :; done; echo $last >> ${host.dataDir}/pinged\n`,
     );
     chmodSync(join(host.dataDir, 'ping'), 0o755);
-    // It runs under an account of its own.
+    // It runs under a separate account.
     chmodSync(host.dataDir, 0o711);
     writeFileSync(join(host.dataDir, 'pinged'), '');
     chmodSync(join(host.dataDir, 'pinged'), 0o666);
@@ -92,30 +92,30 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
     ['the API over IPv6', { address: '::1', port: 8080 }, "port 8080 of ::1 is Cloudyard's own (API)"],
     ['the API, mapped', { address: '::ffff:127.0.0.1', port: 8080 }, "is Cloudyard's own (API)"],
     ['the API as a monitor', { monitorPort: 8080 }, "port 8080 of 127.0.0.1 is Cloudyard's own (API)"],
-    ['others as a monitor', { monitorAddress: '169.254.169.254' }, '169.254.169.254 is link-local'],
-  ])('does not: %s', async (_, changes, why) => {
+    ['metadata service as a monitor', { monitorAddress: '169.254.169.254' }, '169.254.169.254 is link-local'],
+  ])('does not connect: %s', async (_, changes, why) => {
     own.ports = [8080];
     const bad = member(9, changes);
     for (const protocol of ['HTTP', 'TCP', 'PROXY', 'UDP'] as const) {
       const front = protocol === 'UDP' ? 'UDP' : protocol === 'HTTP' ? 'HTTP' : 'TCP';
       const desired = balancer({ protocol, members: [bad] }, { protocol: front });
-      await expect(apply(desired)).rejects.toMatchObject(leftOut(why));
+      await expect(apply(desired)).rejects.toMatchObject(omitted(why));
       expect(await healthOf(desired, bad)).toBe('DOWN');
       await driver.remove(desired.id, signal);
     }
     expect(await servers()).not.toContain(bad.id);
   });
 
-  it('does not, and serves its other members: HTTP', async () => {
+  it('does not connect to it and serves its other members (HTTP)', async () => {
     const [victim, good] = [await httpMember('victim'), await httpMember('good')];
     own.ports = [victim.port];
     const desired = balancer({ members: [member(victim.port), member(good.port)] });
-    await expect(apply(desired)).rejects.toMatchObject(leftOut(`port ${victim.port} of 127.0.0.1`));
+    await expect(apply(desired)).rejects.toMatchObject(omitted(`port ${victim.port} of 127.0.0.1`));
     for (let n = 0; n < 6; n += 1) expect((await ask(desired.address)).name).toBe('good');
     expect(victim.connections()).toBe(0);
   });
 
-  it('does not check there either, whatever the monitor', async () => {
+  it('does not send health checks to it, with any monitor', async () => {
     const [victim, good] = [await httpMember('victim'), await httpMember('good')];
     own.ports = [victim.port];
     const checks: Partial<DesiredPool>[] = [
@@ -125,28 +125,28 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
     for (const check of checks) {
       const elsewhere = member(9, { monitorAddress: '127.0.0.1', monitorPort: victim.port });
       const desired = balancer({ ...check, members: [elsewhere, member(good.port)] });
-      await expect(apply(desired)).rejects.toMatchObject(leftOut(`port ${victim.port} of 127.0.0.1`));
+      await expect(apply(desired)).rejects.toMatchObject(omitted(`port ${victim.port} of 127.0.0.1`));
       const before = good.connections();
       await until(() => good.connections() > before + 2, 20, `checks by ${check.monitor?.type}`);
     }
     expect(victim.connections()).toBe(0);
-    // A connection that HAProxy ends at once may never be seen, so a TCP check is looked for where HAProxy has it.
+    // HAProxy closes TCP checks at once, and the member may not notice, so the test reads HAProxy's servers.
     const desired = balancer({ monitor: monitor(), members: [member(9, { monitorPort: victim.port })] });
-    await expect(apply(desired)).rejects.toMatchObject(leftOut(`port ${victim.port} of 127.0.0.1`));
+    await expect(apply(desired)).rejects.toMatchObject(omitted(`port ${victim.port} of 127.0.0.1`));
     expect(await servers()).not.toContain(` ${victim.port} `);
   });
 
-  it('does not ping there', async () => {
+  it('does not ping it', async () => {
     const pinged = () =>
       existsSync(join(host.dataDir, 'pinged')) ? readFileSync(join(host.dataDir, 'pinged'), 'utf8') : '';
     const members = [member(9, { monitorAddress: '169.254.169.254' }), member(10, { address: '127.0.0.77' })];
     const desired = balancer({ monitor: monitor({ type: 'PING' }), members });
-    await expect(apply(desired)).rejects.toMatchObject(leftOut('169.254.169.254'));
-    await until(() => pinged().split('127.0.0.77').length > 3, 20, 'pings of the member that may be there');
+    await expect(apply(desired)).rejects.toMatchObject(omitted('169.254.169.254'));
+    await until(() => pinged().split('127.0.0.77').length > 3, 20, 'pings of the allowed member');
     expect(pinged()).not.toContain('169.254');
   });
 
-  it('does not, and serves its other members: UDP, and its probes', async () => {
+  it('does not connect to it or probe it and serves its other members (UDP)', async () => {
     const good = await udpMember('good');
     const victim = createSocket('udp4');
     let datagrams = 0;
@@ -158,7 +158,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
       const members = [member(port), member(good.port), member(good.port + 1, { monitorPort: port })];
       const check = monitor({ type: 'UDP-CONNECT' });
       const desired = balancer({ protocol: 'UDP', monitor: check, members }, { protocol: 'UDP', port: 5353 });
-      await expect(apply(desired)).rejects.toMatchObject(leftOut(`port ${port} of 127.0.0.1`));
+      await expect(apply(desired)).rejects.toMatchObject(omitted(`port ${port} of 127.0.0.1`));
       for (let n = 0; n < 6; n += 1) expect(await askUdp(desired.address, undefined, 3000)).toBe('good');
       await until(async () => (await healthOf(desired, members[1]!)) === 'UP', 20, 'probed');
       expect(datagrams).toBe(0);
@@ -169,7 +169,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
     }
   });
 
-  it('past the networks that another load balancer allows', async () => {
+  it('does not bypass the allowed networks of another load balancer', async () => {
     const member1 = await tcpMember('secret');
     const guarded = balancer(
       { protocol: 'TCP', members: [member(member1.port)] },
@@ -183,29 +183,29 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
     for (const around of [same, mapped]) {
       const attack = balancer({ protocol: 'TCP', members: [around] }, { protocol: 'TCP' });
       await expect(apply(attack)).rejects.toMatchObject(
-        leftOut('is a load balancer; a load balancer cannot be a member'),
+        omitted('is a load balancer; a load balancer cannot be a member'),
       );
       expect(await stream(attack.address).name).toBeNull();
     }
     expect(member1.connections()).toBe(0);
   });
 
-  it('does so again for a member that is out, without failing: other changes of the load balancer are done', async () => {
+  it('later changes succeed while the member stays omitted', async () => {
     const [victim, good, next] = [await httpMember('victim'), await httpMember('good'), await httpMember('next')];
     own.ports = [victim.port];
     const out = member(victim.port);
     const desired = balancer({ members: [out, member(good.port)] });
-    await expect(apply(desired)).rejects.toMatchObject(leftOut(`${victim.port}`));
+    await expect(apply(desired)).rejects.toMatchObject(omitted(`${victim.port}`));
     await apply(desired);
     await apply(withPool(desired, { members: [out, member(next.port)] }));
     await until(async () => (await ask(desired.address)).name === 'next', 10, 'changed');
     expect(await healthOf(desired, out)).toBe('DOWN');
     const moved = withPool(desired, { members: [{ ...out, monitorPort: victim.port }, member(next.port)] });
-    await expect(apply(moved)).rejects.toMatchObject(leftOut(`${victim.port}`));
+    await expect(apply(moved)).rejects.toMatchObject(omitted(`${victim.port}`));
     expect(victim.connections()).toBe(0);
   });
 
-  describe('before the rules were stricter', () => {
+  describe('with a member from before the rules were stricter', () => {
     const both = async () => {
       const [victim, good] = [await httpMember('victim'), await httpMember('good')];
       const desired = balancer({ monitor: monitor(), members: [member(victim.port), member(good.port)] });
@@ -216,7 +216,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
       return { victim, good, desired, names, out: desired.pools[0]!.members[0]! };
     };
 
-    it.each(['stop', 'release'] as const)('leaves the member out from the next start (%s) on', async (how) => {
+    it.each(['stop', 'release'] as const)('omits the member from the next start (%s)', async (how) => {
       const { victim, desired, names, out } = await both();
       own.ports = [victim.port];
       await reopen(how);
@@ -233,7 +233,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
       await until(async () => (await names()).size === 2, 10, 'both serve again');
     });
 
-    it('leaves the member out at the next sweep, and takes it back, without a reload', async () => {
+    it('omits the member at the next sweep and restores it, without a reload', async () => {
       const { victim, names, desired, out } = await both();
       const { reloads } = driver.counters();
       own.ports = [victim.port];
@@ -246,7 +246,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
       expect(driver.counters().reloads).toBe(reloads);
     });
 
-    it('leaves a member out whose address the host has got meanwhile', async () => {
+    it('omits a member whose address the host got later', async () => {
       const good = await httpMember('good');
       const later = member(80, { address: '198.18.0.7' });
       const desired = balancer({ members: [later, member(good.port)] });
@@ -260,7 +260,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer th
       expect((await ask(desired.address)).name).toBe('good');
     });
 
-    it('leaves UDP members out as well', async () => {
+    it('omits UDP members', async () => {
       const [victim, good] = [await udpMember('victim'), await udpMember('good')];
       try {
         const members = [member(victim.port), member(good.port)];

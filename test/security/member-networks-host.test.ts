@@ -1,6 +1,6 @@
 /**
- * One host with all that tenants share: the API, NFS-Ganesha and HAProxy as real processes, and the shipped regions file,
- * which allows members on loopback. The victim's share admits 127.0.0.1.
+ * One host with everything that tenants share: the API, NFS-Ganesha and HAProxy as real processes, and the shipped regions
+ * file, which allows members on loopback. The victim's share admits 127.0.0.1.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -26,10 +26,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
   let yard: Yard;
   let server: Running;
   let honest: Server;
-  /** Of the victim: its share, with a file in it, and an address that only one other client may connect to. */
+  /** Of the victim: its share with a file, and the address of a load balancer that admits one other client only. */
   let share: { connection_point: string };
   let guarded: string;
-  /** The attacker's load balancer, with one member that may be there. */
+  /** The attacker's load balancer, with one allowed member. */
   let balancer: string;
   let address: string;
   let pool: string;
@@ -62,7 +62,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
   };
   const members = async () => (await yard.get(`/cloud/v1/lbpools/1/1/${pool}`)).body.members;
   const through = async () => (await fetch(`http://${address}:${port}/`, { headers: { connection: 'close' } })).text();
-  /** The member's row as an older version may have left it, and its job. */
+  /** Changes the member's row, as an older version may have left it, and runs its job. */
   const move = async (to: number) => {
     await yard.sql('update lb_members set protocol_port = $1 where protocol_port = $2', [to, 9]);
     return yard.ended(await yard.post(`${balancers}/${balancer}/failover`, {}));
@@ -90,7 +90,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
     honest?.close();
   });
 
-  it('is told at the start that members may be on loopback, and why not to', () => {
+  it('the start warns that members may be on loopback', () => {
     expect(server.stdout()).toMatch(/Region 1: load balancers may have members on loopback \(member_networks/);
     expect(server.stdout()).toMatch(/Do not allow this in production/);
   });
@@ -102,7 +102,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
     await refused(local(111), 'protocol_port', "Cloudyard's own (rpcbind)");
   });
 
-  it('nor with a member that is there already: it is left out, and the task says so', async () => {
+  it('cannot read it through an existing member either: the member is omitted and the task fails', async () => {
     const task = await move(yard.nfsPort);
     expect(task).toMatchObject({ state: 'ERROR', error: expect.stringContaining(`port ${yard.nfsPort} of 127.0.0.1`) });
     await until(async () => (await through()) === 'honest', 10, 'the other member serves');
@@ -110,18 +110,18 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
     const stolen = `nfs://${address}${share.connection_point.split(':')[1]}/secret?version=4&nfsport=${port}`;
     await expect(nfs('nfs-cat', stolen)).rejects.toThrow();
     await until(async () => (await members())[1].operating_status === 'ERROR', 10, 'shown as ERROR');
-    // Known by now: it keeps no other change from being done.
+    // Once reported, it does not fail other changes.
     const again = await yard.ended(await yard.post(`${balancers}/${balancer}/failover`, {}));
     expect(again).toMatchObject({ state: 'FINISHED', error: null });
   });
 
-  it('cannot reach the API past the proxy in front of it: /metrics, authorize', async () => {
+  it('cannot reach the API around its proxy: /metrics, authorize', async () => {
     await refused(local(yard.port), 'protocol_port', "Cloudyard's own (API)");
     await refused({ ...local(yard.port), address: '::ffff:127.0.0.1' }, 'protocol_port', "Cloudyard's own (API)");
     await refused({ ...local(80), monitor_port: yard.port }, 'monitor_port', "Cloudyard's own (API)");
   });
 
-  it('cannot pass the allowed_cidrs of another load balancer by having it as a member', async () => {
+  it('cannot bypass the allowed_cidrs of another load balancer by adding it as a member', async () => {
     expect(await isClosed(guarded, port)).toBe(true);
     await refused({ address: guarded, protocol_port: port }, 'address', 'a load balancer cannot be a member');
     await refused({ ...local(80), monitor_address: guarded }, 'monitor_address', 'a load balancer cannot be a member');
@@ -131,7 +131,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
     await refused({ address: '169.254.169.254', protocol_port: 80 }, 'address', '169.254.169.254 is link-local');
   });
 
-  it('loses members that a stricter regions file does not allow, and nothing else, from the next start on', async () => {
+  it('loses only the members that a stricter regions file forbids, from the next start', async () => {
     await server.stop();
     const regions = join(yard.folder, `${randomUUID()}.yaml`);
     const region = ['id: 1', 'display_name: local', 'country: LU', 'vip_range: 127.64.0.0/16'];
@@ -154,7 +154,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
   });
 });
 
-/** Whether a connection is ended before it says anything. */
+/** Whether a connection is closed without a response. */
 function isClosed(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection({ host, port }, () => socket.write('GET / HTTP/1.0\r\n\r\n'));

@@ -1,6 +1,5 @@
 /**
- * What a client that may use one share reaches with file handles and names of its own making. Share B has no rule for
- * the attacker, who may use share A.
+ * Attacks with forged file handles and names. The attacker may use share A; share B has no rule for the attacker.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -27,16 +26,16 @@ const needed = ['nfs-ganesha', 'xfsprogs', 'root'] as const;
 const { OK } = wire;
 const [ATTACKER, OWNER] = ['127.0.0.1', '127.0.0.77'];
 const SECRET = 'the secret of B';
-/** Of a handle: the version, flags and the export id. Then comes the length of the file's part. */
+/** Bytes of a handle for the version, the flags and the export id. The length of the file's part follows. */
 const EXPORT_PART = 4;
-/** In the file's part: the filesystem is named by its device, and the kernel's handle has a type of one byte. */
+/** First byte of the file's part: a filesystem by its device, and a kernel handle with a type of one byte. */
 const BY_DEVICE = 0x45;
-/** The same without the kernel's handle. Ganesha gives attributes of the filesystem's root for it. */
+/** The same without a kernel handle. Ganesha returns attributes of the filesystem's root for it. */
 const NO_FILE = 0x25;
 /** Procedures of NFSv3. */
 const V3 = { CREATE: 8, MKDIR: 9, SYMLINK: 10, REMOVE: 12 };
 
-describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and names that a client makes up', () => {
+describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'forged file handles and names', () => {
   const signal = new AbortController().signal;
   let host: TestHost;
   let driver: GaneshaDriver;
@@ -62,7 +61,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
   };
   const last = async (who: wire.WireClient, ...operations: wire.Operation[]) =>
     (await who.compound(...operations)).at(-1)!;
-  /** The file of one handle under the export of another one. */
+  /** Combines the file of one handle with the export of another. */
   const underExportOf = (share: Buffer, file: Buffer) =>
     Buffer.concat([share.subarray(0, EXPORT_PART), file.subarray(EXPORT_PART)]);
   const attempts = [
@@ -73,9 +72,9 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     [wire.makeDirectory('new')],
     [wire.remove('secret')],
   ];
-  /** The root of A as NFSv3 has it, and a name in it. */
+  /** The root of A in NFSv3 and a name in it. */
   const named = (name: string) => [wire.opaque(wire.asVersion3(rootOfA)), wire.text(name)];
-  /** Calls of NFSv3 that create something. */
+  /** NFSv3 calls that create a file, a directory or a symbolic link. */
   const changes = (name: string): [number, ...Buffer[]][] => {
     const attributes = wire.words(1, 0o777, 0, 0, 0, 0, 0);
     return [
@@ -109,7 +108,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     await driver.stop().finally(host.cleanUp);
   });
 
-  it('a handle that another client holds is refused to a client without a rule', async () => {
+  it('a handle of another client is refused to a client without a rule', async () => {
     await expectNothing(attacker, rootOfB, 'the root');
     await expectNothing(attacker, secret, 'the file');
   });
@@ -119,7 +118,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     await expectNothing(attacker, underExportOf(rootOfA, secret), 'the file');
   });
 
-  it('a file of another share is refused whatever bit of its handle is flipped, and the server goes on', async () => {
+  it('a file of another share is refused with any bit of its handle flipped, and the server keeps running', async () => {
     const pid = host.pid();
     for (const handle of [secret, underExportOf(rootOfA, secret), underExportOf(rootOfA, rootOfB)]) {
       for (let bit = 0; bit < handle.length * 8; bit += 1) {
@@ -135,7 +134,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     expect(host.pid()).toBe(pid);
   });
 
-  it("the host's filesystems are refused under the export of a share, whatever inode the handle names", async () => {
+  it('filesystems of the host are refused under the export of a share, for any inode', async () => {
     const { dev } = statSync('/', { bigint: true });
     const major = Number((dev >> 8n) & 0xfffn);
     const minor = Number((dev & 0xffn) | ((dev >> 12n) & 0xfff00n));
@@ -186,7 +185,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     }
   });
 
-  it('symbolic links are text for the client, and the server never follows them', async () => {
+  it('the server returns symbolic links as text and never follows them', async () => {
     mkdirSync(host.inside(a.id, 'folder'));
     for (const [name, target] of Object.entries({ etc: '/etc', other: host.inside(b.id), up: '..' })) {
       symlinkSync(target, host.inside(a.id, name));
@@ -198,7 +197,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     }
   });
 
-  it('shares without a rule for the client are in no listing and behind no parent', async () => {
+  it('shares without a rule for the client are not listed and not reachable from a parent', async () => {
     expect((await last(attacker, wire.putRoot, wire.readdir)).names).toEqual(['shares']);
     expect((await last(attacker, wire.putRoot, wire.lookup('shares'), wire.readdir)).names).toEqual([a.id]);
     const above = [wire.putFh(rootOfA), wire.lookupParent];
@@ -210,7 +209,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     expect(highest.names).not.toContain('etc');
   });
 
-  it('a handle is refused as soon as the rule that gave it is revoked', async () => {
+  it('a handle is refused as soon as the access rule is revoked', async () => {
     const file = await handleOf(attacker, a, 'own');
     expect(await last(attacker, wire.putFh(file), wire.read)).toMatchObject({ status: OK, text: 'of A' });
     await driver.apply({ ...a, access: [] }, signal);
@@ -222,7 +221,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     await driver.apply(a, signal);
   });
 
-  it('a handle of a share that was removed opens nothing, also once another share has its place', async () => {
+  it('a handle of a deleted share opens nothing, even after another share reuses its export', async () => {
     const gone = await share(ATTACKER);
     const root = await handleOf(attacker, gone);
     await driver.remove(gone.id, signal);
@@ -255,7 +254,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     }
   });
 
-  it('a client reads no file that it finds by a name with slashes over NFSv3', async () => {
+  it('a client cannot read files that it finds by names with slashes over NFSv3', async () => {
     const configuration = readdirSync(join(host.dataDir, 'file-shares/ganesha/runtime/configuration'));
     const names = ['/etc/shadow', '/etc/passwd', '/etc/mtab', '/usr/bin/env', '/bin/sh', '/proc/self/environ'];
     const places = configuration.map((name) => `/configuration/${name}`);
@@ -267,7 +266,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'file handles and
     expect(await attacker.read3(own!)).toBe('of A');
   });
 
-  it('what a client leaves in the only folder with room is gone at the next change, and keeps nobody waiting', async () => {
+  it('files that a client leaves in /tmp are removed at the next change and delay no other client', async () => {
     for (let i = 0; i < 100; i += 1) await attacker.version3(...changes(`/tmp/filler${i}`)[0]!);
     const next = await share(OWNER);
     await driver.remove(next.id, signal);

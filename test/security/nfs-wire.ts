@@ -1,19 +1,19 @@
 /**
- * A raw NFS client: sends any file handle and any name, from any local address. Libraries and kernels send only handles
- * that they were given and names without slashes.
+ * A raw NFS client that sends any file handle and any name, from any local address. Libraries and kernels send only
+ * handles from the server and names without slashes.
  *
- * Source: RFC 5531 (ONC RPC), RFC 1813 (NFSv3), RFC 7530 (NFSv4.0). Calls are made one after the other.
+ * Source: RFC 5531 (ONC RPC), RFC 1813 (NFSv3), RFC 7530 (NFSv4.0). Calls are sequential.
  */
 import { connect, type Socket } from 'node:net';
 
 export interface WireClient {
-  /** One NFSv4.0 COMPOUND. Returns the results up to the first that failed. */
+  /** One NFSv4.0 COMPOUND. Returns the results up to the first failure. */
   compound(...operations: Operation[]): Promise<Result[]>;
-  /** One call of NFSv3: its status, or null where the server does not take the call. */
+  /** One NFSv3 call. Returns its status, or null if the server rejects the call. */
   version3(procedure: number, ...parts: Buffer[]): Promise<number | null>;
-  /** NFSv3 LOOKUP of any name: the handle, or null where it fails. */
+  /** NFSv3 LOOKUP of any name. Returns the handle, or null if it fails. */
   find3(folder: Buffer, name: string): Promise<Buffer | null>;
-  /** NFSv3 READ: the text, or null where it fails. */
+  /** NFSv3 READ. Returns the text, or null if it fails. */
   read3(handle: Buffer): Promise<string | null>;
   close(): void;
 }
@@ -26,11 +26,11 @@ export interface Operation {
 export interface Result {
   name: keyof typeof OPERATIONS;
   status: number;
-  /** Of GETFH. */
+  /** Result of GETFH. */
   handle: Buffer;
-  /** Of READ and READLINK. */
+  /** Result of READ and READLINK. */
   text: string;
-  /** Of READDIR. */
+  /** Result of READDIR. */
   names: string[];
 }
 
@@ -55,7 +55,7 @@ const OPERATIONS = {
 const READ_BYTES = 4096;
 const LOOKUP3 = 3;
 const READ3 = 6;
-/** Of a file, when an answer has them. */
+/** Length of a file's attributes in a response that has them. */
 const ATTRIBUTES3_BYTES = 84;
 
 export async function wireClient(port: number, from: string): Promise<WireClient> {
@@ -91,17 +91,17 @@ export const saveFh: Operation = { name: 'SAVEFH' };
 export const lookup = (name: string): Operation => ({ name: 'LOOKUP', argument: text(name) });
 export const lookupParent: Operation = { name: 'LOOKUPP' };
 export const getFh: Operation = { name: 'GETFH' };
-/** With the anonymous stateid. */
+/** Uses the anonymous stateid. */
 export const read: Operation = { name: 'READ', argument: words(0, 0, 0, 0, 0, 0, READ_BYTES) };
 export const readlink: Operation = { name: 'READLINK' };
-/** Asks for no attribute of an entry but its error. */
+/** Requests only the error attribute of each entry. */
 export const readdir: Operation = {
   name: 'READDIR',
   argument: words(0, 0, 0, 0, READ_BYTES, 8 * READ_BYTES, 1, 1 << 11),
 };
-/** The type of the file. */
+/** Requests the type of the file. */
 export const getattr: Operation = { name: 'GETATTR', argument: words(1, 1 << 1) };
-/** A directory, without attributes. */
+/** Creates a directory without attributes. */
 export const makeDirectory = (name: string): Operation => ({
   name: 'CREATE',
   argument: Buffer.concat([words(2), text(name), words(0, 0)]),
@@ -112,7 +112,7 @@ export const rename = (from: string, to: string): Operation => ({
   argument: Buffer.concat([text(from), text(to)]),
 });
 
-/** Ganesha pads the handles of NFSv3 to whole words. */
+/** Ganesha pads NFSv3 handles to whole words. */
 export function asVersion3(handle: Buffer): Buffer {
   return Buffer.concat([handle, Buffer.alloc((4 - (handle.length % 4)) % 4)]);
 }
@@ -129,7 +129,7 @@ function readCompound(answer: Reader): Result[] {
   for (let left = answer.word(); left > 0; left -= 1) {
     const number = answer.word();
     const name = (Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[]).find((key) => OPERATIONS[key] === number);
-    if (!name) throw new Error(`an answer to operation ${number}`);
+    if (!name) throw new Error(`unknown operation ${number} in the response`);
     const result: Result = { name, status: answer.word(), handle: Buffer.alloc(0), text: '', names: [] };
     results.push(result);
     if (result.status !== OK) break;
@@ -198,7 +198,7 @@ export function text(value: string): Buffer {
 }
 
 interface Rpc {
-  /** Null where the server does not take the call: it denies it, or has no such version. */
+  /** Returns null if the server denies the call or does not support the version. */
   call(version: number, procedure: number, argument: Buffer): Promise<Reader | null>;
   close(): void;
 }
@@ -239,7 +239,7 @@ async function rpc(port: number, from: string): Promise<Rpc> {
   };
 }
 
-/** All fragments of a record, joined; null until the last one is there. */
+/** Joins the fragments of a record. Returns null until the last one has arrived. */
 function wholeRecord(bytes: Buffer): Buffer | null {
   const parts: Buffer[] = [];
   for (let at = 0; at + 4 <= bytes.length; ) {

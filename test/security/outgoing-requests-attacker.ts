@@ -1,4 +1,4 @@
-/** Runs in the namespace of outgoing-requests.test.ts: makes every attack, prints a report as JSON. */
+/** Runs in the namespace of outgoing-requests.test.ts: runs every attack and prints a report as JSON. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -17,14 +17,14 @@ const internal: string[] = [];
 const attacker: string[] = [];
 const answers: Record<string, string> = {};
 
-/** Answers of the attacker's name server, in turn; the last one stays. */
+/** Responses of the attacker's name server in order; the last one repeats. */
 const names: Record<string, string[][]> = {
   'evil.test': [[publicAddress]],
   'rebinding.test': [[publicAddress], ['127.0.0.1']],
   'both.test': [[publicAddress, '127.0.0.1']],
 };
 
-/** Answers A queries from `names`, everything else with no records. */
+/** Answers A queries from `names`, and other queries with no records. */
 async function nameServer(): Promise<void> {
   const socket = createSocket('udp4');
   socket.on('message', (query, peer) => {
@@ -47,7 +47,7 @@ async function nameServer(): Promise<void> {
   await once(socket, 'listening');
 }
 
-/** Listens on all addresses. A visit at the public one is harmless: it is the attacker's own. */
+/** Listens on all addresses. Requests to the public address are harmless, because it belongs to the attacker. */
 async function internalService(): Promise<number> {
   const server = createServer((request, response) => {
     const { localAddress = '' } = request.socket;
@@ -121,7 +121,7 @@ await verify('a name with two addresses', `both.test:${inside}`);
 
 const webhooks = createWebhookDriver({ allowPrivate: false, now: () => new Date() });
 
-/** As the API and then a delivery do: the URL is judged when it is registered, and again when it is called. */
+/** Checks the URL as the API does at registration, then calls it as a delivery does. */
 async function call(what: string, url: string): Promise<void> {
   const refusal = await refusalOfUrl(url);
   const sending = webhooks.send({ id: 'id', url, secret: 'secret', body: '{}' }, AbortSignal.timeout(20_000));

@@ -1,7 +1,7 @@
 /**
- * What a tenant makes this machine connect to: registries of pull secrets (`verify`) and webhooks. The attacks run in a
- * network namespace with a name server of the attacker's, a "public" server of the attacker's (a public address on the
- * namespace's own loopback) and an internal service that counts its visitors. No packet leaves the namespace.
+ * Connections that a tenant causes: to registries of pull secrets (`verify`) and to webhooks. The attacks run in a network
+ * namespace with the attacker's name server, the attacker's "public" server (a public address on the namespace's loopback)
+ * and an internal service that records its requests. No packet leaves the namespace.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,12 +12,12 @@ import { aCertificate } from '../../src/resources/secrets/test-certificates.ts';
 import { requires, skipReason } from '../requires.ts';
 
 const namespace = `cloudyard-${process.pid}`;
-/** `ip netns exec` shows a process the files of this folder in the place of those in /etc. */
+/** `ip netns exec` mounts the files of this folder over those in /etc. */
 const namespaceFiles = `/etc/netns/${namespace}`;
 let folder: string;
 
 interface Report {
-  /** What the tenant was told. */
+  /** Responses to the tenant. */
   answers: Record<string, string>;
   /** Requests that reached the internal service, as `address path`. */
   internal: string[];
@@ -57,44 +57,44 @@ afterAll(() => {
 });
 
 describe.skipIf(!runs)(skipReason('root', 'iproute2') ?? 'a tenant', () => {
-  it('reaches no internal service, whatever it names as a registry or a webhook', () => {
+  it('cannot reach an internal service through a registry or a webhook', () => {
     expect(report.internal).toEqual([]);
   });
 
-  it('has real attacks: the server follows the tenant to where it may go', () => {
-    // Otherwise the test above would pass where nothing works at all.
+  it('the attacks work: allowed requests arrive at the attacker', () => {
+    // Otherwise the test above would pass even if nothing worked.
     expect(report.attacker).toEqual(expect.arrayContaining(['verify /v2/', 'webhook /hook']));
     expect(report.answers['verify an honest registry']).toBe('accepted');
   });
 
   it.each(['loopback', 'metadata', 'IPv6', 'mapped', 'short', 'decimal', 'wildcard', 'localhost'])(
-    'cannot have a registry at a %s address verified',
+    'cannot verify a registry at a %s address',
     (spelling) => {
       expect(report.answers[`verify ${spelling}`]).toMatch(/^(not_allowed|unreachable|no_registry|refused by name)$/);
     },
   );
 
-  it('is not led to the internal service by a redirect of its registry', () => {
+  it('cannot reach it by a redirect of its registry', () => {
     expect(report.answers['verify a redirect']).toBe('no_registry');
   });
 
-  it('is not led there by the token server that its registry names', () => {
+  it('cannot reach it by the token server that its registry names', () => {
     expect(report.answers['verify a token server at loopback']).toBe('not_allowed');
     expect(report.answers['verify a token server at a metadata address']).toBe('not_allowed');
   });
 
-  it('is not led there by a name that resolves to another address the second time', () => {
+  it('cannot reach it by DNS rebinding', () => {
     expect(report.answers['verify a rebinding name']).not.toBe('accepted');
     expect(report.answers['verify a token server with a rebinding name']).not.toBe('accepted');
     expect(report.answers['webhook to a rebinding name']).toMatch(/not on the public internet/);
   });
 
-  it('is not led there by a name with a public and an internal address', () => {
+  it('cannot reach it by a name with a public and an internal address', () => {
     expect(report.answers['verify a name with two addresses']).toBe('not_allowed');
     expect(report.answers['webhook to a name with two addresses']).toMatch(/not on the public internet/);
   });
 
-  it('is not led there by a redirect of its webhook', () => {
+  it('cannot reach it by a redirect of its webhook', () => {
     expect(report.answers['webhook with a redirect']).toMatch(/redirects are not followed/);
   });
 });

@@ -1,16 +1,16 @@
-/** A client that sends bytes as an attack needs them, and records what comes back. */
+/** A client that sends arbitrary bytes and records the response. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
 export interface RawClient {
   socket: Socket;
-  /** What was received so far. */
+  /** The bytes received so far. */
   received(): string;
   /** Status codes of the responses so far. Bodies must not contain a status line. */
   statuses(): number[];
   send(bytes: string | Buffer): void;
-  /** Resolves with all that was received when the connection is closed, however that went. */
+  /** Resolves with all received bytes when the connection is closed or fails. */
   closed: Promise<string>;
 }
 
@@ -38,7 +38,7 @@ export async function rawClient({ port, from, reads = true }: RawClientOptions):
   };
 }
 
-/** Sends bytes on a connection of their own, and resolves with the answer when the server closes it. */
+/** Sends bytes on a new connection. Resolves with the client when the server closes the connection. */
 export async function exchange(port: number, bytes: string | Buffer, seconds = 20): Promise<RawClient> {
   const client = await rawClient({ port });
   client.send(bytes);

@@ -1,4 +1,4 @@
-/** Connections that one source opens to the port of the registries and does not use. */
+/** Idle and malformed connections of one source to the port of the registries. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   let yard: RegistryYard;
   const sockets: Socket[] = [];
 
-  /** Opens connections that send `text` and then nothing, and waits until each is open or refused. */
+  /** Opens connections that send only `text`, and waits until each is open or refused. */
   const open = async (count: number, text: string) => {
     const opened = Array.from({ length: count }, () => {
       const socket = connect({ port: yard.port, host: '127.0.0.1', localAddress: attacker });
@@ -24,11 +24,11 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
       sockets.push(socket.resume());
       return socket;
     });
-    await until(() => opened.every((each) => !each.connecting), 60, 'the connections');
+    await until(() => opened.every((each) => !each.connecting), 60, 'all connections to be open or refused');
     return opened;
   };
   const alive = (list: Socket[]) => list.filter((each) => !each.destroyed && !each.readableEnded).length;
-  /** Connections of the attacker that the host holds. */
+  /** Number of open connections from the attacker. */
   const held = () => {
     const from = '0200007F';
     const port = yard.port.toString(16).toUpperCase().padStart(4, '0');
@@ -46,7 +46,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     yard?.cleanUp();
   });
 
-  it('cannot hold more than its share, and others are answered meanwhile', async () => {
+  it('cannot hold more than its share while other sources are served', async () => {
     await open(3000, '');
     await until(() => held() <= 2000, 60, 'the surplus to be closed');
     expect(held()).toBeGreaterThan(500);
@@ -54,18 +54,18 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     await until(() => held() === 0, 90, 'idle connections to be closed');
   });
 
-  it('cannot keep connections by headers that never end', async () => {
+  it('cannot keep connections open with endless headers', async () => {
     const slow = await open(500, 'GET /v2/ HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     const trickle = setInterval(() => slow.forEach((each) => each.destroyed || each.write('x')), 1000);
     try {
       for (let i = 0; i < 20; i += 1) expect(await neighbour()).toBe(401);
-      await until(() => alive(slow) === 0, 90, 'their end');
+      await until(() => alive(slow) === 0, 90, 'the slow connections to be closed');
     } finally {
       clearInterval(trickle);
     }
   });
 
-  it('cannot reach distribution around the gate: it listens on no port', () => {
+  it('cannot bypass the gate: distribution listens on no port', () => {
     const pid = readFileSync(join(yard.layout.distribution, 'distribution.pid'), 'utf8').trim();
     const sockets = readFileSync('/proc/net/tcp', 'utf8') + readFileSync('/proc/net/tcp6', 'utf8');
     const listening = sockets.split('\n').flatMap((line) => (/ 0A /.test(line) ? [line.trim().split(/\s+/)[9]] : []));
@@ -74,26 +74,26 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
 
   it('cannot smuggle a second request past the gate', async () => {
     const first = 'POST /v2/ HTTP/1.1\r\nHost: x\r\n';
-    for (const [what, text] of Object.entries({
+    for (const [attack, text] of Object.entries({
       'two lengths': `${first}Content-Length: 5\r\nContent-Length: 6\r\n\r\n12345`,
       'a length and chunks': `${first}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       'odd chunks': `${first}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
       'a folded header': `${first}Transfer-Encoding:\r\n chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
     })) {
       const answers = await exchange(yard.port, `${text}GET /v2/_catalog HTTP/1.1\r\nHost: x\r\n\r\n`);
-      expect([what, answers.match(/HTTP\/1\.1 (?!400|404|405)\d+/g)]).toEqual([what, null]);
+      expect([attack, answers.match(/HTTP\/1\.1 (?!400|404|405)\d+/g)]).toEqual([attack, null]);
     }
   });
 });
 
-/** Inodes of the sockets that a process holds. */
+/** Inodes of the open sockets of a process. */
 function socketsOf(pid: string): string[] {
   const folder = `/proc/${pid}/fd`;
   const links = readdirSync(folder).map((fd) => readlinkSync(join(folder, fd)));
   return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
 }
 
-/** Everything that comes back before the connection is closed, or for two seconds. */
+/** Sends a text. Returns all that is received until the connection is closed or idle for two seconds. */
 function exchange(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';

@@ -1,4 +1,4 @@
-/** What a user of one registry cannot read, change or count on in another one, on real distribution. */
+/** A user of one registry cannot read or change another registry, on real distribution. */
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,7 +36,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   });
   afterAll(() => yard?.cleanUp());
 
-  it('cannot read or delete its blobs, manifests and tags', async () => {
+  it('cannot read or delete blobs, manifests and tags', async () => {
     for (const [method, path] of [
       ['GET', `/v2/${theirs}/blobs/${stolen}`],
       ['HEAD', `/v2/${theirs}/blobs/${stolen}`],
@@ -54,10 +54,10 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(await readable(mine, stolen)).toBe(404);
   });
 
-  it('cannot mount its blobs', async () => {
+  it('cannot mount blobs', async () => {
     const mount = `/v2/${mine}/blobs/uploads/?mount=${stolen}&from=${theirs}`;
     expect((await yard.call('POST', mount, { token })).status).toBe(401);
-    // In the form that a body may have, too.
+    // The same mount in a form body.
     await yard.call('POST', `/v2/${mine}/blobs/uploads/`, {
       token,
       body: `mount=${stolen}&from=${theirs}`,
@@ -67,7 +67,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(await readable(mine, stolen)).toBe(404);
   });
 
-  it('cannot have a blob by a manifest that names it', async () => {
+  it('cannot get a blob through a manifest that names it', async () => {
     await yard.putBlob(token, mine, config);
     const theft = { digest: stolen, size: secretLayer.length };
     const refused = await yard.putManifest(token, mine, 'layers', manifestOf(config, [theft]));
@@ -81,7 +81,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
         201,
       ]);
     }
-    // Garbage collection reads those manifests, several times.
+    // Garbage collection reads those manifests several times meanwhile.
     for (let i = 0; i < 6; i += 1) {
       await sleep(1000);
       expect(await readable(mine, stolen)).toBe(404);
@@ -90,7 +90,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(await readable(theirs, stolen, owner)).toBe(200);
   });
 
-  it('cannot take a blob away that both have', async () => {
+  it('cannot delete a blob that both registries have', async () => {
     token = await yard.tokenFor('ci:pw-mine', mine);
     expect((await yard.putBlob(token, mine, secretLayer)).reply.status).toBe(201);
     expect((await yard.call('DELETE', `/v2/${mine}/blobs/${stolen}`, { token })).status).toBe(202);
@@ -100,7 +100,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   });
 
   it('cannot store other bytes under a digest', async () => {
-    const digest = digestOf('what somebody else is about to push');
+    const digest = digestOf('a blob that another user will push');
     const { location } = await yard.beginUpload(token, mine);
     const path = `${location}&digest=${digest}`;
     expect((await yard.call('PUT', path, { token, body: 'poison' })).status).toBe(400);
@@ -109,7 +109,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect((await yard.call('PUT', sha512, { token, body: 'x' })).status).toBe(404);
   });
 
-  it('cannot leave its registry by the name of a repository', async () => {
+  it('cannot leave its registry through a repository name', async () => {
     const [prefix, victim] = [mine.split('/')[0]!, theirs.split('/')[0]!];
     const before = readdirSync(yard.layout.repositories).sort();
     for (const name of [
@@ -138,14 +138,14 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(readdirSync(yard.layout.repositories).sort()).toEqual(before);
   });
 
-  it('cannot send a manifest without an end', async () => {
+  it('cannot send an endless manifest', async () => {
     const huge = JSON.stringify(manifestOf(config, [], { annotations: { filler: 'x'.repeat(5 * 1024 * 1024) } }));
     const reply = await yard.putManifest(token, mine, 'huge', huge);
     expect(reply.status).toBeGreaterThanOrEqual(400);
     expect(reply.status).toBeLessThan(500);
   });
 
-  it('cannot stop the counting of others, nor its own, by the sizes that its manifests claim', async () => {
+  it('cannot disturb usage counts with false sizes in manifests', async () => {
     const { prefix, path } = await yard.make('claims');
     const name = `${prefix}/a`;
     const by = await yard.tokenFor('ci:pw-claims', name);
@@ -164,17 +164,17 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     }
     expect((await yard.putBlob(by, name, layer)).reply.status).toBe(201);
     const used = async (of: string) => (await yard.yard.get(of)).body.storage_used;
-    await until(async () => (await used(path)) > 100_000, 60, 'the layer in the count');
-    // The next registry is counted, and the sweep goes on.
+    await until(async () => (await used(path)) > 100_000, 60, 'the layer to be counted');
+    // The sweep continues and counts the next registry.
     const next = await yard.make('next');
     const other = await yard.tokenFor('ci:pw-next', `${next.prefix}/a`);
     expect((await yard.putBlob(other, `${next.prefix}/a`, 'five!')).reply.status).toBe(201);
     await until(async () => (await used(next.path)) === 5, 60, 'the count of another registry');
-    await until(async () => (await used(next.path)) === 0, 60, 'the removal of what no manifest names');
+    await until(async () => (await used(next.path)) === 0, 60, 'the removal of unreferenced blobs');
     expect(await used(path)).toBeLessThan(1_000_000);
   });
 
-  it('cannot tell the API of pushes in the name of the host', async () => {
+  it('cannot report pushes to the API', async () => {
     const url = `${yard.yard.url}/cloudyard/v1/registry_events`;
     const target = { repository: theirs, digest: stolen, mediaType: 'application/octet-stream', size: 2 ** 50 };
     const event = { id: 'forged', timestamp: new Date().toISOString(), action: 'push', target };
@@ -197,7 +197,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   });
 });
 
-/** The status of a request that is sent as it is. */
+/** Sends a path without normalization. Returns the status. */
 function rawStatus(port: number, method: string, path: string, token: string): Promise<number> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -207,7 +207,7 @@ function rawStatus(port: number, method: string, path: string, token: string): P
     });
     socket.on('data', (part) => (text += part.toString('latin1')));
     socket.on('error', reject);
-    // A connection that is closed without a word has refused the request, too.
+    // A connection that is closed without a response counts as refused.
     socket.on('close', () => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 400)));
   });
 }

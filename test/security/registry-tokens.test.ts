@@ -1,4 +1,4 @@
-/** Tokens that were not given for a request, on real distribution behind its gate. */
+/** Tokens for other requests, forged tokens and guessed secrets, on real distribution behind its gate. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -45,7 +45,7 @@ const make = async (users: object[]) => {
 beforeAll(() => cloud.services.registries.announce('http://127.0.0.1:1'));
 
 describe('the token server', () => {
-  it('signs no name that is not one of distribution, nor one outside of the registry', async () => {
+  it('grants no access for invalid repository names or names of another registry', async () => {
     const one = (await make([{ name: 'rw', duration: 1, secret: 'pw' }])).prefix;
     const two = (await make([{ name: 'rw', duration: 1, secret: 'pw2' }])).prefix;
     const names = [
@@ -89,7 +89,7 @@ describe('the token server', () => {
     }
   });
 
-  it('gives each of several scopes what it may have, and no more', async () => {
+  it('grants each of several scopes only the actions that its user may do', async () => {
     const one = (await make([{ name: 'some', duration: 1, secret: 'pw' }])).prefix;
     const two = (await make([{ name: 'some', duration: 1, secret: 'pw', read_only: true }])).prefix;
     const scopes = [`repository:${one}/a:pull`, `repository:${one}/a:push`, `repository:${two}/a:pull,push,*`];
@@ -98,7 +98,7 @@ describe('the token server', () => {
     expect(allowed).toEqual([`${one}/a pull`, `${one}/a push`, `${two}/a pull`, `${one}/b pull`]);
   });
 
-  it('does not write down pushes to repositories without an end', async () => {
+  it('limits the repositories with recorded pushes of a registry', async () => {
     const { id, prefix } = await make([{ name: 'names', duration: 1, secret: 'pw' }]);
     await tokenOf('names:pw', `repository:${prefix}/first:push`);
     await cloud.db.$client.query(
@@ -113,7 +113,7 @@ describe('the token server', () => {
     expect(accessOf(await tokenOf('names:pw', `repository:${prefix}/one-more:pull`))).toHaveLength(1);
   });
 
-  it('refuses the old secret, a deleted user and a deleted registry at once', async () => {
+  it('refuses the old secret, a deleted user and a deleted registry immediately', async () => {
     const { path, prefix } = await make([
       { name: 'rotated', duration: 1, secret: 'pw' },
       { name: 'deleted', duration: 1, secret: 'pw' },
@@ -131,7 +131,7 @@ describe('the token server', () => {
     expect((await login('stays:pw-of-stays', [scope])).statusCode).toBe(401);
   });
 
-  it('cannot be used to guess secrets, nor to lock others out', async () => {
+  it('limits guesses of secrets and does not lock out other users', async () => {
     await make([{ name: 'guessed', duration: 1, secret: 'pw-of-guessed' }]);
     await make([{ name: 'other', duration: 1, secret: 'pw-of-other' }]);
     const attacker = '192.0.2.1';
@@ -143,7 +143,7 @@ describe('the token server', () => {
     try {
       for (let i = 0; i < limits.pair; i += 1) expect((await guess('guessed', `${i}`)).statusCode).toBe(401);
       expect(await guess('guessed', 'x')).toEqual({ statusCode: 429, retryAfter: 60 });
-      // Even the right one: it must not be told from a wrong one.
+      // Also the right secret: the response must not reveal that it is right.
       expect((await guess('guessed', 'pw-of-guessed')).statusCode).toBe(429);
       expect((await guess('guessed', 'pw-of-guessed', '192.0.2.2')).statusCode).toBe(200);
       for (let i = 0; i < limits.address; i += 1) await guess(`n${i}`, 'x');
@@ -156,7 +156,7 @@ describe('the token server', () => {
     }
   });
 
-  it('holds back one who guesses from many addresses, and not those who know the secret', async () => {
+  it('limits guesses from many addresses but not users with the right secret', async () => {
     await make([{ name: 'known', duration: 1, secret: 'pw-of-known' }]);
     cloud.clock.set(new Date('2026-11-20T11:00:00Z'));
     const from = (i: number) => `198.51.${i >> 8}.${i & 255}`;
@@ -177,7 +177,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   let name: string;
   let digest: string;
 
-  /** The statuses of a pull and of a push with a token. */
+  /** Statuses of a pull and a push with a token. */
   const use = async (token: string, of = name, at = host) => {
     const call = (method: string, path: string) =>
       fetch(`http://127.0.0.1:${at.port}/v2/${of}/${path}`, { method, headers: { authorization: `Bearer ${token}` } });
@@ -202,7 +202,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     await host?.cleanUp();
   });
 
-  it('takes tokens for what they say', async () => {
+  it('grants the access in a token and no more', async () => {
     expect(await use(await tokenOf('writer:pw', `repository:${name}:pull,push`))).toEqual([200, 202]);
     expect(await use(await tokenOf('writer:pw', `repository:${name}:pull`))).toEqual([200, 401]);
     expect(await use(await tokenOf('writer:pw', `repository:${name}:push`))).toEqual([401, 401]);
@@ -211,7 +211,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(await use(await tokenOf('writer:pw'))).toEqual([401, 401]);
   });
 
-  it('takes none that was changed, or signed by another key, or not at all', async () => {
+  it('refuses tokens that are altered, unsigned or signed by another key', async () => {
     const [header, payload, signature] = (await tokenOf('writer:pw', `repository:${name}:pull,push`)).split('.') as [
       string,
       string,
@@ -244,12 +244,12 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
       nothing: '',
       garbage: 'a.b.c',
     };
-    for (const [what, token] of Object.entries(forged)) {
-      expect([what, ...(await use(token))]).toEqual([what, 401, 401]);
+    for (const [kind, token] of Object.entries(forged)) {
+      expect([kind, ...(await use(token))]).toEqual([kind, 401, 401]);
     }
   });
 
-  it('takes none of another time, nor one for another host', async () => {
+  it('refuses tokens that are expired, not yet valid or for another host', async () => {
     const scope = `repository:${name}:pull,push`;
     try {
       cloud.clock.set(new Date(Date.now() - 600_000));
@@ -271,7 +271,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     }
   });
 
-  it('goes on with a token of a deleted user until it ends: in five minutes, and in two for pushes', async () => {
+  it('accepts a token of a deleted user until it expires: after five minutes, or two for pushes', async () => {
     const { path, prefix: short } = await make([{ name: 'brief', duration: 1, secret: 'pw' }]);
     const push = await tokenOf('brief:pw', `repository:${short}/a:pull,push`);
     const pull = await tokenOf('brief:pw', `repository:${short}/a:pull`);
@@ -286,7 +286,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect([lifetime(push), lifetime(pull)]).toEqual([120, 300]);
   });
 
-  it('writes nothing for a registry that was removed, whatever the token', async () => {
+  it('writes nothing for a deleted registry, with any token', async () => {
     const { prefix: removed } = await make([{ name: 'late', duration: 1, secret: 'pw' }]);
     const token = await tokenOf('late:pw', `repository:${removed}/a:pull,push`);
     expect(await use(token, `${removed}/a`)).toEqual([404, 202]);

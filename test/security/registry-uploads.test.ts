@@ -1,4 +1,4 @@
-/** A registry's limit holds for what is uploaded and never finished, whatever is sent with one valid token. */
+/** Unfinished uploads count towards a registry's limit, and one valid token cannot exceed it. */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 const mib = 1024 * 1024;
 const limit = 5 * 1024 * mib;
 
-/** Sends zeros until the other side stops it, or `most` bytes are sent. */
+/** Sends zeros until the server ends the request, or `most` bytes are sent. */
 async function stream(
   yard: RegistryYard,
   path: string,
@@ -23,19 +23,19 @@ async function stream(
   let reply: Reply | null = null;
   let failed = false;
   const part = Buffer.alloc(mib);
-  const asked = yard.begin('PATCH', path, { token }, (each) => (reply = each));
-  asked.on('error', () => (failed = true));
+  const upload = yard.begin('PATCH', path, { token }, (each) => (reply = each));
+  upload.on('error', () => (failed = true));
   let sent = 0;
-  const isOver = () => failed || reply !== null || asked.destroyed;
+  const isOver = () => failed || reply !== null || upload.destroyed;
   while (sent < most && !isOver()) {
-    if (!asked.write(part)) {
-      await Promise.race([new Promise((resolve) => asked.once('drain', resolve)), until(isOver, 60, 'the end')]);
+    if (!upload.write(part)) {
+      await Promise.race([new Promise((resolve) => upload.once('drain', resolve)), until(isOver, 60, 'the end')]);
     }
     sent += part.length;
   }
-  if (!isOver()) asked.end();
+  if (!isOver()) upload.end();
   await until(isOver, 60, 'an answer');
-  asked.destroy();
+  upload.destroy();
   return { sent, reply };
 }
 
@@ -49,7 +49,7 @@ describe.skipIf(!requires('docker-registry'))(
     });
     afterAll(() => yard?.cleanUp());
 
-    it('cannot be streamed without an end with one token: the stream is stopped at the limit of the registry', async () => {
+    it('cannot be streamed endlessly: the stream is stopped at the limit of the registry', async () => {
       const { prefix } = await yard.make('endless');
       const name = `${prefix}/a`;
       const free = 16 * mib;
@@ -67,7 +67,7 @@ describe.skipIf(!requires('docker-registry'))(
       });
     });
 
-    it('cannot pass the limit together, in many uploads at once', async () => {
+    it('cannot exceed the limit together in parallel uploads', async () => {
       const { prefix } = await yard.make('many');
       const names = ['a', 'b', 'c', 'd'].map((each) => `${prefix}/${each}`);
       const free = 8 * mib;
@@ -79,7 +79,7 @@ describe.skipIf(!requires('docker-registry'))(
       expect(yard.bytesIn(yard.layout.storage) - before).toBeLessThanOrEqual(free);
     });
 
-    it('cannot be turned into blobs past the limit, nor can manifests', async () => {
+    it('cannot become blobs or manifests past the limit', async () => {
       const { prefix } = await yard.make('blobs');
       const name = `${prefix}/a`;
       yard.fillWithUpload(name, limit - 3 * mib);
@@ -95,7 +95,7 @@ describe.skipIf(!requires('docker-registry'))(
       });
     });
 
-    it('are counted: no token for a push is given when they fill the registry, and they are shown', async () => {
+    it('count as used storage: a full registry gets no push token', async () => {
       const { prefix, path } = await yard.make('counted');
       const name = `${prefix}/a`;
       const token = await yard.tokenFor('ci:pw-counted', name);
@@ -105,7 +105,7 @@ describe.skipIf(!requires('docker-registry'))(
       const login = async () => yard.login('ci:pw-counted', [`repository:${name}:pull,push`]);
       await until(
         async () => {
-          // Somebody goes on with it, so that it is not removed.
+          // The upload continues, so that it is not removed as idle.
           yard.fillWithUpload(name, limit, id);
           return (await login()).status === 401;
         },
@@ -114,11 +114,11 @@ describe.skipIf(!requires('docker-registry'))(
       );
       expect((await login()).body['message']).toContain('is full');
       expect((await yard.yard.get(path)).body.storage_used).toBeGreaterThanOrEqual(limit);
-      await until(async () => (await login()).status === 200, 60, 'their end');
+      await until(async () => (await login()).status === 200, 60, 'the removal of the uploads');
       expect((await yard.yard.get(path)).body.storage_used).toBe(0);
     });
 
-    it('cannot be begun without an end', async () => {
+    it('cannot be started without limit', async () => {
       const { prefix } = await yard.make('sessions');
       const name = `${prefix}/a`;
       const token = await yard.tokenFor('ci:pw-sessions', name);
@@ -130,7 +130,7 @@ describe.skipIf(!requires('docker-registry'))(
       expect(Number(refused[0]!.headers['retry-after'])).toBeGreaterThan(0);
     });
 
-    it('are removed when nobody has gone on with them for the patience time', async () => {
+    it('are removed after the idle time', async () => {
       const { prefix } = await yard.make('idle');
       const name = `${prefix}/a`;
       const token = await yard.tokenFor('ci:pw-idle', name);
@@ -138,25 +138,25 @@ describe.skipIf(!requires('docker-registry'))(
       await yard.call('PATCH', location, { token, body: Buffer.alloc(mib) });
       const folder = join(yard.layout.repositories, name, '_uploads');
       expect(readdirSync(folder)).toHaveLength(1);
-      await until(() => readdirSync(folder).length === 0, 60, 'their removal');
+      await until(() => readdirSync(folder).length === 0, 60, 'the removal of the upload');
       expect((await yard.call('PATCH', location, { token, body: 'more' })).status).toBe(404);
       expect((await yard.putBlob(token, name, 'a later push')).reply.status).toBe(201);
     });
 
-    it('cannot go on below a registry that was deleted, nor leave anything in quarantine', async () => {
+    it('cannot continue in a deleted registry and leave nothing in quarantine', async () => {
       const { prefix, path } = await yard.make('gone');
       const name = `${prefix}/a`;
       const token = await yard.tokenFor('ci:pw-gone', name);
       const { location } = await yard.beginUpload(token, name);
       let reply: Reply | null = null;
       let failed = false;
-      const asked = yard.begin('PATCH', location, { token }, (each) => (reply = each));
-      asked.on('error', () => (failed = true));
-      asked.write(Buffer.alloc(mib));
+      const upload = yard.begin('PATCH', location, { token }, (each) => (reply = each));
+      upload.on('error', () => (failed = true));
+      upload.write(Buffer.alloc(mib));
       await sleep(300);
       expect((await yard.yard.delete(path)).status).toBe(204);
-      await until(() => (asked.write('more'), failed || reply !== null), 60, 'the end of the upload');
-      asked.destroy();
+      await until(() => (upload.write('more'), failed || reply !== null), 60, 'the end of the upload');
+      upload.destroy();
       for (let i = 0; i < 3; i += 1) expect((await yard.putBlob(token, name, `after ${i}`)).reply.status).toBe(404);
       await sleep(2500);
       expect(existsSync(join(yard.layout.repositories, prefix))).toBe(false);
@@ -185,7 +185,7 @@ describe.skipIf(!requires('docker-registry', 'root'))(
       yard?.cleanUp();
     });
 
-    it('takes no more pushes, and goes on with pulls', async () => {
+    it('refuses pushes and still serves pulls', async () => {
       const { prefix } = await yard.make('reserve');
       const name = `${prefix}/a`;
       const token = await yard.tokenFor('ci:pw-reserve', name);

@@ -1,6 +1,6 @@
 /**
- * No request blocks the event loop for longer than 50 ms or takes more than 64 MB, whatever it sends. Measured as CPU
- * time of the server's thread; requests come from another thread.
+ * No request blocks the event loop for longer than 50 ms or takes more than 64 MB. Measured as CPU time of the server's
+ * thread; requests come from another thread.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dereferenced } from '../openapi.ts';
@@ -37,7 +37,7 @@ function operations() {
 
 const ofPath: Record<string, string> = { project_id: '1', region_id: '1', client_id: '1' };
 
-/** A path to nothing, so that what is measured is what comes before. */
+/** A path to a nonexistent resource, so that only the steps before the handler are measured. */
 function pathOf({ path, parameters = [] }: { path: string; parameters?: Parameter[] }): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const schema = parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema;
@@ -102,7 +102,7 @@ describe('the event loop is not blocked', () => {
   });
 });
 
-describe('these attacks no longer block it', () => {
+describe('known attacks do not block the event loop', () => {
   const project = '/cloud/v1';
   const schedules = (count: number, schedule: object) => Array.from({ length: count }, () => schedule);
 
@@ -133,7 +133,7 @@ describe('these attacks no longer block it', () => {
     }
   });
 
-  it('six API keys of 7 MB at once, while /healthz answers', async () => {
+  it('six API keys of 7 MB at once while /healthz responds', async () => {
     const owner = await cloud.newClient('admin');
     const path = `${project}/caas/keys/${owner.projectId}/1`;
     const text = (containers: string) => `{"name":"large","containers":[${containers}]}`;
@@ -187,7 +187,7 @@ describe('these attacks no longer block it', () => {
   });
 });
 
-/** Up to the 16 KiB that paths and headers may have. */
+/** Repeats a part up to the 16 KiB limit of paths and headers. */
 function repeated(part: (i: number) => string, separator = '&'): string {
   let text = part(0);
   for (let i = 1; text.length < 13_000; i++) text += separator + part(i);

@@ -1,6 +1,6 @@
 /**
- * Requests that two servers may read differently, through the proxies of docs/forward-auth.md and straight to the API. The
- * container behind a proxy reads leniently, as an old server would: whatever the proxy passes on ambiguously shows.
+ * Requests that two servers may parse differently, through the proxies of docs/forward-auth.md and directly to the API. The
+ * container behind a proxy parses leniently, as an old server would, so that it shows every ambiguity that a proxy forwards.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -19,7 +19,7 @@ const keys = '/cloud/v1/caas/keys/1/1';
 const authorize = '/cloudyard/v1/authorize/1/1/default/web';
 
 let yard: Yard;
-/** Of the container that the proxies protect, and of another one. */
+/** API keys of the container behind the proxies, and of another container. */
 let key: string;
 let otherKey: string;
 
@@ -38,12 +38,12 @@ const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 
 interface Attack {
   what: string;
-  /** All of the request but its key. */
+  /** Request line and headers without the API key. */
   head: string;
   body?: string;
 }
 
-/** `lines` after the request line; what is smuggled is in the body. */
+/** A POST with the headers `lines` and a smuggled request in its body. */
 const post = (what: string, lines: string, body: string): Attack => ({
   what,
   head: `POST /attack HTTP/1.1\r\nHost: x\r\n${lines}`,
@@ -54,7 +54,7 @@ const coding = (what: string, line: string) =>
   post(what, `Content-Length: ${behindLastChunk.length}\r\n${line}\r\n`, behindLastChunk);
 const get = (what: string, head: string): Attack => ({ what, head });
 
-/** A body that ends earlier by one way to read it than by the other: the rest is a request. */
+/** Bodies with two possible ends: after the earlier one, the rest is a request. */
 const framings: Attack[] = [
   post('CL.TE', `Content-Length: ${behindLastChunk.length}\r\nTransfer-Encoding: chunked\r\n`, behindLastChunk),
   post('TE.CL', 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n', `${chunk(smuggled)}0\r\n\r\n`),
@@ -125,7 +125,7 @@ const framings: Attack[] = [
   },
 ];
 
-/** Requests that have no second one in them, but a path, host or header that servers read differently. */
+/** Requests with a path, host or header that servers interpret differently. */
 const targets: Attack[] = [
   get('an absolute URI', 'GET http://127.0.0.1/healthz HTTP/1.1\r\nHost: x\r\n'),
   get('an absolute URI of another host', 'GET http://other.example/attack HTTP/1.1\r\nHost: x\r\n'),
@@ -215,7 +215,7 @@ async function startContainer(): Promise<{ port: number; seen: Seen[]; stop(): P
   };
 }
 
-/** Sends an attack, then an honest request with another key on the same connection, and waits for the end. */
+/** Sends an attack, then an honest request on the same connection. Returns all statuses after the connection is closed. */
 async function attack(port: number, { head, body = '' }: Attack, apiKey: string | null): Promise<number[]> {
   const shown = apiKey === null || !head.includes('HTTP/1') ? '' : `X-API-Key: ${apiKey}\r\n`;
   const last = 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
@@ -256,8 +256,8 @@ for (const [name, startProxy] of proxies) {
     const through = async (path: string, headers: Record<string, string> = {}) =>
       (await fetch(`http://127.0.0.1:${proxy.port}${path}`, { headers })).status;
 
-    /** The connections between the proxy and Cloudyard are in step: each answer belongs to its request. */
-    const expectInStep = async () => {
+    /** Expects that connections between the proxy and Cloudyard are in sync: each response belongs to its request. */
+    const expectInSync = async () => {
       for (let i = 0; i < 4; i++) {
         expect(await through('/honest', { 'x-api-key': key })).toBe(200);
         expect(await through('/honest')).toBe(401);
@@ -265,31 +265,27 @@ for (const [name, startProxy] of proxies) {
       }
     };
 
-    it('no request without a key reaches the container, however it is framed or addressed', timeout, async () => {
+    it('no request without a key reaches the container, with any framing or address', timeout, async () => {
       for (const each of [...framings, ...targets]) {
         await attack(proxy.port, each, null);
         await attack(proxy.port, each, otherKey);
         expect({ what: each.what, seen: container.seen }).toEqual({ what: each.what, seen: [] });
       }
-      await expectInStep();
+      await expectInSync();
     });
 
-    it(
-      'a request in the body of another one is not read as a request, also where the outer one has a key',
-      timeout,
-      async () => {
-        for (const each of framings) {
-          await attack(proxy.port, each, key);
-          const reached = container.seen.filter(({ url, headers }) => url !== '/attack' || headers['x-smuggled']);
-          expect({ what: each.what, reached }).toEqual({ what: each.what, reached: [] });
-        }
-        await expectInStep();
-      },
-    );
+    it('a request in a body is not parsed as a request, even if the outer request has a key', timeout, async () => {
+      for (const each of framings) {
+        await attack(proxy.port, each, key);
+        const reached = container.seen.filter(({ url, headers }) => url !== '/attack' || headers['x-smuggled']);
+        expect({ what: each.what, reached }).toEqual({ what: each.what, reached: [] });
+      }
+      await expectInSync();
+    });
 
-    it('a length without its body does not put the connection to Cloudyard out of step', timeout, async () => {
-      // Where the proxy passes on the length, the beginning of its next request is taken for the body. The rest could be
-      // a request that the attacker wrote into the key, and its 200 would open a container for which there is no key.
+    it('a Content-Length without a body does not desynchronize the connection to Cloudyard', timeout, async () => {
+      // If the proxy forwards the length, Cloudyard reads the beginning of the next request as the body. The rest could be
+      // a request that the attacker wrote into the key, and its 200 would open a container without a key.
       const injected = 'GET /healthz HTTP/1.0';
       const wrong: { length: number; statuses: number[] }[] = [];
       for (let length = 1; length <= 200; length++) {
@@ -300,10 +296,10 @@ for (const [name, startProxy] of proxies) {
       }
       expect(container.seen.filter(({ url }) => url === '/without-key')).toEqual([]);
       expect(wrong).toEqual([]);
-      await expectInStep();
+      await expectInSync();
     });
 
-    it('Cloudyard is told the key of a request, and nothing else of it', timeout, async () => {
+    it('the proxy sends only the key of a request to Cloudyard', timeout, async () => {
       const asked: Seen[] = [];
       const recorder = createServer(({ method = '', url = '', headers }, response) => {
         asked.push({ method, url, headers });
@@ -338,7 +334,7 @@ for (const [name, startProxy] of proxies) {
       expect(others).toEqual([]);
     });
 
-    it('only X-API-Key shows a key, and no other header changes what is asked', timeout, async () => {
+    it('only X-API-Key passes a key, and no other header changes the authorization', timeout, async () => {
       for (const line of spoofed) {
         const head = `GET /attack HTTP/1.1\r\nHost: x\r\n${line.replace('KEY', key)}\r\n`;
         await attack(proxy.port, get(line, head), null);
@@ -350,7 +346,7 @@ for (const [name, startProxy] of proxies) {
       }
     });
 
-    it('of two keys, at most one is used, and the container sees neither', timeout, async () => {
+    it('at most one of two keys is used, and the container receives neither', timeout, async () => {
       const two = (first: string, second: string) =>
         exchange(
           proxy.port,
@@ -368,7 +364,7 @@ for (const [name, startProxy] of proxies) {
       for (const { headers } of container.seen) expect(JSON.stringify(headers)).not.toContain(key);
     });
 
-    it('the container gets the path that was sent, and no header of the authorization', timeout, async () => {
+    it('the container receives the unchanged path and no authorization header', timeout, async () => {
       const client = await rawClient({ port: proxy.port });
       client.send(`GET /a//b/%2e%2e/c?x=%2F HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: close\r\n\r\n`);
       await client.closed;
@@ -379,8 +375,8 @@ for (const [name, startProxy] of proxies) {
   });
 }
 
-describe('straight to the API', () => {
-  it('an ambiguous request is refused and ends the connection', timeout, async () => {
+describe('directly to the API', () => {
+  it('an ambiguous request returns 400 and ends the connection', timeout, async () => {
     const clear = new Set([
       'CL.0 with a body that is a request',
       'a body that waits for 100 Continue',
@@ -399,7 +395,7 @@ describe('straight to the API', () => {
     }
   });
 
-  it('what is in a body is not read as a request, and nothing but a key opens a container', timeout, async () => {
+  it('a body is not parsed as a request, and only a key opens a container', timeout, async () => {
     for (const each of [...framings, ...targets]) {
       const target = {
         ...each,
@@ -419,7 +415,7 @@ describe('straight to the API', () => {
     }
   });
 
-  it('a second key, another spelling or a header of a proxy opens nothing', timeout, async () => {
+  it('a second key, another spelling or a proxy header opens nothing', timeout, async () => {
     const ask = async (lines: string) => {
       const client = await exchange(
         yard.port,
@@ -435,7 +431,7 @@ describe('straight to the API', () => {
   });
 
   it.each(['GET', 'POST'])(
-    'a %s with a body ends the connection, so that a proxy cannot get out of step',
+    'a %s with a body ends the connection, so that a proxy cannot desynchronize',
     async (method) => {
       const client = await rawClient({ port: yard.port });
       client.send(`${method} ${authorize} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Length: 30\r\n\r\n`);

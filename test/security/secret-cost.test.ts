@@ -10,7 +10,7 @@ const maxPayload = 256 * 1024;
 const repeated = (text: string) => text.repeat(Math.floor(maxPayload / text.length));
 const integer = (bytes: Buffer) => der(0x02, ...(bytes[0]! < 0x80 ? [] : [Buffer.from([0])]), bytes);
 
-/** Numbers of the size of an RSA key. Without its primes, or with ones that are not its own, OpenSSL signs the slow way. */
+/** Random numbers of the size of an RSA key. With missing or wrong primes, OpenSSL signs slowly. */
 function rsaKey(modulusBytes: number): string {
   const odd = (length: number) => Buffer.concat([Buffer.from([0x81]), randomBytes(length - 2), Buffer.from([1])]);
   const one = Buffer.from([1]);
@@ -28,7 +28,7 @@ function rsaKey(modulusBytes: number): string {
   return writePem('RSA PRIVATE KEY', der(0x30, ...numbers.map(integer)));
 }
 
-/** One element with as many empty ones in it as there is room for. */
+/** An ASN.1 element filled with empty elements up to the size limit. */
 function elements(inner: Buffer): Buffer {
   const content = Buffer.concat(Array.from({ length: Math.floor((maxPayload - 10) / inner.length) }, () => inner));
   const length = content.length;
@@ -60,7 +60,7 @@ describe('the event loop is not blocked', () => {
     ['1,000 revocation lists', 'certificate', repeated(aRevocationList(aCertificate({ key: aKey('ed25519') })))],
     ['7,000 blocks', 'certificate', repeated('-----BEGIN A-----\n-----END A-----\n')],
     ['130,000 elements', 'opaque', elements(Buffer.from([5, 0]))],
-    ['130,000 elements that have elements', 'opaque', elements(Buffer.from([0x30, 0]))],
+    ['130,000 nested elements', 'opaque', elements(Buffer.from([0x30, 0]))],
     ['60,000 levels', 'opaque', Buffer.concat(Array.from({ length: 60_000 }, () => Buffer.from('3080', 'hex')))],
   ])('by a secret of %s', async (_what, secret_type, bytes) => {
     const owner = await cloud.newClient('member');

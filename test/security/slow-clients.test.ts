@@ -1,6 +1,6 @@
 /**
- * Clients that send or read slowly, or that open connections and do nothing: without a token they must not hold memory or
- * connections. The limits are shortened, so that no test waits for the default ones.
+ * Clients that send or read slowly, or that hold idle connections. Without a token they must not hold memory or
+ * connections. Tests use short limits.
  */
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
@@ -24,8 +24,8 @@ const cloud = useCloudyard({ driver: null });
 
 /** Long enough for honest requests on a busy machine. */
 const limits = { headersSeconds: 2, requestSeconds: 4, idleSeconds: 2, stalledSeconds: 2, checkSeconds: 0.2 };
-/** Until a connection that is past its limits is closed on a busy machine. */
-const patience = 30;
+/** Seconds until a connection past its limits is closed on a busy machine. */
+const closeSeconds = 30;
 
 let app: App;
 const clients: RawClient[] = [];
@@ -56,7 +56,7 @@ const collect = (() => {
   return runInNewContext('gc') as () => void;
 })();
 
-/** What is alive, in MB. */
+/** Live memory in MB. */
 function memory(): number {
   collect();
   const { heapUsed, external } = process.memoryUsage();
@@ -69,7 +69,7 @@ interface Target {
   headers: string;
 }
 
-/** Every operation that needs no token, what the document does not have, and one that needs a token. */
+/** Every operation that needs no token, routes outside the document, and an operation that needs a token. */
 function targets(): Target[] {
   const form = 'Content-Type: application/x-www-form-urlencoded\r\n';
   const json = 'Content-Type: application/json\r\n';
@@ -112,7 +112,7 @@ describe('a client that sends slowly', () => {
     ],
   ];
 
-  it.each(attacks)('%s is cut off on every public route, and gets one answer at most', async (_what, attack) => {
+  it.each(attacks)('%s is disconnected on every public route and gets at most one response', async (_what, attack) => {
     await Promise.all(
       targets().map(async (target) => {
         const { first, more } = attack(target);
@@ -120,9 +120,9 @@ describe('a client that sends slowly', () => {
         client.send(first);
         const timer = setInterval(() => client.send(more), 100);
         const what = `${target.method} ${target.path} is cut off`;
-        await withinSeconds(client.closed, patience, what).finally(() => clearInterval(timer));
+        await withinSeconds(client.closed, closeSeconds, what).finally(() => clearInterval(timer));
         const statuses = client.statuses();
-        // An answer that the client has not read is lost when it sends on after the end.
+        // A client that keeps sending after the end loses an unread response.
         expect({ what, many: statuses.length > 1 }).toEqual({ what, many: false });
         if (first.includes('X-A')) expect({ what, statuses }).toEqual({ what, statuses: [408] });
       }),
@@ -130,34 +130,34 @@ describe('a client that sends slowly', () => {
     expect(await connections(app.server)).toBe(0);
   });
 
-  it('nothing at all is cut off without an answer', async () => {
+  it('nothing at all is disconnected without a response', async () => {
     const client = await connectTo(port);
-    await withinSeconds(client.closed, patience, 'it is cut off');
+    await withinSeconds(client.closed, closeSeconds, 'it is cut off');
     expect(client.received()).toBe('');
   });
 
-  it('gets the error body of Cloudyard with a 408', async () => {
+  it('gets a 408 with an error body', async () => {
     const client = await connectTo(port);
     client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n');
-    const [, body = ''] = (await withinSeconds(client.closed, patience, 'it is cut off')).split('\r\n\r\n');
+    const [, body = ''] = (await withinSeconds(client.closed, closeSeconds, 'it is cut off')).split('\r\n\r\n');
     expect(JSON.parse(body)).toMatchObject({
       exception_class: 'InvalidInput',
       errors: [{ path: '', message: 'the request did not arrive in time' }],
     });
   });
 
-  it('the rest of a body whose error it has got is cut off', async () => {
+  it('the rest of a body is disconnected after its error response', async () => {
     const client = await connectTo(port);
     client.send(`POST /cloud/v1/projects HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n`);
-    await until(() => client.statuses().length > 0, patience, 'the answer');
+    await until(() => client.statuses().length > 0, closeSeconds, 'the answer');
     const timer = setInterval(() => client.send('x'), 100);
-    await withinSeconds(client.closed, patience, 'it is cut off').finally(() => clearInterval(timer));
+    await withinSeconds(client.closed, closeSeconds, 'it is cut off').finally(() => clearInterval(timer));
     expect(client.statuses()).toEqual([401]);
   });
 });
 
-describe('a body that no public route needs', () => {
-  it('is not kept: 300 slow bodies hold less than 16 MB, and nothing when they are cut off', async () => {
+describe('bodies of public routes', () => {
+  it('are not buffered: 300 slow bodies hold less than 16 MB, and none after their disconnection', async () => {
     const port = await serve();
     const slow = async (headers: string, part: string) => {
       const client = await connectTo(port);
@@ -171,26 +171,30 @@ describe('a body that no public route needs', () => {
     for (let i = 0; i < 100; i++) {
       opened.push(await slow(`${form}Content-Length: 1000000\r\n`, 'x'.repeat(900_000)));
       opened.push(await slow(`${form}Transfer-Encoding: chunked\r\n`, `dbba0\r\n${'x'.repeat(900_000)}`));
-      // Each chunk is an object, if it is kept as it came.
+      // Buffered chunks would be one object each.
       opened.push(await slow(`${form}Transfer-Encoding: chunked\r\n`, '1\r\nx\r\n'.repeat(16_000)));
     }
-    await until(() => opened.slice(0, 2).every((client) => client.statuses().length > 0), patience, 'their answers');
+    await until(
+      () => opened.slice(0, 2).every((client) => client.statuses().length > 0),
+      closeSeconds,
+      'their answers',
+    );
     await sleep(500);
     expect(memory() - before).toBeLessThan(16);
-    await withinSeconds(Promise.all(opened.map(({ closed }) => closed)), patience, 'all are cut off');
+    await withinSeconds(Promise.all(opened.map(({ closed }) => closed)), closeSeconds, 'all are cut off');
     expect(new Set(opened.map((client) => client.statuses().join()))).toEqual(new Set(['413', '408']));
     for (const { socket } of clients.splice(0)) socket.destroy();
     opened.length = 0;
-    await until(async () => (await connections(app.server)) === 0, patience, 'no connection is left');
-    await until(() => memory() - before < 4, patience, 'the memory is free');
+    await until(async () => (await connections(app.server)) === 0, closeSeconds, 'no connection is left');
+    await until(() => memory() - before < 4, closeSeconds, 'the memory is free');
   });
 
-  it('of a path without a route is refused before it is read', async () => {
+  it('of a path without a route get 404 before they are read', async () => {
     const client = await connectTo(await serve());
     client.send(
       'POST /no/such/path HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{',
     );
-    await until(() => client.statuses()[0] === 404, patience, 'the answer');
+    await until(() => client.statuses()[0] === 404, closeSeconds, 'the answer');
   });
 });
 
@@ -207,15 +211,15 @@ describe('a client that does not read', () => {
     }
   });
 
-  it.each(['/openapi.json', '/docs/js/scalar.js', list])('the answers of %s is cut off', async (path) => {
+  it.each(['/openapi.json', '/docs/js/scalar.js', list])('the responses of %s is disconnected', async (path) => {
     const port = await serve();
     const client = await connectTo(port, { reads: false });
     client.send(ask(path).repeat(8));
-    await until(async () => (await connections(app.server)) === 1, patience, 'the connection');
-    await until(async () => (await connections(app.server)) === 0, patience, 'it is cut off');
+    await until(async () => (await connections(app.server)) === 1, closeSeconds, 'the connection');
+    await until(async () => (await connections(app.server)) === 0, closeSeconds, 'it is cut off');
   });
 
-  it('makes the server keep one copy of the public documents', async () => {
+  it('makes the server hold only one copy of the public documents', async () => {
     const port = await serve({ connectionLimits: { ...limits, stalledSeconds: 60 } });
     await Promise.all(['/openapi.json', '/docs/js/scalar.js'].map((url) => app.inject({ url })));
     const before = memory();
@@ -229,7 +233,7 @@ describe('a client that does not read', () => {
     expect(memory() - before).toBeLessThan(16);
   });
 
-  it('for long, but again and again, gets a large list to its end', async () => {
+  it('at once but makes progress gets a complete large list', async () => {
     const client = await connectTo(await serve(), { reads: false });
     client.send(ask(list).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
     let length = 0;
@@ -246,7 +250,7 @@ describe('a client that does not read', () => {
 });
 
 describe('within the limits', () => {
-  it('a long poll goes on for longer than any of them', async () => {
+  it('a long poll lasts longer than any of them', async () => {
     const port = await serve();
     const made = await cloud.post('/cloud/v1/volumes/1/1', { name: 'slow', size: 1, source: 'new-volume' });
     const headers = { authorization: `apikey ${cloud.admin}` };
@@ -254,7 +258,7 @@ describe('within the limits', () => {
     expect(await response.json()).toMatchObject({ state: 'NEW' });
   });
 
-  it('a slow upload of an API key with 10,000 containers is taken', async () => {
+  it('a slow upload of an API key with 10,000 containers succeeds', async () => {
     const port = await serve({ connectionLimits: { ...limits, requestSeconds: 120 } });
     const containers = Array.from({ length: 10_000 }, (_, i) => ({
       name: `${'n'.repeat(50)}${i}`,
@@ -285,13 +289,13 @@ describe('within the limits', () => {
 });
 
 describe('connections', () => {
-  it('of one address are limited, and another address is still answered', async () => {
+  it('of one address are limited, and another address is still served', async () => {
     const port = await serve({ connectionLimits: { connections: 3000, connectionsPerAddress: 2000 } });
     const opened: RawClient[] = [];
     for (let i = 0; i < 22; i++)
       opened.push(...(await Promise.all(Array.from({ length: 100 }, () => connectTo(port)))));
-    await until(async () => (await connections(app.server)) === 2000, patience, '2000 are open');
-    await until(() => opened.filter(({ socket }) => socket.closed).length === 200, patience, '200 are refused');
+    await until(async () => (await connections(app.server)) === 2000, closeSeconds, '2000 are open');
+    await until(() => opened.filter(({ socket }) => socket.closed).length === 200, closeSeconds, '200 are refused');
     const refused = opened.map((client) => client.received()).filter(Boolean);
     expect(refused.length).toBeGreaterThan(0);
     for (const answer of refused) {
@@ -301,39 +305,39 @@ describe('connections', () => {
     }
     const other = await connectTo(port, { from: '127.0.0.2' });
     other.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-    await until(() => other.statuses()[0] === 200, patience, 'the answer for the other address');
+    await until(() => other.statuses()[0] === 200, closeSeconds, 'the answer for the other address');
     for (const { socket } of opened) socket.destroy();
-    await until(async () => (await connections(app.server)) === 1, patience, 'they are closed');
+    await until(async () => (await connections(app.server)) === 1, closeSeconds, 'they are closed');
     const again = await connectTo(port);
     again.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-    await until(() => again.statuses()[0] === 200, patience, 'the answer for the first address');
+    await until(() => again.statuses()[0] === 200, closeSeconds, 'the answer for the first address');
   });
 
   it('of a trusted proxy are not limited by its address', async () => {
     const port = await serve({ trustedProxies: ['127.0.0.1/32'], connectionLimits: { connectionsPerAddress: 3 } });
     await Promise.all(Array.from({ length: 10 }, () => connectTo(port)));
-    await until(async () => (await connections(app.server)) === 10, patience, 'all are open');
+    await until(async () => (await connections(app.server)) === 10, closeSeconds, 'all are open');
   });
 
-  it('are no more than the server has room for', async () => {
+  it('do not exceed the limit of the server', async () => {
     const port = await serve({ connectionLimits: { ...limits, connections: 20, connectionsPerAddress: 10 } });
     for (const from of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
       await Promise.all(Array.from({ length: 12 }, () => connectTo(port, { from })));
     }
     expect(await connections(app.server)).toBeLessThanOrEqual(20);
-    // The idle ones are closed in their time, and there is room again.
-    await until(async () => (await connections(app.server)) === 0, patience, 'idle connections are closed');
+    // Idle connections are closed after the limit, and new ones are accepted.
+    await until(async () => (await connections(app.server)) === 0, closeSeconds, 'idle connections are closed');
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   });
 
-  it('that idle after a request are closed', async () => {
+  it('that are idle after a request are closed', async () => {
     const client = await connectTo(await serve());
     client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-    await withinSeconds(client.closed, patience, 'it is closed');
+    await withinSeconds(client.closed, closeSeconds, 'it is closed');
     expect(client.statuses()).toEqual([200]);
   });
 
-  it('that are kept open and used are not closed', async () => {
+  it('that are in use are not closed', async () => {
     const port = await serve();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number>();
@@ -349,36 +353,36 @@ describe('connections', () => {
   });
 });
 
-describe('requests that are sent ahead', () => {
-  it('are answered in order, one after the other', async () => {
+describe('pipelined requests', () => {
+  it('get responses in order', async () => {
     const client = await connectTo(await serve());
     const paths = ['/readyz', '/no/such/path', '/healthz', '/cloudyard/v1/authorize/1/1/default/web', '/openapi.json'];
     client.send(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
-    await until(() => client.statuses().length === paths.length, patience, 'all answers');
+    await until(() => client.statuses().length === paths.length, closeSeconds, 'all answers');
     expect(client.statuses()).toEqual([200, 404, 200, 401, 200]);
   });
 
-  it('in great numbers end the connection', async () => {
+  it('in large numbers end the connection', async () => {
     const port = await serve();
     let begun = 0;
     const ping = cloud.db.$client.query.bind(cloud.db.$client);
     cloud.db.$client.query = ((...args: Parameters<typeof ping>) => ((begun += 1), ping(...args))) as typeof ping;
     const client = await connectTo(port);
     client.send('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5000));
-    await withinSeconds(client.closed, patience, 'the connection ends').finally(() => {
+    await withinSeconds(client.closed, closeSeconds, 'the connection ends').finally(() => {
       cloud.db.$client.query = ping;
     });
     expect(begun).toBeLessThan(50);
   });
 
-  it('are not answered by the error of a later one', async () => {
+  it('do not get the error of a later request', async () => {
     const client = await connectTo(await serve());
     const made = await cloud.post('/cloud/v1/volumes/1/1', { name: 'ahead', size: 1, source: 'new-volume' });
     client.send(
       `GET /cloud/v1/tasks/${made.body.tasks[0]}?wait=1 HTTP/1.1\r\nHost: x\r\nAuthorization: apikey ${cloud.admin}\r\n\r\n` +
         'not HTTP\r\n\r\n',
     );
-    await withinSeconds(client.closed, patience, 'the connection ends');
+    await withinSeconds(client.closed, closeSeconds, 'the connection ends');
     expect(client.statuses()).toEqual([]);
   });
 });

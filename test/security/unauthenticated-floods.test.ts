@@ -1,4 +1,4 @@
-/** Floods of requests without a valid credential: they must cost nothing, and must not keep out those who have one. */
+/** Floods of requests without a valid credential must cost little and must not lock out callers with one. */
 import { describe, expect, it } from 'vitest';
 import type { App } from '../../src/http/app.ts';
 import { createApi } from '../../src/main/api.ts';
@@ -27,7 +27,7 @@ async function ask(app: App, url: string, { from, apikey, headers }: Sent) {
   return { status: response.statusCode, headers: response.headers, body: response.body };
 }
 
-/** Statuses of so many requests with tokens that nobody has, and how often each came. */
+/** Sends requests with random tokens. Returns the number of responses by status. */
 async function flood(app: App, count: number, sent: Sent, url = tasks): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
   for (let i = 0; i < count; i++) {
@@ -37,7 +37,7 @@ async function flood(app: App, count: number, sent: Sent, url = tasks): Promise<
   return statuses;
 }
 
-/** How many queries with this in their text there are while `work` goes on. */
+/** Number of queries that contain a text while `work` runs. */
 async function queriesOf(what: string, work: () => Promise<unknown>): Promise<number> {
   const { $client: client } = cloud.db;
   const query = client.query.bind(client);
@@ -52,7 +52,7 @@ async function queriesOf(what: string, work: () => Promise<unknown>): Promise<nu
 }
 
 describe('guesses of tokens', () => {
-  it('are refused after the limit of the address, without a query, and with Retry-After', async () => {
+  it('return 429 with Retry-After after the limit of the address, without a query', async () => {
     const app = await open();
     expect(await flood(app, 30, { from: attacker })).toEqual({ 401: 20, 429: 10 });
     const { status, headers, body } = await ask(app, tasks, { from: attacker, apikey: 'guess$secret' });
@@ -67,7 +67,7 @@ describe('guesses of tokens', () => {
     await app.close();
   });
 
-  it('do not keep out another address, nor a token from the same one that was used before', async () => {
+  it('do not lock out other addresses, or tokens that the same address used before', async () => {
     const app = await open();
     const { token: mine } = await cloud.newClient();
     expect((await ask(app, tasks, { from: attacker, apikey: mine })).status).toBe(200);
@@ -78,7 +78,7 @@ describe('guesses of tokens', () => {
     await app.close();
   });
 
-  it('of the secret of a known token are limited like any other, and do not keep the token out', async () => {
+  it('of the secret of a known token are limited and do not lock out the token', async () => {
     const app = await open();
     const { token: mine } = await cloud.newClient();
     const [id] = mine.split('$');
@@ -99,7 +99,7 @@ describe('guesses of tokens', () => {
     await app.close();
   });
 
-  it('from loopback have a larger limit, and those of one IPv6 network a common one', async () => {
+  it('from loopback have a larger limit, and those of one IPv6 network share a limit', async () => {
     const app = await open();
     expect(await flood(app, 50, { from: '127.0.0.1' })).toEqual({ 401: 40, 429: 10 });
     expect(await flood(app, 50, { from: '::1' })).toEqual({ 401: 40, 429: 10 });
@@ -113,7 +113,7 @@ describe('guesses of tokens', () => {
 });
 
 describe('X-Forwarded-For', () => {
-  it('of anybody does not change the address that counts', async () => {
+  it('of an untrusted client does not change its address', async () => {
     const app = await open();
     for (let i = 0; i < 25; i++) {
       const headers = {
@@ -127,7 +127,7 @@ describe('X-Forwarded-For', () => {
     await app.close();
   });
 
-  it('of a trusted proxy does, and the addresses that a client puts before its own do not', async () => {
+  it('of a trusted proxy sets the address, and prepended addresses are ignored', async () => {
     const app = await open({ trustedProxies: ['10.0.0.0/24'] });
     const through = (client: string) => ({ from: proxy, headers: { 'x-forwarded-for': client } });
     for (let i = 0; i < 25; i++) {
@@ -143,25 +143,22 @@ describe('X-Forwarded-For', () => {
 });
 
 describe('public operations', () => {
-  it.each(['/metrics', '/healthz/drivers', '/openapi.json', '/docs/'])(
-    '%s is limited for each address',
-    async (url) => {
-      const app = await open();
-      expect(await flood(app, 30, { from: attacker }, url)).toEqual({ 200: 20, 429: 10 });
-      expect((await ask(app, url, { from: other })).status).toBe(200);
-      // Those with a token are not affected.
-      expect((await ask(app, tasks, { from: attacker, apikey: cloud.admin })).status).toBe(200);
-      await app.close();
-    },
-  );
+  it.each(['/metrics', '/healthz/drivers', '/openapi.json', '/docs/'])('%s is limited by address', async (url) => {
+    const app = await open();
+    expect(await flood(app, 30, { from: attacker }, url)).toEqual({ 200: 20, 429: 10 });
+    expect((await ask(app, url, { from: other })).status).toBe(200);
+    // Callers with a token are not affected.
+    expect((await ask(app, tasks, { from: attacker, apikey: cloud.admin })).status).toBe(200);
+    await app.close();
+  });
 
-  it.each(['/healthz', '/readyz'])('%s is not', async (url) => {
+  it.each(['/healthz', '/readyz'])('%s is not limited', async (url) => {
     const app = await open();
     expect(await flood(app, 60, { from: attacker }, url)).toEqual({ 200: 60 });
     await app.close();
   });
 
-  it('share what they ask the database for: a thousand readiness checks at once are one query', async () => {
+  it('share database queries: a thousand concurrent readiness checks need fewer than 100', async () => {
     const app = await open();
     await app.ready();
     const queries = await queriesOf('select 1', () =>
@@ -171,7 +168,7 @@ describe('public operations', () => {
     await app.close();
   });
 
-  it('authorize is not limited, and a flood of unknown keys does not keep out a known one', async () => {
+  it('authorize is not limited, and a flood of unknown keys does not lock out a known key', async () => {
     const app = await open();
     const { body: key } = await cloud.post('/cloud/v1/caas/keys/1/1', {
       name: 'flooded',

@@ -1,4 +1,4 @@
-/** Bodies that are as expensive to reject (or to accept) as their size allows, from the schema of a request. */
+/** Generates the most expensive bodies to reject or accept from the schema of a request. */
 
 export interface JsonSchema {
   type?: string;
@@ -19,21 +19,21 @@ export interface JsonSchema {
   additionalProperties?: JsonSchema | boolean;
 }
 
-/** Where a schema has a list: the fields that lead there, `0` for the first item of a list on the way. */
+/** A list in a schema: the path to it, with `0` for the first item of an outer list. */
 type Place = { path: string[]; schema: JsonSchema };
 
-/** Writes a body of at most `bytes` bytes; undefined where the schema has nothing that it could exaggerate. */
+/** Writes a body of at most `bytes` bytes, or undefined if it does not apply to the schema. */
 type Generator = (schema: JsonSchema, bytes: number) => string | undefined;
 
 export const generators: Record<string, Generator> = {
   'too many objects in a list': (schema, bytes) => inDeepestList(schema, bytes, '{}'),
   'too many texts in a list': (schema, bytes) => inDeepestList(schema, bytes, '"x"'),
   'too many nulls in a list': (schema, bytes) => inDeepestList(schema, bytes, 'null'),
-  'the most items that are allowed, all of their fields wrong': (schema, bytes) =>
+  'the maximum number of items, with invalid fields': (schema, bytes) =>
     cut(schema, bytes, (place) => wrongItem(place.items!)),
-  'the most items that are allowed, with fields of 200 unknown names': (schema, bytes) =>
+  'the maximum number of items, with 200 unknown fields': (schema, bytes) =>
     cut(schema, bytes, () => unknownFields(200)),
-  'the most that is allowed of everything': (schema, bytes) => {
+  'the maximum size of every field': (schema, bytes) => {
     for (const share of [1, 0.3, 0.1, 0.01, 0.001]) {
       const text = JSON.stringify(valid(schema, share));
       if (text.length <= bytes) return text;
@@ -43,7 +43,7 @@ export const generators: Record<string, Generator> = {
   'numbers instead of a body': (_schema, bytes) => list(bytes, '0'),
   'objects instead of a body': (_schema, bytes) => list(bytes, '{"a":0}'),
   'unknown fields': (_schema, bytes) => `{${repeat(bytes - 2, (i) => `"k${i}":0`)}}`,
-  'as many unknown fields as are looked at': (schema) => {
+  'as many unknown fields as are validated': (schema) => {
     const known = Object.keys(objectOf(schema).properties ?? {}).length;
     return unknownFields(990 - known);
   },
@@ -56,9 +56,9 @@ export const generators: Record<string, Generator> = {
   'deep lists': (_schema, bytes) => `${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`,
   'lists as deep as allowed': (_schema, bytes) => list(bytes, `${'['.repeat(48)}${']'.repeat(48)}`),
   'text that is too long in every field': (schema, bytes) => inEveryText(schema, bytes, (length) => 'a'.repeat(length)),
-  'text that patterns go back over': (schema, bytes) =>
+  'text that makes patterns backtrack': (schema, bytes) =>
     inEveryText(schema, bytes, (length) => `a.${'a'.repeat(length - 3)}!`),
-  'text of the greatest length that patterns go back over': (schema) =>
+  'text of maximum length that makes patterns backtrack': (schema) =>
     inEveryText(schema, Number.POSITIVE_INFINITY, (length) => `a@${'a'.repeat(Math.max(1, length - 3))}!`),
   'escaped text': (schema, bytes) => inEveryText(schema, bytes / 6, (length) => '\u0001'.repeat(length)),
   'halves of characters': (schema, bytes) => inEveryText(schema, bytes / 6, (length) => '\ud800'.repeat(length)),
@@ -81,13 +81,13 @@ function repeat(bytes: number, item: (i: number) => string): string {
 const list = (bytes: number, item: string) => `[${repeat(bytes - 2, () => item)}]`;
 const unknownFields = (count: number) => `{${Array.from({ length: count }, (_, i) => `"k${i}":0`).join(',')}}`;
 
-/** The branch that has the most in it. */
+/** The largest branch of a union. */
 function objectOf(schema: JsonSchema): JsonSchema {
   if (!schema.anyOf) return schema;
   return schema.anyOf.map(objectOf).reduce((a, b) => (JSON.stringify(b).length > JSON.stringify(a).length ? b : a));
 }
 
-/** The list with the most lists around it. */
+/** The most deeply nested list. */
 function deepestList(schema: JsonSchema): Place | undefined {
   const one = objectOf(schema);
   if (one.type === 'array') {
@@ -100,7 +100,7 @@ function deepestList(schema: JsonSchema): Place | undefined {
     .sort((a, b) => b.path.length - a.path.length)[0];
 }
 
-/** A body that is wrong but for what leads to its deepest list. */
+/** A body that contains only the path to its deepest list. */
 function around(path: string[], inner: string): string {
   return path.reduceRight((text, name) => (name === '0' ? `[${text}]` : `{${JSON.stringify(name)}:${text}}`), inner);
 }
@@ -110,7 +110,7 @@ function inDeepestList(schema: JsonSchema, bytes: number, item: string): string 
   return place && around(place.path, list(bytes - around(place.path, '').length, item));
 }
 
-/** As many items as are allowed and fit. */
+/** As many items as the schema allows and the size permits. */
 function cut(schema: JsonSchema, bytes: number, item: (place: JsonSchema) => string): string | undefined {
   const place = deepestList(schema);
   if (!place) return undefined;
@@ -120,14 +120,14 @@ function cut(schema: JsonSchema, bytes: number, item: (place: JsonSchema) => str
   return around(place.path, `[${Array.from({ length: count }, () => text).join(',')}]`);
 }
 
-/** An item whose every field has the wrong type: unions report each of their branches. */
+/** An item whose fields all have the wrong type: unions report each of their branches. */
 function wrongItem(schema: JsonSchema): string {
   const one = objectOf(schema);
   if (!one.properties) return '[]';
   return JSON.stringify(Object.fromEntries(Object.keys(one.properties).map((name) => [name, []])));
 }
 
-/** Every field that takes text gets a share of the bytes. */
+/** Divides the bytes among the text fields. */
 function inEveryText(schema: JsonSchema, bytes: number, text: (length: number) => string): string | undefined {
   const one = objectOf(schema);
   const fields = Object.entries(one.properties ?? {}).filter(([, field]) => isText(field));
@@ -159,7 +159,7 @@ const ofFormat: Record<string, string> = {
   'ip-network': '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/128',
 };
 
-/** A body that the schema accepts, or nearly: lists have `share` of the items that they may have. */
+/** A nearly valid body whose lists have `share` of their maximum number of items. */
 export function valid(schema: JsonSchema, share: number, seed = { i: 0 }): unknown {
   const one = objectOf(schema);
   seed.i += 1;

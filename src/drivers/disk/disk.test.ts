@@ -1,4 +1,4 @@
-/** Bytes: what was written, what comes back, what a crash or a full disk leaves. */
+/** Contents of volumes and snapshots, also after a crash or on a full disk. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
@@ -54,12 +54,12 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       return id;
     };
 
-    it('says how it makes snapshots', () => {
+    it('reports how it creates snapshots', () => {
       const { detail } = driver.status();
       expect(detail).toMatch(copies ? /snapshots are full copies \(on XFS or Btrfs: / : /snapshots are reflinks$/);
     });
 
-    it('begin as zeros of their size that take no space', async () => {
+    it('start as zeros that take no space', async () => {
       const { path } = await made({ sizeGib: 5000 });
       expect(statSync(path).size).toBe(5000 * GIB);
       expect(blocksOf(path)).toBe(0);
@@ -67,7 +67,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       expect(statSync(path).mode & 0o077).toBe(0);
     });
 
-    it('come back as they were when they are reverted, and the snapshot stays as it was', async () => {
+    it('get the snapshot contents back by a revert, which does not change the snapshot', async () => {
       const { path, ...desired } = await made({ sizeGib: 2 });
       await write(path, 0, 'before');
       await write(path, GIB + 4096, 'in the middle');
@@ -84,7 +84,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       execFileSync('cmp', ['-s', place.snapshot(id), place.snapshot(id)]);
     });
 
-    it('keep the size that they have grown to when they are reverted to a smaller one', async () => {
+    it('keep their size when they are reverted to a smaller snapshot', async () => {
       const { path, ...desired } = await made();
       await write(path, 10, 'small');
       const id = await snapshotOf(desired.id);
@@ -96,7 +96,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       expect(await read(path, 2 * GIB, 5)).toBe('\0\0\0\0\0');
     });
 
-    it('begin with the bytes of a snapshot, and are their own from then on', async () => {
+    it('start with the contents of a snapshot and are independent afterwards', async () => {
       const origin = await made();
       await write(origin.path, 0, 'origin');
       const source = await snapshotOf(origin.id);
@@ -106,13 +106,13 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       await driver.remove(origin.id, signal);
       await driver.snapshots.remove(source, signal);
       expect(await read(copy.path, 0, 6)).toBe('copied');
-      // The source is for what is not there yet only.
+      // The source applies only at creation.
       expect(await driver.apply({ ...volume({ id: copy.id, source }), settledGib: 1 }, signal)).toMatchObject({
         changed: [],
       });
     });
 
-    it('keep their holes in snapshots', async () => {
+    it('keep holes in snapshots', async () => {
       const { path, id } = await made({ sizeGib: 100 });
       await write(path, 50 * GIB, randomBytes(1024 ** 2));
       const snapshot = place.snapshot(await snapshotOf(id));
@@ -120,7 +120,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       expect(blocksOf(snapshot)).toBeLessThan(2 * 1024 ** 2);
     });
 
-    it('that are lost are never made anew, and come back with their file', async () => {
+    it('that are lost are never recreated', async () => {
       const { path, ...desired } = await made();
       const id = await snapshotOf(desired.id);
       await write(path, 0, 'precious');
@@ -145,7 +145,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       });
     });
 
-    it('keep their bytes in quarantine', async () => {
+    it('keep their contents in quarantine', async () => {
       const { path, id } = await made();
       await write(path, 0, 'kept');
       await driver.quarantine(id);
@@ -157,7 +157,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       expect(await read(join(aside, `${id}.raw`), 0, 4)).toBe('kept');
     });
 
-    it('refuse what the filesystem cannot hold, and ids that are none', async () => {
+    it('refuse sizes that the filesystem does not support, and invalid ids', async () => {
       for (const sizeGib of [8_000_000_000, 9_000_000]) {
         const desired = volume({ sizeGib });
         const outcome = await driver.apply(desired, signal).then(
@@ -174,7 +174,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       await expect(driver.remove('a', signal)).rejects.toMatchObject({ retryable: false });
     });
 
-    it('forget at the next start what a crash left unfinished', async () => {
+    it('delete unfinished files of a crash at the next start', async () => {
       const { path, id } = await made();
       await write(path, 0, 'whole');
       writeFileSync(`${path}.unfinished`, 'half');
@@ -191,7 +191,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
   });
 }
 
-describe('a copy that takes long', () => {
+describe('a long copy', () => {
   let place: Place;
   let driver: VolumeDriver;
   const BIG = 100 * 1024 ** 2;
@@ -215,7 +215,7 @@ describe('a copy that takes long', () => {
     while ((await ask()).copying && Date.now() < giveUp) await sleep(20);
   };
 
-  it('lets its caller go and goes on by itself, while other volumes are served', async () => {
+  it('returns early and continues in the background while other volumes are served', async () => {
     const { id: volumeId } = await big();
     const id = randomUUID();
     const ask = () => driver.snapshots.apply({ id, volumeId, settled: false }, signal);
@@ -230,7 +230,7 @@ describe('a copy that takes long', () => {
     execFileSync('cmp', [place.volume(volumeId), place.snapshot(id)]);
   });
 
-  it('reverts once however often it is asked, and the next revert is another one', async () => {
+  it('reverts once for repeated calls, and again for a later revert', async () => {
     const desired = await big();
     const path = place.volume(desired.id);
     const before = await read(path, 0, 64);
@@ -247,7 +247,7 @@ describe('a copy that takes long', () => {
     }
   });
 
-  it('ends with what it was for, and with the driver', async () => {
+  it('ends when its snapshot is removed or the driver stops', async () => {
     const { id: volumeId } = await big();
     const [id, other] = [randomUUID(), randomUUID()];
     for (const each of [id, other]) await driver.snapshots.apply({ id: each, volumeId, settled: false }, signal);
@@ -262,7 +262,7 @@ describe('a copy that takes long', () => {
 });
 
 describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'a full disk', () => {
-  it('fails the copy for good, leaves what was there, and can be mended', async () => {
+  it('fails the copy permanently and keeps existing data', async () => {
     const place = await xfs();
     const driver = place.driver({ withoutReflinks: true });
     await driver.start();
@@ -285,8 +285,8 @@ describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'a full disk', () => {
   });
 });
 
-describe.skipIf(!requires('qemu-utils'))(skipReason('qemu-utils') ?? 'to a virtual machine', () => {
-  it('an image is a disk: QEMU writes a pattern, and reads it after the revert', async () => {
+describe.skipIf(!requires('qemu-utils'))(skipReason('qemu-utils') ?? 'in a virtual machine', () => {
+  it('an image works as a disk: QEMU reads a pattern after a revert', async () => {
     const place = await folder();
     const driver = place.driver();
     await driver.start();

@@ -1,4 +1,4 @@
-/** Places for images in tests: a folder of /tmp, and a small XFS with reflinks. `cleanUp` leaves nothing behind. */
+/** Places for images in tests: a folder in /tmp, and a small XFS with reflinks. `cleanUp` removes everything. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -16,7 +16,7 @@ export interface Place {
   cleanUp(): Promise<void>;
 }
 
-/** Never takes reflinks, whatever the filesystem of /tmp has. */
+/** Never uses reflinks, on any filesystem. */
 export async function folder(): Promise<Place> {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-disk-'));
   return place(dataDir, { withoutReflinks: true }, () => rmSync(dataDir, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-/** The pure parts: what is written for Ganesha, what is read from its log, what a host can do. */
+/** The pure parts: rendered exports, parsed reload logs, detection of capabilities. */
 import { describe, expect, it } from 'vitest';
 import { renderExport, type ServerSettings } from './configuration.ts';
 import { findGanesha, type HostFacts, withoutFolders } from './detect.ts';
@@ -17,7 +17,7 @@ const spec = (access: Spec['access']): Spec => ({
   access,
 });
 
-describe('networks in the words of Ganesha', () => {
+describe('networks in the syntax of Ganesha', () => {
   it.each([
     ['1.2.3.4', ['1.2.3.4']],
     ['1.2.3.4/32', ['1.2.3.4']],
@@ -30,7 +30,7 @@ describe('networks in the words of Ganesha', () => {
     ['::ffff:10.0.0.0/104', ['10.0.0.0/8']],
   ])('%s is %j', (network, clients) => expect(clientsOf(parseNetwork(network))).toEqual(clients));
 
-  it('says up to 256 addresses one by one', () => {
+  it('lists up to 256 addresses individually', () => {
     expect(clientsOf(parseNetwork('fd00::ff00/120'))).toHaveLength(256);
   });
 
@@ -48,13 +48,13 @@ describe('networks in the words of Ganesha', () => {
     '@x',
   ])('refuses %j', (text) => expect(() => parseNetwork(text)).toThrow(/is not a network/));
 
-  it('refuses the IPv6 networks that Ganesha has no words for', () => {
+  it('refuses IPv6 networks that Ganesha cannot express', () => {
     expect(() => clientsOf(parseNetwork('fd00::/110'))).toThrow(/between/);
   });
 });
 
 describe('an export', () => {
-  it('lets nobody in by itself', () => {
+  it('admits no client without rules', () => {
     const text = renderExport(spec([]), '/data/mount', settings);
     expect(text).toContain('Access_Type = NONE;');
     expect(text).not.toContain('CLIENT');
@@ -75,7 +75,7 @@ describe('an export', () => {
     expect(rules).toEqual(['10.1.2.3 RO', '10.1.0.0/16 RO', '10.0.0.0/8 RW']);
   });
 
-  it('gets a number of its own, not soon used again', () => {
+  it('gets a unique id that is not reused soon', () => {
     const numbers = exportIds([spec([])]);
     expect(numbers.take(id)).toBe(7);
     expect(numbers.take('a')).toBe(8);
@@ -93,12 +93,12 @@ describe('the log of a reload', () => {
     `x[sigmgr] export_commit_common :CONFIG :INFO :Export ${n} ${how} at pseudo (/shares/${n}) with path (/p) and tag ((null))`;
   const log = (...lines: string[]) => `${lines.join('\n')}\n`;
 
-  it('tells nothing before it has begun and ended', () => {
+  it('is null before the reload has started and ended', () => {
     expect(readReload(log(taken(1, 'created'), end))).toBeNull();
     expect(readReload(log(begin, taken(1, 'created')))).toBeNull();
   });
 
-  it('tells what is in force', () => {
+  it('lists the exports in force', () => {
     const reload = readReload(log(end, begin, taken(1, 'updated'), taken(2, 'created'), end, begin));
     expect([...(reload?.inForce ?? [])]).toEqual([
       [1, { pseudo: '/shares/1' }],
@@ -106,22 +106,22 @@ describe('the log of a reload', () => {
     ]);
   });
 
-  it('does not trust an export about which there is a complaint', () => {
-    const complaint = 'x[sigmgr] client_commit :CONFIG :CRIT :No clients specified';
+  it('ignores an export with an error', () => {
+    const exportError = 'x[sigmgr] client_commit :CONFIG :CRIT :No clients specified';
     const reload = readReload(
-      log(begin, taken(1, 'updated'), complaint, taken(2, 'updated'), taken(3, 'updated'), end),
+      log(begin, taken(1, 'updated'), exportError, taken(2, 'updated'), taken(3, 'updated'), end),
     );
     expect([...(reload?.inForce.keys() ?? [])]).toEqual([1, 3]);
-    expect(reload).toMatchObject({ errors: [complaint], readable: true });
+    expect(reload).toMatchObject({ errors: [exportError], readable: true });
   });
 
-  it('trusts nothing when the text was not understood', () => {
+  it('is unreadable after a syntax error', () => {
     const error = 'x[sigmgr] ganesha_yyerror :CONFIG :CRIT :Config file (/c:8) error: syntax error';
     expect(readReload(log(begin, error, taken(1, 'updated'), end))).toMatchObject({ readable: false });
   });
 });
 
-describe('what a host can do', () => {
+describe('the capabilities of a host', () => {
   const host = (facts: Partial<HostFacts> & { without?: string }): HostFacts => ({
     program: (name) => (name === facts.without ? null : `/usr/bin/${name}`),
     vfsPlugin: '/usr/lib/ganesha/libfsalvfs.so',
@@ -130,7 +130,7 @@ describe('what a host can do', () => {
     ...facts,
   });
 
-  it('serves shares of a size as root', () => {
+  it('support shares with a size as root', () => {
     const finding = findGanesha(host({}));
     expect(finding).toMatchObject({ sizeEnforced: true, programs: { ganesha: '/usr/bin/ganesha.nfsd' } });
     expect(finding.remedy).toBeUndefined();
@@ -140,7 +140,7 @@ describe('what a host can do', () => {
     ['without Ganesha', { without: 'ganesha.nfsd' }, /not installed/, /^apt-get install nfs-ganesha /],
     ['without its plugin', { vfsPlugin: null }, /plugin/, /^apt-get install nfs-ganesha-vfs$/],
     ['without root', { capabilities: 0n }, /CAP_DAC_READ_SEARCH/, /^sudo npm start$/],
-  ])('serves nothing %s', (_, facts, detail, remedy) => {
+  ])('support no shares %s', (_, facts, detail, remedy) => {
     const finding = findGanesha(host(facts));
     expect(finding.programs).toBeNull();
     expect(finding.detail).toMatch(detail);
@@ -151,7 +151,7 @@ describe('what a host can do', () => {
     ['without xfsprogs', { without: 'mkfs.xfs' }, /mkfs\.xfs/],
     ['without CAP_SYS_ADMIN', { capabilities: 0x1ff_ffff_ffffn & ~(1n << 21n) }, /cannot mount/],
     ['without loop devices', { loopDevices: false }, /cannot mount/],
-  ])('serves shares without a size %s, and only where the operator chooses that', (_, facts, detail) => {
+  ])('support only shares without a size %s, if the operator selects the driver', (_, facts, detail) => {
     const finding = findGanesha(host(facts));
     expect(finding.programs).not.toBeNull();
     expect(finding.sizeEnforced).toBe(false);

@@ -1,4 +1,4 @@
-/** Ganesha itself, asked by NFS clients. What holds for every driver is in ../contract.test.ts. */
+/** A real Ganesha with NFS clients. ../contract.test.ts tests the contract of all drivers. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readlinkSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
@@ -62,7 +62,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(execFileSync('nfs-cat', [host.url(id, '/note', 4)], { encoding: 'utf8' })).toBe('hello');
   });
 
-  it('refuses to write under a read-only rule, as soon as apply has resolved', async () => {
+  it('refuses writes under a read-only rule as soon as apply has resolved', async () => {
     const desired = await applied();
     await host.upload(big, desired.id, '/first');
     await driver.apply({ ...desired, access: [{ network: '127.0.0.0/8', mode: 'ro' }] }, signal);
@@ -70,7 +70,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(await host.nfs('nfs-ls', desired.id)).toContain('first');
   });
 
-  it.each([3, 4] as const)('lets nobody mount without a rule for them (NFSv%i)', async (version) => {
+  it.each([3, 4] as const)('refuses mounts without a matching rule (NFSv%i)', async (version) => {
     const list = (id: string) => execFileSync('nfs-ls', [host.url(id, '', version)], { stdio: 'pipe' });
     const desired = await applied({ access: [] });
     expect(() => list(desired.id)).toThrow(/ACCES|NOENT/);
@@ -82,7 +82,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(() => list(desired.id)).toThrow(/ACCES|NOENT/);
   });
 
-  it('lets the most specific rule decide, whatever their order', async () => {
+  it('applies the most specific rule, in any order', async () => {
     const rules: DesiredFileShare['access'] = [
       { network: '0.0.0.0/0', mode: 'rw' },
       { network: '127.0.0.1/32', mode: 'ro' },
@@ -94,7 +94,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     await host.upload(big, desired.id, '/x');
   });
 
-  it('squashes root, or does not', async () => {
+  it('squashes root only if configured', async () => {
     const desired = await applied();
     await host.upload(big, desired.id, '/squashed');
     expect(statSync(host.inside(desired.id, 'squashed'))).toMatchObject({ uid: 65_534, gid: 65_534 });
@@ -103,7 +103,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(statSync(host.inside(desired.id, 'mine'))).toMatchObject({ uid: 0, gid: 0 });
   });
 
-  it('has no more room than its size, and grows while it is mounted', async () => {
+  it('enforces its size and grows while it is mounted', async () => {
     const desired = await applied();
     await host.upload(big, desired.id, '/first');
     execFileSync('fallocate', ['-l', '880M', host.inside(desired.id, 'filler')]);
@@ -116,7 +116,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     execFileSync('cmp', [big, host.inside(desired.id, 'third')]);
   });
 
-  it.each(['file', 'loop device'])('finishes growing after a crash that had only grown the %s', async (reached) => {
+  it.each(['file', 'loop device'])('finishes growing after a crash that only grew the %s', async (reached) => {
     const desired = await applied();
     truncateSync(join(host.dataDir, `file-shares/images/${desired.id}.xfs`), 2 * 1024 * MIB);
     const loop =
@@ -129,7 +129,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(execFileSync('xfs_info', [host.inside(desired.id)], { encoding: 'utf8' })).toMatch(/data .*blocks=524288,/);
   });
 
-  it('does not disturb a client in the middle of a file by changes to other shares', async () => {
+  it('changes to other shares do not disturb a client that reads a file', async () => {
     const { id } = await applied();
     for (const part of [1, 2, 3, 4]) await host.upload(big, id, `/${part}`);
     execFileSync('sh', ['-c', 'cat 1 2 3 4 > all'], { cwd: host.inside(id) });
@@ -152,7 +152,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(bytes).toBe(128 * MIB);
   });
 
-  it('removes export, mount, loop device and data, also while a client reads', async () => {
+  it('removes export, mount, loop device and data, even while a client reads', async () => {
     const { id } = await applied();
     await host.upload(big, id, '/big');
     const reader = spawn('nfs-cat', [host.url(id, '/big', 4)]);
@@ -165,14 +165,14 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     await expect(host.nfs('nfs-ls', id)).rejects.toThrow();
   });
 
-  it('keeps the data of what it quarantines', async () => {
+  it('keeps the data of quarantined shares', async () => {
     const { id } = await applied();
     await driver.quarantine(id);
     expect(existsSync(join(host.dataDir, `file-shares/quarantine/${id}.xfs`))).toBe(true);
     await expect(host.nfs('nfs-ls', id)).rejects.toThrow();
   });
 
-  it('refuses what is no id and no network, and changes nothing', async () => {
+  it('refuses invalid ids and networks and changes nothing', async () => {
     const before = host.reloads();
     const bad = [
       share({ id: '../../etc' }),
@@ -183,7 +183,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(host.reloads()).toBe(before);
   });
 
-  it('does not replace data that is gone by an empty share', async () => {
+  it('does not replace lost data with an empty share', async () => {
     const [desired, other] = [await applied(), await applied()];
     const image = join(host.dataDir, `file-shares/images/${desired.id}.xfs`);
     await driver.stop();
@@ -199,7 +199,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     await host.upload(big, desired.id, '/big');
   });
 
-  it('comes back with every export after Ganesha was killed', async () => {
+  it('restores every export after Ganesha was killed', async () => {
     const desired = await applied();
     writeFileSync(host.inside(desired.id, 'note'), 'hello');
     const killed = host.pid();
@@ -210,7 +210,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(await host.nfs('nfs-ls', other.id)).toBe('');
   });
 
-  it('is adopted by the next process, and serves meanwhile', async () => {
+  it('is adopted by the next process and serves meanwhile', async () => {
     const { id } = await applied();
     writeFileSync(host.inside(id, 'note'), 'hello');
     const pid = host.pid();
@@ -223,7 +223,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(await host.nfs('nfs-cat', id, '/note')).toBe('hello');
   });
 
-  it('brings everything back after a stop, as after a boot', async () => {
+  it('restores everything after a stop, as after a boot', async () => {
     const { id } = await applied();
     await host.upload(big, id, '/big');
     const pid = host.pid();
@@ -236,7 +236,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     expect(await host.nfs('nfs-ls', id)).toContain('big');
   });
 
-  it('keeps the file handles that clients hold over a stop', async () => {
+  it('keeps file handles of clients valid over a stop', async () => {
     const [first, { id }] = [await applied(), await applied()];
     const device = () =>
       host
@@ -263,7 +263,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
   it('creates 50 shares at a time with few reloads', { timeout: 300_000 }, async () => {
     const few = 25;
     const rounds: number[] = [];
-    // A busy machine spreads the creates out, and each that comes alone has a reload to itself: the best of three counts.
+    // On a busy machine creates arrive separately and each needs a reload, so the best of three rounds counts.
     while (rounds.every((reloads) => reloads >= few) && rounds.length < 3) {
       const before = host.reloads();
       const many = await Promise.all(Array.from({ length: 50 }, () => applied()));
@@ -276,7 +276,7 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
 });
 
 describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
-  it('outlives a killed process, which the next one makes good', { timeout: 120_000 }, async () => {
+  it('survives a kill of the driver process, and the next process adopts it', { timeout: 120_000 }, async () => {
     const host = await testHost();
     const id = randomUUID();
     const desired = { id, sizeGib: 1, rootSquash: true, access: [{ network: '127.0.0.1', mode: 'rw' }] };
@@ -310,7 +310,7 @@ describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
     expect(host.loopDevices()).toEqual([]);
   });
 
-  it('names the port that another program has', async () => {
+  it('reports the port that another program uses', async () => {
     const host = await testHost();
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(host.port, '127.0.0.1', resolve));
@@ -322,7 +322,7 @@ describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
     }
   });
 
-  it('ends a Ganesha that runs with other settings, and starts it anew', { timeout: 120_000 }, async () => {
+  it('restarts a Ganesha that runs with other settings', { timeout: 120_000 }, async () => {
     const host = await testHost();
     const [first, second] = [host.driver(), host.driver(undefined, { mountPort: await freePort() })];
     try {

@@ -19,12 +19,12 @@ export interface TestHost {
   mountPort: number;
   driver(finding?: Partial<GaneshaFinding>, options?: Partial<Place>): GaneshaDriver;
   pid(): number;
-  /** How often Ganesha has read its exports again. */
+  /** Number of completed reloads of exports. */
   reloads(): number;
   nfs(tool: 'nfs-ls' | 'nfs-cat', id: string, path?: string): Promise<string>;
   upload(file: string, id: string, path: string): Promise<string>;
   url(id: string, path?: string, version?: 3 | 4): string;
-  /** The share as this host sees it. */
+  /** A path of the mounted share on this host. */
   inside(id: string, path?: string): string;
   loopDevices(): string[];
   cleanUp(): void;
@@ -34,7 +34,7 @@ type Place = Pick<GaneshaDriverOptions, 'dataDir' | 'port' | 'mountPort'> & { ve
 
 export function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}): GaneshaDriver {
   const host = '127.0.0.1';
-  // libnfs 4.0 writes no more than 3 KB at a time over NFSv4.
+  // libnfs 4.0 writes at most 3 KB at a time over NFSv4.
   const version3 = true;
   return createGaneshaDriver({
     version3,
@@ -91,7 +91,7 @@ function cleanUp(dataDir: string): void {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-/** Below the range that the kernel gives to outgoing connections, which could take it before Ganesha does. */
+/** A free port below the ephemeral range, so that no outgoing connection takes it before the program starts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000);

@@ -1,4 +1,4 @@
-/** Where webhooks may go, what they carry, and what becomes of every answer. */
+/** Webhooks: allowed URLs, request headers, and handling of responses. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -9,7 +9,7 @@ import { createWebhookDriver } from './driver.ts';
 import { refusalOfAddress } from '../public-address.ts';
 import { faultOfUrl, refusalOfUrl } from './allowed-url.ts';
 
-/** What names resolve to, in turn; the last answer stays. */
+/** Addresses of names in order of lookups; the last one repeats. */
 const names = vi.hoisted(() => new Map<string, string[]>());
 const next = vi.hoisted(() => (host: string): LookupAddress[] => {
   const answers = names.get(host) ?? [];
@@ -33,8 +33,8 @@ vi.mock('node:dns/promises', async (original) => ({
 
 const signal = new AbortController().signal;
 const now = () => new Date('2026-11-20T10:00:00.500Z');
-const free = createWebhookDriver({ allowPrivate: true, now });
-const careful = createWebhookDriver({ allowPrivate: false, now });
+const permissive = createWebhookDriver({ allowPrivate: true, now });
+const strict = createWebhookDriver({ allowPrivate: false, now });
 const call = (url: string, changes: Partial<WebhookCall> = {}): WebhookCall => ({
   id: randomUUID(),
   url,
@@ -79,7 +79,7 @@ describe('a URL', () => {
     'https://user:password@example.com/',
     'https://example.com/#fragment',
     'https://exa mple.com/',
-  ])('such as %s has a fault', (url) => expect(faultOfUrl(url)).toMatch(/^must/));
+  ])('such as %s is invalid', (url) => expect(faultOfUrl(url)).toMatch(/^must/));
 
   it.each([
     '127.0.0.1',
@@ -91,16 +91,16 @@ describe('a URL', () => {
     '[::ffff:7f00:1]',
     '0',
     '169.254.169.254',
-  ])('whose host is %s is refused, however it is spelled', async (host) => {
+  ])('with the host %s is refused', async (host) => {
     expect(await refusalOfUrl(`http://${host}/`)).toContain('not on the public internet');
-    await expect(careful.send(call(`http://${host}:${receiver.port}/`), signal)).rejects.toMatchObject({
+    await expect(strict.send(call(`http://${host}:${receiver.port}/`), signal)).rejects.toMatchObject({
       retryable: true,
       customerMessage: expect.stringContaining('not on the public internet'),
     });
     expect(receiver.calls).toEqual([]);
   });
 
-  it('whose name leads to a private address is refused; one that leads nowhere is not', async () => {
+  it('with a name of a private address is refused; a name that does not resolve is accepted', async () => {
     names.set('inside.test', ['10.0.0.1']);
     expect(await refusalOfUrl('https://inside.test/')).toBe(
       'inside.test resolves to 10.0.0.1, which is not on the public internet (private)',
@@ -108,26 +108,26 @@ describe('a URL', () => {
     expect(await refusalOfUrl('https://nowhere.test/')).toBeNull();
   });
 
-  it('whose name has changed its mind is refused when it is connected to', async () => {
+  it('with a name that later resolves to a private address is refused at delivery', async () => {
     names.set('rebinding.test', ['8.8.8.8', '127.0.0.1']);
     expect(await refusalOfUrl('http://rebinding.test/')).toBeNull();
-    await expect(careful.send(call(`http://rebinding.test:${receiver.port}/`), signal)).rejects.toMatchObject({
+    await expect(strict.send(call(`http://rebinding.test:${receiver.port}/`), signal)).rejects.toMatchObject({
       customerMessage: expect.stringContaining('127.0.0.1, which is not on the public internet'),
     });
     expect(receiver.calls).toEqual([]);
   });
 
-  it('of a private address is called where the operator allows it', async () => {
+  it('with a private address is called if the operator allows it', async () => {
     names.set('inside.test', ['127.0.0.1']);
-    await free.send(call(`http://127.0.0.1:${receiver.port}/a?b=c`), signal);
+    await permissive.send(call(`http://127.0.0.1:${receiver.port}/a?b=c`), signal);
     expect(receiver.calls.map(({ path }) => path)).toEqual(['/a?b=c']);
   });
 });
 
 describe('a call', () => {
-  it('carries its id, the time, and a signature over the time and the body', async () => {
+  it('has its id, the time, and a signature of the time and the body', async () => {
     const sent = call(receiver.url);
-    await free.send(sent, signal);
+    await permissive.send(sent, signal);
     const { headers, body } = receiver.calls[0]!;
     expect(body).toBe(sent.body);
     expect(headers).toMatchObject({
@@ -150,37 +150,37 @@ describe('a call', () => {
     [404, false, true],
     [410, false, false],
     [500, false, true],
-  ])('that is answered %i is taken: %s, and tried again: %s', async (status, taken, retryable) => {
+  ])('with a %i response is delivered: %s, retryable: %s', async (status, delivered, retryable) => {
     receiver.answer((response) => response.writeHead(status, { location: receiver.url }).end());
-    const sending = free.send(call(receiver.url), signal);
-    if (taken) expect((await sending).answer).toBe(`answered ${status}`);
+    const sending = permissive.send(call(receiver.url), signal);
+    if (delivered) expect((await sending).answer).toBe(`answered ${status}`);
     else
       await expect(sending).rejects.toMatchObject({ retryable, customerMessage: expect.stringContaining(`${status}`) });
     expect(receiver.calls).toHaveLength(1);
   });
 
-  it('keeps only the beginning of an answer, and only what can be stored', async () => {
+  it('stores only the beginning of a response, without control characters', async () => {
     receiver.answer((response) => response.writeHead(200).end(`\0a\r\nb${'x'.repeat(1_000_000)}`));
-    const { answer } = await free.send(call(receiver.url), signal);
+    const { answer } = await permissive.send(call(receiver.url), signal);
     expect(answer).toMatch(/^answered 200: a bx+$/);
     expect(answer.length).toBeLessThanOrEqual(500);
   });
 
-  it('that nobody answers is given up, and so is one that the process has no more time for', async () => {
+  it('without a response times out, and can be aborted', async () => {
     receiver.answer(() => undefined);
     const over = new AbortController();
     setTimeout(() => over.abort(), 100);
-    await expect(free.send(call(receiver.url), over.signal)).rejects.toMatchObject({ retryable: true });
+    await expect(permissive.send(call(receiver.url), over.signal)).rejects.toMatchObject({ retryable: true });
     const began = performance.now();
-    await expect(free.send(call(receiver.url), signal)).rejects.toMatchObject({
+    await expect(permissive.send(call(receiver.url), signal)).rejects.toMatchObject({
       retryable: true,
       customerMessage: 'no answer within 10 s',
     });
     expect(performance.now() - began).toBeLessThan(15_000);
   });
 
-  it('to a name that does not resolve is tried again', async () => {
-    await expect(careful.send(call('http://nowhere.test/'), signal)).rejects.toMatchObject({
+  it('to a name that does not resolve is retryable', async () => {
+    await expect(strict.send(call('http://nowhere.test/'), signal)).rejects.toMatchObject({
       retryable: true,
       customerMessage: expect.stringContaining('nowhere.test'),
     });

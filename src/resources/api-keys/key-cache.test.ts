@@ -1,4 +1,4 @@
-/** What a server knows of keys: in step with the database, whatever happens between them. */
+/** The key cache of a server follows the database, also after lost connections and notifications. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sha256 } from '../../platform/crypto.ts';
@@ -10,15 +10,15 @@ import type { KeyCache } from './key-cache.ts';
 import type { CachedRow } from './store.ts';
 
 const cloud = useCloudyard({ driver: null });
-const asked = { name: 'web', namespace: 'default' };
-const containers = [asked];
+const container = { name: 'web', namespace: 'default' };
+const containers = [container];
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-/** Of another server: it hears of changes through the database alone. */
+/** The cache of another server, which receives changes through the database only. */
 async function anotherCache(): Promise<KeyCache> {
   const db = connect({ ...cloud.connection, poolSize: 2, name: 'another cache', log: silentLogger });
   const cache = createKeyCache({ db, clock: cloud.clock, log: silentLogger });
@@ -27,7 +27,7 @@ async function anotherCache(): Promise<KeyCache> {
   return cache;
 }
 
-async function aKey() {
+async function createKey() {
   const { projectId, token } = await cloud.newClient();
   const keys = `/cloud/v1/caas/keys/${projectId}/1`;
   const name = `key-${randomUUID().slice(0, 8)}`;
@@ -38,16 +38,16 @@ async function aKey() {
 
 async function expectSoon(cache: KeyCache, secret: string, refusal: string | null): Promise<void> {
   const began = performance.now();
-  await expect.poll(() => cache.refusal(secret, asked), { timeout: 30_000, interval: 5 }).toBe(refusal);
+  await expect.poll(() => cache.refusal(secret, container), { timeout: 30_000, interval: 5 }).toBe(refusal);
   expect(performance.now() - began).toBeLessThan(1000);
 }
 
 describe('another server', () => {
-  it('knows the keys that were there, and obeys every change within a second', async () => {
-    const before = await aKey();
+  it('loads existing keys and applies every change within a second', async () => {
+    const before = await createKey();
     const cache = await anotherCache();
-    expect(cache.refusal(before.secret, asked)).toBeNull();
-    const key = await aKey();
+    expect(cache.refusal(before.secret, container)).toBeNull();
+    const key = await createKey();
     await expectSoon(cache, key.secret, null);
     await key.update({ is_disabled: true });
     await expectSoon(cache, key.secret, 'disabled_key');
@@ -55,16 +55,16 @@ describe('another server', () => {
     await expectSoon(cache, key.secret, 'no_containers');
     await key.remove();
     await expectSoon(cache, key.secret, 'unknown_key');
-    expect(cache.refusal(before.secret, asked)).toBeNull();
+    expect(cache.refusal(before.secret, container)).toBeNull();
     const { rows } = await cloud.db.$client.query(
       'select count(*)::int as count from api_keys where deleted_at is null',
     );
     await expect.poll(() => cache.state().keys).toBe(rows[0].count);
   });
 
-  it('catches up when its connection was lost, and when no notice came', async () => {
+  it('catches up after a lost connection or a missed notification', async () => {
     const cache = await anotherCache();
-    const key = await aKey();
+    const key = await createKey();
     await expectSoon(cache, key.secret, null);
     for (const isDisabled of [true, false]) {
       await cloud.db.$client.query(
@@ -79,21 +79,21 @@ describe('another server', () => {
     await expectSoon(cache, key.secret, 'disabled_key');
   });
 
-  it('reads everything anew from a database that was put back to an earlier moment', async () => {
+  it('reloads all keys after the database is restored to an earlier state', async () => {
     const cache = await anotherCache();
-    const [kept, lost] = [await aKey(), await aKey()];
+    const [kept, lost] = [await createKey(), await createKey()];
     await expectSoon(cache, lost.secret, null);
     await cloud.db.$client.query('begin; delete from api_keys where name = $$' + lost.name + '$$; commit');
-    expect(cache.refusal(lost.secret, asked)).toBeNull();
+    expect(cache.refusal(lost.secret, container)).toBeNull();
     await cloud.db.$client.query(
       `update revisions set value = (select max(version) from api_keys) where name = 'api_keys'`,
     );
     await expectSoon(cache, lost.secret, 'unknown_key');
-    expect(cache.refusal(kept.secret, asked)).toBeNull();
+    expect(cache.refusal(kept.secret, container)).toBeNull();
   });
 
-  it('shows a key that it has not heard of as pending', async () => {
-    const key = await aKey();
+  it('treats every key as known until it has loaded', async () => {
+    const key = await createKey();
     const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
     expect(cache.knows(key.secret.split('.')[0]!)).toBe(true);
     expect(cache.isLoaded()).toBe(false);
@@ -102,7 +102,7 @@ describe('another server', () => {
   });
 });
 
-describe('what came late', () => {
+describe('a late update', () => {
   const row = (changes: Partial<CachedRow>): CachedRow => ({
     projectId: 1,
     regionId: 1,
@@ -117,9 +117,9 @@ describe('what came late', () => {
     ...changes,
   });
 
-  it('does not undo what is newer', () => {
+  it('does not overwrite a newer version', () => {
     const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
-    const refusal = () => cache.refusal('late.secret', asked);
+    const refusal = () => cache.refusal('late.secret', container);
     cache.apply(row({ version: 1_000_000 }));
     expect(refusal()).toBeNull();
     cache.apply(row({ version: 1_000_002, isDisabled: true }));
@@ -132,8 +132,8 @@ describe('what came late', () => {
 });
 
 describe('rows of deleted keys', () => {
-  it('go after a day', async () => {
-    const key = await aKey();
+  it('are removed after a day', async () => {
+    const key = await createKey();
     await key.remove();
     const count = async () =>
       (await cloud.db.$client.query('select from api_keys where name = $1', [key.name])).rowCount;

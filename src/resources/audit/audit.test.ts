@@ -1,4 +1,4 @@
-/** What the audit log tells. That every mutation has its entry is held by the harness, in every test. */
+/** The contents of the audit log. The test harness checks in every test that each mutation has its entry. */
 import { describe, expect, it } from 'vitest';
 import { createAudit } from '../../audit/audit.ts';
 import { installAuditTriggers } from '../../audit/triggers.ts';
@@ -10,7 +10,7 @@ const cloud = useCloudyard();
 const log = '/cloudyard/v1/audit';
 const paths = (answer: { body: any }) => answer.body.errors?.map((error: { path: string }) => error.path);
 
-async function aClient() {
+async function newClient() {
   const client = await cloud.newClient();
   const options = { token: client.token };
   const keys = `/cloud/v1/caas/keys/${client.projectId}/1`;
@@ -20,14 +20,14 @@ async function aClient() {
 }
 
 describe('an entry', () => {
-  it('says who changed what, from where, before and after', async () => {
-    const client = await aClient();
+  it('records the token, the origin, and each row before and after the change', async () => {
+    const client = await newClient();
     const headers = { 'user-agent': 'test/1', 'x-forwarded-for': '192.0.2.1' };
     const containers = [{ name: 'web', namespace: 'default' }];
-    const asked = { ...client.options, headers };
-    const created = await cloud.post(client.keys, { name: 'a-key', containers }, asked);
-    await cloud.patch(`${client.keys}/a-key`, { description: 'new', is_disabled: true }, asked);
-    await cloud.delete(`${client.keys}/a-key`, asked);
+    const request = { ...client.options, headers };
+    const created = await cloud.post(client.keys, { name: 'a-key', containers }, request);
+    await cloud.patch(`${client.keys}/a-key`, { description: 'new', is_disabled: true }, request);
+    await cloud.delete(`${client.keys}/a-key`, request);
     const [removed, updated, made] = await client.entries('table=api_keys');
     expect(made).toEqual({
       id: expect.any(Number),
@@ -64,8 +64,8 @@ describe('an entry', () => {
     expect(Object.keys(removed!.changes[0]!.after!).sort()).toEqual(['deleted_at', 'version']);
   });
 
-  it('tells that a secret changed, and not what it was', async () => {
-    const client = await aClient();
+  it('records that a secret changed without its value', async () => {
+    const client = await newClient();
     const secrets = client.keys.replace('/keys/', '/secrets/');
     await cloud.post(secrets, { name: 's', registry: 'a.test', login: 'me', password: 'canary-one' }, client.options);
     await cloud.patch(`${secrets}/s`, { password: 'canary-two' }, client.options);
@@ -83,8 +83,8 @@ describe('an entry', () => {
     expect(await client.entries(`row_id=${id}`)).toHaveLength(3);
   });
 
-  it('shows neither URLs of webhooks nor hashes of passwords', async () => {
-    const client = await aClient();
+  it('contains neither URLs of webhooks nor password hashes', async () => {
+    const client = await newClient();
     const hooks = `/cloudyard/v1/clients/${client.clientId}/webhooks`;
     const { body } = await cloud.post(hooks, { url: 'https://hooks.example/?token=canary' }, client.options);
     await cloud.delete(`${hooks}/${body.id}`, client.options);
@@ -95,21 +95,21 @@ describe('an entry', () => {
     expect((await cloud.post(balancers, balancer, client.options)).status).toBe(200);
     const entries = await client.entries();
     expect(JSON.stringify(entries)).not.toContain('canary');
-    const told = entries.flatMap(({ changes }) => changes).filter(({ after }) => after);
-    expect(told.find(({ table }) => table === 'webhooks')!.after).toMatchObject({ url: '[redacted]' });
-    expect(told.find(({ table }) => table === 'lb_listeners')!.after).toMatchObject({ user_list: '[redacted]' });
+    const changed = entries.flatMap(({ changes }) => changes).filter(({ after }) => after);
+    expect(changed.find(({ table }) => table === 'webhooks')!.after).toMatchObject({ url: '[redacted]' });
+    expect(changed.find(({ table }) => table === 'lb_listeners')!.after).toMatchObject({ user_list: '[redacted]' });
   });
 
-  it('says from where as the last proxy has it, whatever a client writes before', async () => {
-    const client = await aClient();
-    const made = `${'9.9.9.9, '.repeat(50)}203.0.113.66`;
-    const asked = { ...client.options, headers: { 'x-forwarded-for': made } };
-    await cloud.post(client.keys, { name: 'a-key', containers: [] }, asked);
+  it('keeps the address that the last proxy added, whatever the client sends', async () => {
+    const client = await newClient();
+    const forged = `${'9.9.9.9, '.repeat(50)}203.0.113.66`;
+    const request = { ...client.options, headers: { 'x-forwarded-for': forged } };
+    await cloud.post(client.keys, { name: 'a-key', containers: [] }, request);
     expect((await client.entries())[0]!.origin['forwarded_for']).toMatch(/203\.0\.113\.66$/);
   });
 
-  it('names the tasks that were acknowledged, and what they are of', async () => {
-    const client = await aClient();
+  it('names the acknowledged tasks and their project', async () => {
+    const client = await newClient();
     const subnets = `/cloud/v1/networks/${client.projectId}/1`;
     const { body } = await cloud.post(subnets, { name: 'network' }, client.options);
     const [id] = body.tasks;
@@ -122,8 +122,8 @@ describe('an entry', () => {
     });
   });
 
-  it('is not there for what was refused, and is empty for what changed nothing', async () => {
-    const client = await aClient();
+  it('is absent for a refused request and empty for one without changes', async () => {
+    const client = await newClient();
     await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
     const count = async () => (await client.entries()).length;
     const before = await count();
@@ -135,8 +135,8 @@ describe('an entry', () => {
     expect((await client.entries())[0]).toMatchObject({ operation: 'updateApiKey', changes: [] });
   });
 
-  it('has all rows of a change, and none that a worker writes later', async () => {
-    const client = await aClient();
+  it('has all rows of the request and none that a worker writes later', async () => {
+    const client = await newClient();
     const [network] = (await cloud.get(`/cloud/v1/networks/${client.projectId}/1`, client.options)).body.results;
     const access = ['10.0.0.1', '10.0.0.2'].map((ip_address) => ({ access_mode: 'ro', ip_address }));
     const share = { name: 'a-share', protocol: 'NFS', size: 1, network: { network_id: network.id }, access };
@@ -152,8 +152,8 @@ describe('an entry', () => {
     expect(await client.entries(`row_id=${network.id}`)).toHaveLength(1);
   });
 
-  it('tells of limits, and of what commands do', async () => {
-    const client = await aClient();
+  it('records changes of limits and changes by commands', async () => {
+    const client = await newClient();
     await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, sfs_count_limit: 5 });
     const [limited] = await client.entries('operation=updateClientQuotas');
     expect(limited!.changes).toEqual([
@@ -168,12 +168,12 @@ describe('an entry', () => {
     expect(Object.keys(seen.origin).sort()).toEqual(['account', 'host']);
     expect(made!.changes[0]!.after).toMatchObject({ role: 'reader', secret_hash: '[redacted]' });
     expect(revoked).toMatchObject({ operation: 'revokeToken', changes: [{ before: { revoked_at: null } }] });
-    const [born] = await cloud.get(`${log}?operation=createClient&limit=1`).then(({ body }) => body.results);
-    expect(born).toMatchObject({ client_id: client.clientId });
+    const [creation] = await cloud.get(`${log}?operation=createClient&limit=1`).then(({ body }) => body.results);
+    expect(creation).toMatchObject({ client_id: client.clientId });
   });
 
-  it('leaves out what is too much, and says so', async () => {
-    const client = await aClient();
+  it('is truncated above a limit and marked as truncated', async () => {
+    const client = await newClient();
     const act = { operation: 'test', actor: null, clientId: client.clientId, origin: {}, always: true };
     const description = 'x'.repeat(100_000);
     await cloud.services.audit.transaction(cloud.db, act, async (tx) => {
@@ -190,8 +190,8 @@ describe('an entry', () => {
 });
 
 describe('the log', () => {
-  it('is read in pages, newest first, and by what an entry says', async () => {
-    const client = await aClient();
+  it('is read in pages, newest first, with filters', async () => {
+    const client = await newClient();
     for (let i = 0; i < 5; i++) await cloud.post(client.keys, { name: `key-${i}`, containers: [] }, client.options);
     const names = (results: AuditEntry[]) => results.map(({ changes }) => changes[0]!.after!['name']);
     const page = async (query: string) =>
@@ -220,7 +220,7 @@ describe('the log', () => {
     expect((await page('to_timestamp=2020-01-01T00:00:00Z')).results).toEqual([]);
   });
 
-  it('refuses what no entry can be asked for by', async () => {
+  it('refuses invalid filters', async () => {
     const refusedAt = async (query: string) => paths(await cloud.get(`${log}?${query}`));
     expect(await refusedAt('limit=0')).toEqual(['limit']);
     expect(await refusedAt('limit=1001&before=0&client_id=x')).toEqual(['client_id', 'limit', 'before']);
@@ -229,8 +229,8 @@ describe('the log', () => {
     }
   });
 
-  it('shows a client what was done to its own things, and the operator everything', async () => {
-    const [client, other] = [await aClient(), await aClient()];
+  it('shows a client the entries of its own resources, and the operator all entries', async () => {
+    const [client, other] = [await newClient(), await newClient()];
     await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
     const ofClient = `client_id=${client.clientId}`;
     expect(await client.entries(ofClient)).not.toEqual([]);
@@ -246,8 +246,8 @@ describe('the log', () => {
     expect(seen.every(({ project_id }) => project_id === client.projectId)).toBe(true);
   });
 
-  it('is kept as long as it is to be', async () => {
-    const client = await aClient();
+  it('is kept for the configured number of days', async () => {
+    const client = await newClient();
     await cloud.post(client.keys, { name: 'a-key', containers: [] }, client.options);
     const later = { now: () => new Date(Date.now() + 10 * 86_400_000) };
     await createAudit({ clock: later, keepDays: 0 }).deleteExpired(cloud.db);
@@ -257,7 +257,7 @@ describe('the log', () => {
     expect(await client.entries()).toEqual([]);
   });
 
-  it('knows the secrets of every table, and a start changes nothing that is in place', async () => {
+  it('redacts the secret columns of every table, and a restart keeps existing triggers', async () => {
     const client = await cloud.db.$client.connect();
     const triggers = async () =>
       (

@@ -25,7 +25,7 @@ async function newVolume(): Promise<string> {
 }
 
 describe('the clock', () => {
-  it('is set, goes on from there, and goes back', async () => {
+  it('can be set, continues from there, and can be reset', async () => {
     expect(nowOf(await move({ set: '2030-01-01T00:00:00Z' }))).toBe(Date.parse('2030-01-01T00:00:00Z'));
     const advanced = nowOf(await move({ advance_seconds: 3600 })) - Date.parse('2030-01-01T01:00:00Z');
     expect(advanced).toBeGreaterThanOrEqual(0);
@@ -42,7 +42,7 @@ describe('the clock', () => {
     other.stop();
   });
 
-  it('lets a month of a policy pass, run by run', async () => {
+  it('advances through a month of a policy, run by run', async () => {
     const volume = await newVolume();
     await move({ set: '2027-03-01T00:00:00Z' });
     const schedules = [
@@ -56,12 +56,12 @@ describe('the clock', () => {
     expect(results.at(0).due_at).toBe('2027-03-31T01:00:00Z');
     expect(results.at(-1).due_at).toBe('2027-03-01T02:00:00Z');
     for (const run of results) expect(run).toMatchObject({ snapshots: [{ volume_id: volume }], failed: [] });
-    // Every fourth day or so one goes by age before the next is made.
+    // The retention time expires snapshots older than three days between runs.
     expect(results[0].started_at).toBe(results[0].due_at);
     const kept = (await cloud.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`)).body.results;
     expect(kept.filter((s: any) => s.status === 'available').length).toBeLessThanOrEqual(3);
 
-    // What jumps makes one run, and what goes back waits.
+    // A jump ahead starts one run; after a jump back, the schedule waits for its next time.
     await move({ set: '2027-04-10T00:00:00Z' });
     const runs = async () => (await cloud.get(`/cloud/v1/lifecycle_policy/1/1/${policy.id}/runs`)).body.count;
     await expect.poll(runs).toBe(32);
@@ -72,7 +72,7 @@ describe('the clock', () => {
     await cloud.delete(`/cloud/v1/lifecycle_policy/1/1/${policy.id}`);
   }, 60_000);
 
-  it('goes back, and policies go on from there, whatever they did later on', async () => {
+  it('can be set back, and policies continue from there, regardless of their later runs', async () => {
     const volume = await newVolume();
     const snapshots = async () => (await cloud.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`)).body.results;
     await move({ set: '2028-06-01T00:00:30Z' });
@@ -107,7 +107,7 @@ describe('the clock', () => {
     expect(due.filter((at: string) => at.endsWith('T03:00:00Z'))).toHaveLength(3);
     expect(due.at(-1)).toBe('2028-05-01T03:00:00Z');
     expect(due).toHaveLength(3 + 14);
-    // What the policy made later on is nobody's: it stays, and the four newest are the policy's.
+    // Snapshots from after the new time no longer belong to the policy: they stay, and the four newest are the policy's.
     await expect
       .poll(async () => (await snapshots()).map((one: any) => one.status))
       .toEqual(Array(9).fill('available'));
@@ -119,7 +119,7 @@ describe('the clock', () => {
     await cloud.delete(path);
   }, 60_000);
 
-  it('goes on by fractions of a second, and by nothing to be read', async () => {
+  it('advances by fractions of a second, and by zero to read the time', async () => {
     const before = nowOf(await move({ set: '2029-01-01T00:00:00Z' }));
     expect(nowOf(await move({ advance_seconds: 0 })) - before).toBeLessThan(60_000);
     expect((await move({ advance_seconds: 0.5 })).status).toBe(200);
@@ -136,7 +136,7 @@ describe('the clock', () => {
     [{ set: '2026-12-31T23:59:60Z' }, [400, 'set']],
     [{ real: false }, [400, 'real']],
     [{ back: 1 }, [400, 'back']],
-  ])('%j is refused', async (body, expected) => {
+  ])('refuses %j', async (body, expected) => {
     expect(paths(await move(body))).toEqual(expected);
   });
 });
@@ -145,7 +145,7 @@ describe('faults', () => {
   const create = (body: object) => cloud.post(faults, { operation: 'apply', mode: 'fail', ...body });
   const volume = { name: 'data', size: 1, source: 'new-volume' };
 
-  it('fail as often as was asked, with the message that was asked', async () => {
+  it('fail the requested number of times with the requested message', async () => {
     const created = await create({ resource: 'volume', count: 2, message: 'No disk for you.' });
     const fault = { resource: 'volume', operation: 'apply', mode: 'fail', count: 2, seconds: null };
     expect(created.body).toEqual({ ...fault, id: expect.any(Number), remaining: 2, message: 'No disk for you.' });
@@ -159,18 +159,18 @@ describe('faults', () => {
     expect((await cloud.get(faults)).body).toEqual({ count: 0, results: [] });
   });
 
-  it('take their time', async () => {
+  it('delay operations', async () => {
     await create({ resource: 'volume', mode: 'slow', seconds: 1 });
     const before = performance.now();
     await newVolume();
     expect(performance.now() - before).toBeGreaterThan(1000);
   });
 
-  it('stall until they are cleared', async () => {
+  it('stall operations until they are cleared', async () => {
     const id = await newVolume();
     await create({ resource: 'snapshot', mode: 'stall' });
-    const asked = await cloud.post('/cloud/v1/snapshots/1/1', { name: 'stalled', volume_id: id });
-    const state = async () => (await cloud.get(`/cloud/v1/tasks/${asked.body.tasks[0]}`)).body.state;
+    const answer = await cloud.post('/cloud/v1/snapshots/1/1', { name: 'stalled', volume_id: id });
+    const state = async () => (await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.state;
     await expect.poll(state).toBe('RUNNING');
     await cloud.afterDuties();
     expect(await state()).toBe('RUNNING');
@@ -178,7 +178,7 @@ describe('faults', () => {
     await expect.poll(state).toBe('FINISHED');
   });
 
-  it('come to deletions and to what is within another driver, too', async () => {
+  it('apply to deletions, and only to the named resource', async () => {
     const id = await newVolume();
     await create({ resource: 'volume', operation: 'remove' });
     await create({ resource: 'file_share' });
@@ -196,16 +196,16 @@ describe('faults', () => {
     [{ resource: 'volume', count: 0 }, ['count']],
     [{ resource: 'volume', seconds: -1 }, ['seconds']],
     [{ resource: 'volume', message: '' }, ['message']],
-  ])('%j is refused', async (body, named) => {
+  ])('refuses %j', async (body, named) => {
     expect(paths(await create(body))).toEqual([400, ...named]);
   });
 
-  it.each(faultNames.map((resource) => [resource]))('of %s are taken', async (resource) => {
+  it.each(faultNames.map((resource) => [resource]))('of %s are accepted', async (resource) => {
     expect((await create({ resource })).status).toBe(200);
   });
 });
 
-describe('who may', () => {
+describe('access', () => {
   const requests = [
     ['POST', clock, { advance_seconds: 1 }],
     ['POST', faults, { resource: 'volume', operation: 'apply', mode: 'fail' }],
@@ -213,13 +213,16 @@ describe('who may', () => {
     ['DELETE', faults, undefined],
   ] as const;
 
-  it.each(requests)('%s %s is for admins of the operator, and not there otherwise', async (method, path, body) => {
-    const { token } = await cloud.newClient('admin');
-    const member = await cloud.newToken(1, 'member');
-    expect((await cloud.request(method, path, body, { token: null })).status).toBe(401);
-    expect((await cloud.request(method, path, body, { token })).status).toBe(403);
-    expect((await cloud.request(method, path, body, { token: member })).status).toBe(403);
-    const absent = await closed.request(method, path, body);
-    expect(absent).toMatchObject({ status: 404, body: { message: expect.stringContaining('CLOUDYARD_DEV=1') } });
-  });
+  it.each(requests)(
+    '%s %s requires an operator admin and returns 404 outside development mode',
+    async (method, path, body) => {
+      const { token } = await cloud.newClient('admin');
+      const member = await cloud.newToken(1, 'member');
+      expect((await cloud.request(method, path, body, { token: null })).status).toBe(401);
+      expect((await cloud.request(method, path, body, { token })).status).toBe(403);
+      expect((await cloud.request(method, path, body, { token: member })).status).toBe(403);
+      const absent = await closed.request(method, path, body);
+      expect(absent).toMatchObject({ status: 404, body: { message: expect.stringContaining('CLOUDYARD_DEV=1') } });
+    },
+  );
 });

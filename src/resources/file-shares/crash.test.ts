@@ -1,4 +1,4 @@
-/** Habit 9: every statement and driver call of the share reconciler fails once, and the world still becomes as desired. */
+/** Fails every statement and driver call of the file share reconciler once; the desired state must still be reached. */
 import { describe, expect, it } from 'vitest';
 import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
 import type { CrashCase } from '../../../test/crash-harness.ts';
@@ -21,8 +21,8 @@ const truth = {
 const reconciler: CrashCase<FileShareDriver>['reconciler'] = (db, driver) =>
   createFileShareReconciler({ ...cloud.services, db, driver });
 
-/** Says how a reconcile ended, of one share that was brought to its present state without a failure. */
-const calm = async (id: string) => {
+/** Reconciles a share without failures, to set up a scenario. */
+const reconcileOnce = async (id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   await runReconcile(
@@ -34,7 +34,7 @@ const calm = async (id: string) => {
   );
 };
 
-async function accepted(): Promise<string> {
+async function requestShare(): Promise<string> {
   const access = [
     { access_mode: 'ro', ip_address: '10.0.0.0/24' },
     { access_mode: 'rw', ip_address: '10.0.1.1' },
@@ -45,17 +45,17 @@ async function accepted(): Promise<string> {
   return (await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources.file_shares[0];
 }
 
-/** A share that works, with what `change` then asks of it. */
+/** An available share on which `change` was then called. */
 const changed = (change: (path: string) => Promise<unknown>) => async () => {
-  const id = await accepted();
-  await calm(id);
+  const id = await requestShare();
+  await reconcileOnce(id);
   await change(`${shares}/${id}`);
   return id;
 };
 
 const ruleOf = async (path: string, i: number) => (await cloud.get(`${path}/access_rule`)).body.results[i].id as string;
 
-/** Everything that is to be seen of a share: its row, its rules, its tasks, the host, the counters. */
+/** The complete visible state of a share: its row, its rules, its tasks, the host, the counters. */
 async function world(id: string) {
   const { status, body } = await cloud.get(`${shares}/${id}`);
   const rules = status === 200 ? (await cloud.get(`${shares}/${id}/access_rule`)).body.results : [];
@@ -69,12 +69,12 @@ async function world(id: string) {
     tasks: tasks.map(({ task }) => task),
     host: host.shares.get(id),
     drift: await drift(cloud.db, truth),
-    counted: await countedRight(),
-    unconverged: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
+    counted: await rowCountsMatch(),
+    pending: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
   };
 }
 
-async function countedRight(): Promise<boolean> {
+async function rowCountsMatch(): Promise<boolean> {
   const { rows } = await cloud.db.$client.query<{ right: boolean }>(
     `select (select count from row_counts where resource = 'file_share' and project_id = 1 and region_id = 1)
             = (select count(*) from file_shares where project_id = 1 and region_id = 1) as right`,
@@ -87,7 +87,7 @@ const initialRules = [
   { network: '10.0.1.1/32', mode: 'rw' as const },
 ];
 const initialShown = ['ro 10.0.0.0/24 active', 'rw 10.0.1.1 active'];
-const well = { drift: [], counted: true, unconverged: false };
+const consistent = { drift: [], counted: true, pending: false };
 const available = (size: number) => ({ status: 'available', size, task_id: null });
 const onHost = (id: string, changes: object = {}) => ({
   id,
@@ -100,108 +100,108 @@ const onHost = (id: string, changes: object = {}) => ({
 
 interface Scenario {
   arrange(): Promise<string>;
-  /** What `world` shows in the end. */
+  /** The expected final result of `world`. */
   end(id: string): object;
   trouble?: (call: DriverCall) => Trouble;
-  /** What a client does meanwhile. */
+  /** A request that a client sends during the reconcile. */
   meddle?: (path: string) => Promise<unknown>;
 }
 
 const scenarios: Record<string, Scenario> = {
-  'a create': {
-    arrange: accepted,
+  'creating a share': {
+    arrange: requestShare,
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
       rules: initialShown,
       tasks: ['create_sfs FINISHED'],
       host: onHost(id),
     }),
   },
-  'an extension': {
+  'extending a share': {
     arrange: changed((path) => cloud.post(`${path}/extend`, { size: 5 })),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(5),
       rules: initialShown,
       tasks: ['create_sfs FINISHED', 'extend_sfs FINISHED'],
       host: onHost(id, { sizeGib: 5 }),
     }),
   },
-  'a change of settings': {
+  'changing settings': {
     arrange: changed((path) =>
       cloud.patch(path.replace('/v1/', '/v3/'), { share_settings: { root_squash: true }, tags: { a: '1' } }),
     ),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
       rules: initialShown,
       tasks: ['create_sfs FINISHED', 'update_sfs FINISHED'],
       host: onHost(id, { rootSquash: true }),
     }),
   },
-  'rules that come and go': {
+  'adding and removing rules': {
     arrange: changed(async (path) => {
       await cloud.delete(`${path}/access_rule/${await ruleOf(path, 0)}`);
       await cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' });
       await cloud.post(`${path}/access_rule`, { access_mode: 'rw', ip_address: 'fd00::/64' });
     }),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
       rules: ['rw 10.0.1.1 active', 'ro 1.2.3.4 active', 'rw fd00::/64 active'],
       tasks: ['create_sfs FINISHED'],
       host: onHost(id, { access: [initialRules[1], added, { network: 'fd00::/64', mode: 'rw' }] }),
     }),
   },
-  'a deletion': {
+  'deleting a share': {
     arrange: changed((path) => cloud.delete(path)),
     end: () => ({
-      ...well,
+      ...consistent,
       share: 404,
       rules: [],
       tasks: ['create_sfs FINISHED', 'delete_sfs FINISHED'],
       host: undefined,
     }),
   },
-  'a rule that the host refuses for good': {
+  'adding a rule, with a permanent driver error': {
     arrange: changed((path) => cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' })),
     trouble: () => ({ error: terminal(), done: false }),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
       rules: [...initialShown, 'ro 1.2.3.4 error'],
       tasks: ['create_sfs FINISHED'],
       host: onHost(id),
     }),
   },
-  'a create that the host refuses for good': {
-    arrange: accepted,
+  'creating a share, with a permanent driver error': {
+    arrange: requestShare,
     trouble: () => ({ error: terminal(), done: false }),
     end: () => ({
-      ...well,
+      ...consistent,
       share: { status: 'error', size: 2, task_id: null },
       rules: ['ro 10.0.0.0/24 error', 'rw 10.0.1.1 error'],
       tasks: ['create_sfs ERROR'],
       host: undefined,
     }),
   },
-  'an extension that the host refuses for good': {
+  'extending a share, with a permanent driver error': {
     arrange: changed((path) => cloud.post(`${path}/extend`, { size: 5 })),
     trouble: () => ({ error: terminal(), done: false }),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: { status: 'extending_error', size: 2, task_id: null },
       rules: initialShown,
       tasks: ['create_sfs FINISHED', 'extend_sfs ERROR'],
       host: onHost(id),
     }),
   },
-  'a deletion that the host refuses for good': {
+  'deleting a share, with a permanent driver error': {
     arrange: changed((path) => cloud.delete(path)),
     trouble: ({ method }) => (method === 'remove' ? { error: terminal(), done: false } : null),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: { status: 'error_deleting', size: 2, task_id: null },
       rules: initialShown,
       tasks: ['create_sfs FINISHED', 'delete_sfs ERROR'],
@@ -210,73 +210,73 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
-const oneMoreRule = changed((path) => cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' }));
+const addRule = changed((path) => cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '1.2.3.4' }));
 const added = { network: '1.2.3.4/32', mode: 'ro' as const };
-const shownWithOneMore = [...initialShown, 'ro 1.2.3.4 active'];
+const shownWithAdded = [...initialShown, 'ro 1.2.3.4 active'];
 
-/** A share is not locked while a rule changes, so clients may come at any moment. */
-const meddlers: Record<string, Scenario> = {
-  'a deletion while a rule changes': {
-    arrange: oneMoreRule,
+/** A share is not locked while a rule changes, so other requests may arrive at any time. */
+const concurrentRequests: Record<string, Scenario> = {
+  'deleting a share while a rule changes': {
+    arrange: addRule,
     meddle: (path) => cloud.delete(path),
-    end: scenarios['a deletion']!.end,
+    end: scenarios['deleting a share']!.end,
   },
-  'a deletion while a rule fails for good': {
-    arrange: oneMoreRule,
+  'deleting a share while a rule fails permanently': {
+    arrange: addRule,
     trouble: ({ method }) => (method === 'apply' ? { error: terminal(), done: false } : null),
     meddle: (path) => cloud.delete(path),
-    end: scenarios['a deletion']!.end,
+    end: scenarios['deleting a share']!.end,
   },
-  'an extension while a rule changes': {
-    arrange: oneMoreRule,
+  'extending a share while a rule changes': {
+    arrange: addRule,
     meddle: (path) => cloud.post(`${path}/extend`, { size: 5 }),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(5),
-      rules: shownWithOneMore,
+      rules: shownWithAdded,
       tasks: ['create_sfs FINISHED', 'extend_sfs FINISHED'],
       host: onHost(id, { sizeGib: 5, access: [...initialRules, added] }),
     }),
   },
-  'an extension while a rule fails for good': {
-    arrange: oneMoreRule,
+  'extending a share while a rule fails permanently': {
+    arrange: addRule,
     trouble: ({ desired }) => (desired?.sizeGib === 2 ? { error: terminal(), done: false } : null),
     meddle: (path) => cloud.post(`${path}/extend`, { size: 5 }),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(5),
-      rules: shownWithOneMore,
+      rules: shownWithAdded,
       tasks: ['create_sfs FINISHED', 'extend_sfs FINISHED'],
       host: onHost(id, { sizeGib: 5, access: [...initialRules, added] }),
     }),
   },
-  'a rule removed while another is added': {
-    arrange: oneMoreRule,
+  'removing a rule while another is added': {
+    arrange: addRule,
     meddle: async (path) => cloud.delete(`${path}/access_rule/${await ruleOf(path, 0)}`),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
-      rules: shownWithOneMore.slice(1),
+      rules: shownWithAdded.slice(1),
       tasks: ['create_sfs FINISHED'],
       host: onHost(id, { access: [initialRules[1], added] }),
     }),
   },
-  'a rule that is being removed created anew with another mode': {
+  'creating a rule with another mode while the old one is being removed': {
     arrange: changed(async (path) => cloud.delete(`${path}/access_rule/${await ruleOf(path, 0)}`)),
     meddle: (path) => cloud.post(`${path}/access_rule`, { access_mode: 'rw', ip_address: '10.0.0.0/24' }),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
       rules: [initialShown[1], 'rw 10.0.0.0/24 active'],
       tasks: ['create_sfs FINISHED'],
       host: onHost(id, { access: [initialRules[1], { network: '10.0.0.0/24', mode: 'rw' }] }),
     }),
   },
-  'the rule that is being added removed again': {
-    arrange: oneMoreRule,
+  'removing a rule that is being added': {
+    arrange: addRule,
     meddle: async (path) => cloud.delete(`${path}/access_rule/${await ruleOf(path, 2)}`),
     end: (id) => ({
-      ...well,
+      ...consistent,
       share: available(2),
       rules: initialShown,
       tasks: ['create_sfs FINISHED'],
@@ -302,18 +302,18 @@ async function everywhere(_name: string, given: Scenario): Promise<void> {
     },
     ...(given.meddle && { meddle: (id: string) => given.meddle!(`${shares}/${id}`) }),
   });
-  // Before and after each of the eight steps that every scenario takes, at least.
+  // Every scenario has at least eight steps, with a failure before and after each.
   expect(figures.injected).toBeGreaterThanOrEqual(2 * 8);
 }
 
-describe('wherever the reconciler of file shares fails or dies, and however often', () => {
+describe('if the file share reconciler fails or dies at any step, any number of times', () => {
   it.each(Object.entries(scenarios))(
-    '%s ends as it should, and another reconcile changes nothing',
+    '%s reaches the expected state, and another reconcile changes nothing',
     everywhere,
     120_000,
   );
 });
 
-describe('whenever a client changes a share while it is being reconciled', () => {
-  it.each(Object.entries(meddlers))('%s ends as it should', everywhere, 120_000);
+describe('if a client changes a share while it is being reconciled', () => {
+  it.each(Object.entries(concurrentRequests))('%s reaches the expected state', everywhere, 120_000);
 });

@@ -11,7 +11,7 @@ async function networkOf(project = 1, token?: string): Promise<string> {
   return body.results[0].id;
 }
 
-async function aShare(changes: object = {}): Promise<Record<string, any>> {
+async function createShare(changes: object = {}): Promise<Record<string, any>> {
   const answer = await cloud.post(shares, { ...(await valid()), ...changes });
   const task = await cloud.ended(answer);
   return (await cloud.get(`${shares}/${task.body.created_resources.file_shares[0]}`)).body;
@@ -29,7 +29,7 @@ const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).bod
 const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 describe('creating a file share', () => {
-  it('answers one task, and the share is available when that has finished', async () => {
+  it('returns one task, and the share is available when the task has finished', async () => {
     const created = await cloud.post(shares, { ...(await valid()), tags: { b: '2', a: '1' } });
     expect(created).toMatchObject({ status: 200, body: { tasks: [expect.any(String)] } });
     const task = await cloud.ended(created);
@@ -57,7 +57,7 @@ describe('creating a file share', () => {
     expect(share.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/);
   });
 
-  it('does it once under an Idempotency-Key, however often it is asked', async () => {
+  it('creates one share per Idempotency-Key, also with parallel requests', async () => {
     const before = await count();
     const body = await valid();
     const options = { headers: { 'idempotency-key': 'once' } };
@@ -70,7 +70,7 @@ describe('creating a file share', () => {
     expect(other.headers['x-should-retry']).toBe('false');
   });
 
-  it('leaves exactly ten of fifty parallel creates under a limit of ten', async () => {
+  it('accepts exactly ten of fifty parallel requests under a limit of ten', async () => {
     const { clientId, projectId, token } = await cloud.newClient();
     await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { region_id: 1, sfs_count_limit: 10 });
     const body = { ...(await valid()), network: { network_id: await networkOf(projectId, token) } };
@@ -88,7 +88,7 @@ describe('creating a file share', () => {
   });
 });
 
-describe('bad input is refused, naming the field, and changes nothing', () => {
+describe('invalid input is refused with the field name and changes nothing', () => {
   const cases: [string, object, string[]][] = [
     ['size 0', { size: 0 }, ['size']],
     ['size -1', { size: -1 }, ['size']],
@@ -102,16 +102,20 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     ['another protocol', { protocol: 'SMB' }, ['protocol']],
     ['an unknown field', { colour: 'red' }, ['colour']],
     ['an unknown network', { network: { network_id: unknownId } }, ['network.network_id']],
-    ['a network that is no id', { network: { network_id: 'x' } }, ['network.network_id']],
+    ['an invalid network id', { network: { network_id: 'x' } }, ['network.network_id']],
     ['a tag key of 256 characters', { tags: { ['k'.repeat(256)]: 'v' } }, [`tags.${'k'.repeat(256)}`]],
     ['an empty tag key', { tags: { '': 'v' } }, ['tags.']],
     ['a tag value of 256 characters', { tags: { k: 'v'.repeat(256) } }, ['tags.k']],
     ['tags as an array', { tags: [] }, ['tags']],
     ['65 tags', { tags: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`k${i}`, 'v'])) }, ['tags']],
     ['an unknown type', { type_name: 'ddn' }, ['type_name']],
-    ['a rule for no address', { access: [{ access_mode: 'rw', ip_address: '1.2.3' }] }, ['access.0.ip_address']],
     [
-      'a rule twice',
+      'a rule with an invalid address',
+      { access: [{ access_mode: 'rw', ip_address: '1.2.3' }] },
+      ['access.0.ip_address'],
+    ],
+    [
+      'a duplicate rule',
       {
         access: [
           { access_mode: 'rw', ip_address: '1.2.3.4' },
@@ -138,7 +142,7 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     expect([answer.status, paths(answer)]).toEqual([400, ['network.network_id']]);
   });
 
-  it('bodies that are none', async () => {
+  it('invalid bodies', async () => {
     const send = (payload: string, type = 'application/json') =>
       cloud.app.inject({
         method: 'POST',
@@ -158,21 +162,21 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     expect(large.json()).toMatchObject({ exception_class: 'BodyTooLarge', request_id: expect.any(String) });
   });
 
-  it('ids that are not ids', async () => {
+  it('invalid ids', async () => {
     expect((await cloud.get('/cloud/v1/file_shares/one/1')).status).toBe(400);
     expect((await cloud.get('/cloud/v1/file_shares/1/one')).status).toBe(400);
     expect((await cloud.get(`${shares}/not-a-uuid`)).status).toBe(400);
     expect((await cloud.get(`/cloud/v1/file_shares/99999999999999999999/1`)).status).toBe(400);
   });
 
-  it('what is not there, or not visible', async () => {
+  it('unknown or invisible resources return 404', async () => {
     expect((await cloud.get(`${shares}/${unknownId}`)).status).toBe(404);
     expect((await cloud.get('/cloud/v1/file_shares/999/1')).status).toBe(404);
     expect((await cloud.get('/cloud/v1/file_shares/1/999')).status).toBe(404);
     const { projectId, token } = await cloud.newClient();
     expect((await cloud.get(shares, { token })).status).toBe(404);
     expect((await cloud.get(`/cloud/v1/file_shares/${projectId}/1`)).status).toBe(404);
-    const share = await aShare();
+    const share = await createShare();
     const elsewhere = `/cloud/v1/file_shares/${projectId}/1/${share.id}`;
     expect((await cloud.get(elsewhere, { token })).status).toBe(404);
     expect((await cloud.delete(elsewhere, { token })).status).toBe(404);
@@ -180,8 +184,8 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
 });
 
 describe('updating a file share', () => {
-  it('v1 answers the share; tags follow RFC 7386', async () => {
-    const share = await aShare({ tags: { keep: '1', change: '1', drop: '1' } });
+  it('v1 returns the share; tags follow RFC 7386', async () => {
+    const share = await createShare({ tags: { keep: '1', change: '1', drop: '1' } });
     const path = `${shares}/${share.id}`;
     const updated = await cloud.patch(path, { name: 'renamed', tags: { change: '2', drop: null, add: '3' } });
     expect(updated).toMatchObject({ status: 200, body: { name: 'renamed', id: share.id } });
@@ -193,8 +197,8 @@ describe('updating a file share', () => {
     expect((await cloud.patch(path, { tags: null })).body.tags).toEqual([]);
   });
 
-  it('v3 answers a task for a change, and none for no change', async () => {
-    const share = await aShare();
+  it('v3 returns a task for a change and none without a change', async () => {
+    const share = await createShare();
     const path = `/cloud/v3/file_shares/1/1/${share.id}`;
     expect((await cloud.patch(path, {})).body).toEqual({ tasks: [] });
     expect((await cloud.patch(path, { name: share.name })).body).toEqual({ tasks: [] });
@@ -206,7 +210,7 @@ describe('updating a file share', () => {
   });
 
   it('refuses null, unknown fields and settings of vast, naming each', async () => {
-    const share = await aShare();
+    const share = await createShare();
     const answer = await cloud.patch(`${shares}/${share.id}`, { name: null, size: 3, share_settings: { x: 1 } });
     expect(answer.status).toBe(400);
     expect(new Set(paths(answer))).toEqual(new Set(['name', 'size', 'share_settings.x']));
@@ -215,9 +219,9 @@ describe('updating a file share', () => {
   });
 });
 
-describe('growing a file share', () => {
+describe('extending a file share', () => {
   it('reserves quota and shows the new size when done', async () => {
-    const share = await aShare();
+    const share = await createShare();
     const before = await usage();
     const task = await cloud.ended(await cloud.post(`${shares}/${share.id}/extend`, { size: 5 }));
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'extend_sfs' });
@@ -225,8 +229,8 @@ describe('growing a file share', () => {
     expect((await usage()).sfs_size_usage).toBe(before.sfs_size_usage + 4);
   });
 
-  it('refuses a smaller size and what passes the quota', async () => {
-    const share = await aShare({ size: 3 });
+  it('refuses a smaller size and a size above the quota', async () => {
+    const share = await createShare({ size: 3 });
     const smaller = await cloud.post(`${shares}/${share.id}/extend`, { size: 2 });
     expect([smaller.status, paths(smaller)]).toEqual([400, ['size']]);
     const larger = await cloud.post(`${shares}/${share.id}/extend`, { size: 900_000_000 });
@@ -240,9 +244,9 @@ describe('growing a file share', () => {
 });
 
 describe('deleting a file share', () => {
-  it('releases its quota, and is 404 from then on', async () => {
+  it('releases its quota, and the share returns 404', async () => {
     const before = await usage();
-    const share = await aShare({ size: 7 });
+    const share = await createShare({ size: 7 });
     const task = await cloud.ended(await cloud.delete(`${shares}/${share.id}`));
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_sfs' });
     expect((await cloud.get(`${shares}/${share.id}`)).status).toBe(404);
@@ -261,8 +265,8 @@ describe('access rules', () => {
     }
   };
 
-  it('come with a share, are added and removed, and only the one in transition changes state', async () => {
-    const share = await aShare({ access: [{ access_mode: 'ro', ip_address: '10.0.0.0/24' }] });
+  it('are created with a share, added and removed, and only the affected rule changes state', async () => {
+    const share = await createShare({ access: [{ access_mode: 'ro', ip_address: '10.0.0.0/24' }] });
     const [first] = (await rulesOf(share.id)).results;
     expect(first).toMatchObject({ access_level: 'ro', access_to: '10.0.0.0/24', state: 'active' });
     const added = await cloud.post(`${shares}/${share.id}/access_rule`, { access_mode: 'rw', ip_address: '1.2.3.4' });
@@ -276,8 +280,8 @@ describe('access rules', () => {
     expect((await cloud.delete(`${shares}/${share.id}/access_rule/${first.id}`)).status).toBe(404);
   });
 
-  it('knows that 1.2.3.4 is 1.2.3.4/32', async () => {
-    const share = await aShare({ access: [{ access_mode: 'ro', ip_address: '1.2.3.4' }] });
+  it('treat 1.2.3.4 and 1.2.3.4/32 as equal', async () => {
+    const share = await createShare({ access: [{ access_mode: 'ro', ip_address: '1.2.3.4' }] });
     const again = await cloud.post(`${shares}/${share.id}/access_rule`, {
       access_mode: 'rw',
       ip_address: '1.2.3.4/32',
@@ -288,7 +292,7 @@ describe('access rules', () => {
 
 describe('metadata of a file share', () => {
   it('adds, lists, gets, replaces and deletes', async () => {
-    const share = await aShare({ tags: { a: '1' } });
+    const share = await createShare({ tags: { a: '1' } });
     const path = `${shares}/${share.id}/metadata`;
     expect((await cloud.post(path, { b: '2' })).status).toBe(204);
     expect((await cloud.get(path)).body).toEqual({
@@ -331,13 +335,13 @@ describe('listing file shares', () => {
 });
 
 describe('checks before a create', () => {
-  it('check_limits answers only what would be exceeded', async () => {
+  it('check_limits returns only the limits that would be exceeded', async () => {
     expect((await cloud.post(`${shares}/check_limits`, { size: 1 })).body).toEqual({});
     const { body } = await cloud.post(`${shares}/check_limits`, { size: 999_999 });
     expect(body).toEqual({ sfs_size_limit: 100_000, sfs_size_requested: 999_999, sfs_size_usage: expect.any(Number) });
   });
 
-  it('previews the price, tax included', async () => {
+  it('returns the price including tax', async () => {
     const path = '/cloud/v1/pricing/1/1/file_shares';
     const { body } = await cloud.post(path, { size: 100, source: 'new-file-share' });
     expect(body).toEqual({

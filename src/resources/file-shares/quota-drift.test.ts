@@ -1,4 +1,4 @@
-/** The API from outside, with a host that fails at random: whatever clients do in parallel, counters equal rows. */
+/** Random parallel requests through the API, on a host that fails at random: counters must match the rows. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drift, retryNow } from '../../../test/crash-harness.ts';
@@ -40,13 +40,13 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: kind('rule'), pick, host: fc.integer({ min: 1, max: 3 }) }) },
 );
 
-/** What the host does at its next calls, again and again. */
-const troubles = fc.array(fc.constantFrom('well', 'well', 'busy', 'busy, but done', 'full', 'full, but done'), {
+/** The outcomes of the driver calls, repeated cyclically. */
+const outcomes = fc.array(fc.constantFrom('well', 'well', 'busy', 'busy, but done', 'full', 'full, but done'), {
   minLength: 1,
   maxLength: 12,
 });
 
-function troubleOf(name: string): Trouble {
+function outcomeOf(name: string): Trouble {
   if (name === 'well') return null;
   return { error: name.startsWith('busy') ? passing() : terminal(), done: name.endsWith('done') };
 }
@@ -96,8 +96,8 @@ async function run(of: Tenant, given: Command, shares: { id: string; size: numbe
   }
 }
 
-/** Until no task is active and no job is left; nobody waits for a backoff. */
-async function quiet(): Promise<void> {
+/** Waits until no task is active and no job is left; retries skip their backoff. */
+async function idle(): Promise<void> {
   await expect
     .poll(
       async () => {
@@ -113,7 +113,7 @@ async function quiet(): Promise<void> {
     .toEqual({ tasks: 0, jobs: 0 });
 }
 
-/** Each question is one statement, so that it holds at every instant. */
+/** Each check is one statement, so that it holds at every instant. */
 async function expectNoDrift(of: Tenant): Promise<void> {
   expect(await drift(cloud.db, truth)).toEqual([]);
   const { rows } = await cloud.db.$client.query(
@@ -127,7 +127,7 @@ async function expectNoDrift(of: Tenant): Promise<void> {
   expect(body.sfs_size_usage).toBeLessThanOrEqual(limits.sfs_size_limit);
 }
 
-/** What the client sees when nothing moves: its usage is the sum of its shares. */
+/** In an idle system, the usage that the client sees is the sum of its shares. */
 async function expectUsageAsListed(of: Tenant): Promise<void> {
   const { body } = await cloud.get(`/cloud/v2/regional_quotas/${of.clientId}/1`, { token: of.token });
   const shares = await sharesOf(of);
@@ -136,15 +136,15 @@ async function expectUsageAsListed(of: Tenant): Promise<void> {
 }
 
 describe('the quota of file shares', () => {
-  it('equals the rows after any parallel requests on any host, is never passed, and comes back when all is deleted', async () => {
+  it('matches the rows after parallel requests and host errors, is never exceeded, and is released when everything is deleted', async () => {
     const settled = new Set(['available', 'error', 'extending_error', 'error_deleting']);
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(command, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 5 }),
-        troubles,
+        outcomes,
         async (batches, plan) => {
           let calls = 0;
-          host.trouble(() => troubleOf(plan[calls++ % plan.length]!));
+          host.trouble(() => outcomeOf(plan[calls++ % plan.length]!));
           const of = await tenant();
           for (const batch of batches) {
             const shares = await sharesOf(of);
@@ -154,7 +154,7 @@ describe('the quota of file shares', () => {
             }
             await expectNoDrift(of);
           }
-          await quiet();
+          await idle();
           await expectNoDrift(of);
           await expectUsageAsListed(of);
           for (const share of (await cloud.get(of.path, { token: of.token })).body.results) {
@@ -166,7 +166,7 @@ describe('the quota of file shares', () => {
           for (const { id } of await sharesOf(of)) {
             expect((await cloud.delete(`${of.path}/${id}`, { token: of.token })).status).toBe(200);
           }
-          await quiet();
+          await idle();
           await expectNoDrift(of);
           await expectUsageAsListed(of);
           expect(await sharesOf(of)).toEqual([]);

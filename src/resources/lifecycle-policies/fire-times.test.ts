@@ -1,6 +1,6 @@
 /**
- * Fire times against an independent statement of the rules: every quarter of an hour of ten years, as Intl shows it on
- * the wall, is looked at, and those whose parts are all meant, and that the wall has not shown before, are the fire times.
+ * Compares fire times with an independent implementation of the rules: Intl renders every quarter of an hour of ten years
+ * as local time, and the fire times are the local times that match all fields and occur for the first time.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ function runs(times: FireTimes, from: Date, count: number): string[] {
   return found;
 }
 
-describe('the examples of fire times', () => {
+describe('example fire times', () => {
   it.each(vectors.map((vector) => [JSON.stringify(vector.schedule), vector] as const))('%s', (_name, vector) => {
     const found = runs(fireTimes(vector.schedule as Timing), new Date(vector.from), vector.utc_one_of.length);
     expect(found).toHaveLength(vector.utc_one_of.length);
@@ -44,8 +44,8 @@ interface Day {
   week: number;
 }
 
-/** What a clock on the wall of a zone shows at an instant, and whether it shows it for the first time. */
-interface Shown {
+/** The local time of a zone at an instant, and whether that local time occurs for the first time. */
+interface LocalTime {
   at: number;
   date: Day;
   hour: number;
@@ -56,8 +56,8 @@ interface Shown {
 const quarter = 15 * 60_000;
 const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 
-/** Ten years of a zone's wall, a quarter of an hour apart. Instants of one date share its `Day`. */
-function wall(timeZone: string, firstYear: number): Shown[] {
+/** Ten years of local times of a zone, a quarter of an hour apart. Instants of one date share its `Day`. */
+function localTimes(timeZone: string, firstYear: number): LocalTime[] {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     hourCycle: 'h23',
@@ -66,7 +66,7 @@ function wall(timeZone: string, firstYear: number): Shown[] {
   });
   const seen = new Set<string>();
   const days = new Map<string, Day>();
-  const shown: Shown[] = [];
+  const shown: LocalTime[] = [];
   for (let at = Date.UTC(firstYear, 0, 1); at < Date.UTC(firstYear + 10, 0, 1); at += quarter) {
     const text = format.format(at);
     const split = text.lastIndexOf(' at ');
@@ -84,7 +84,7 @@ function wall(timeZone: string, firstYear: number): Shown[] {
   return shown;
 }
 
-/** Of a text like "Sunday, March 29, 2026". */
+/** Parses a text like "Sunday, March 29, 2026". */
 function dayOf(text: string): Day {
   const [, name, date, year] = /^(\w+), (\w+ \d+), (\d+)$/.exec(text) ?? [];
   const utcDate = new Date(`${date} ${year} UTC`);
@@ -115,7 +115,7 @@ interface Field {
   holds(value: number, date: Day): boolean;
 }
 
-/** What a number field may say, and the values that it means, counted one by one. */
+/** Valid texts of a numeric field, each with a predicate for the values that match it. */
 const numbers = (min: number, max: number): fc.Arbitrary<Field> => {
   const value = fc.integer({ min, max });
   const range = fc.tuple(value, value).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
@@ -178,7 +178,7 @@ const schedule = fc.record({
 });
 type Schedule = Record<'month' | 'day' | 'week' | 'day_of_week' | 'hour' | 'minute', Field | null>;
 
-function isDateMeant(given: Schedule, date: Day): boolean {
+function matchesDate(given: Schedule, date: Day): boolean {
   const finerGiven = given.day ?? given.week ?? given.day_of_week ?? given.hour ?? given.minute;
   const hourOrMinute = given.hour ?? given.minute;
   const inMonth = given.month ? given.month.holds(date.month, date) : finerGiven !== null || date.month === 1;
@@ -190,13 +190,13 @@ function isDateMeant(given: Schedule, date: Day): boolean {
   return inMonth && onDay && inWeek && onWeekday;
 }
 
-function isTimeMeant(given: Schedule, { date, hour, minute, first }: Shown): boolean {
+function matchesTime(given: Schedule, { date, hour, minute, first }: LocalTime): boolean {
   const inHour = given.hour ? given.hour.holds(hour, date) : given.minute !== null || hour === 0;
   const inMinute = given.minute ? given.minute.holds(minute, date) : minute === 0;
   return first && inHour && inMinute;
 }
 
-/** Where two lists part, in words; null when they are equal. `toEqual` takes seconds on 350,000 numbers. */
+/** Describes the first difference of two lists; null when they are equal. `toEqual` takes seconds on 350,000 numbers. */
 function firstDifference(found: number[], expected: number[]): string | null {
   const length = Math.max(found.length, expected.length);
   const text = (at: number | undefined) => (at === undefined ? 'nothing' : utc(new Date(at)));
@@ -218,11 +218,11 @@ const zones: [string, number][] = [
   ['Antarctica/Troll', 2024],
 ];
 
-describe('ten years of fire times are those that the wall shows, none twice and none missed', () => {
+describe('ten years of fire times match local time: none repeats and none is missed', () => {
   it.each(zones)(
     '%s, from %i',
     (timezone, firstYear) => {
-      const shown = wall(timezone, firstYear);
+      const shown = localTimes(timezone, firstYear);
       const allDates = [...new Set(shown.map(({ date }) => date))];
       const text = (given: Schedule): Timing => ({
         type: 'cron',
@@ -232,8 +232,8 @@ describe('ten years of fire times are those that the wall shows, none twice and 
       fc.assert(
         fc.property(schedule, (given) => {
           fc.pre(Object.values(given).some((field) => field !== null));
-          const dates = new Set(allDates.filter((date) => isDateMeant(given, date)));
-          const expected = shown.filter((one) => dates.has(one.date) && isTimeMeant(given, one)).map((one) => one.at);
+          const dates = new Set(allDates.filter((date) => matchesDate(given, date)));
+          const expected = shown.filter((one) => dates.has(one.date) && matchesTime(given, one)).map((one) => one.at);
           const parsed = parseTiming(text(given), new Date(shown[0]!.at - 1000));
           if ('errors' in parsed) {
             expect(parsed.errors).toEqual([{ path: '', message: expect.stringContaining('never fires') }]);
@@ -251,7 +251,7 @@ describe('ten years of fire times are those that the wall shows, none twice and 
     60_000,
   );
 
-  it('asked at any instant, the answer is the next one, also between the two showings of one local time', () => {
+  it('returns the next fire time after any instant, also between two occurrences of one local time', () => {
     const times = fireTimes({ type: 'cron', minute: '*/10', timezone: 'Australia/Lord_Howe' });
     const from = Date.parse('2026-04-04T12:00:00Z');
     const all = runs(times, new Date(from), 60).map((text) => Date.parse(text));
@@ -265,7 +265,7 @@ describe('ten years of fire times are those that the wall shows, none twice and 
 });
 
 describe('intervals', () => {
-  it('are measured from creation, in elapsed time, whatever clocks on the wall do', () => {
+  it('are measured in elapsed time since creation, regardless of clock changes', () => {
     const anchor = new Date('2026-03-28T12:34:00Z');
     const times = fireTimes({ type: 'interval', days: 1, hours: 2 }, anchor);
     expect(runs(times, new Date('2026-03-28T12:34:00Z'), 2)).toEqual(['2026-03-29T14:34:00Z', '2026-03-30T16:34:00Z']);
@@ -273,7 +273,7 @@ describe('intervals', () => {
     expect(runs(times, new Date('2026-03-29T14:34:00Z'), 1)).toEqual(['2026-03-30T16:34:00Z']);
   });
 
-  it('never fire twice and never miss', () => {
+  it('neither repeat nor miss a fire time', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 0, max: 10 ** 12 }), (minutes, later) => {
         const anchor = new Date('2026-01-01T00:00:00Z');
@@ -287,7 +287,7 @@ describe('intervals', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('validation of schedules', () => {
   it.each<[Timing, string[]]>([
     [{ type: 'cron' }, ['']],
     [{ type: 'cron', timezone: 'UTC' }, ['']],
@@ -295,7 +295,7 @@ describe('what is refused', () => {
     [{ type: 'cron', day: '31', month: '4,6,9,11' }, ['']],
     [{ type: 'cron', day: '1', week: '18' }, []],
     [{ type: 'cron', month: '6', week: '53' }, ['']],
-    // Clocks never show this time: it is the one that they skip.
+    // This local time never occurs: it is skipped when daylight saving time starts.
     [{ type: 'cron', month: '3', day: 'last sun', hour: '2', minute: '30', timezone: 'Europe/Berlin' }, ['']],
     [
       { type: 'cron', hour: '24', minute: '60', month: '0', day: '32', week: '54', day_of_week: '7' },
@@ -328,7 +328,7 @@ describe('what is refused', () => {
     expect(refused(timing)).toEqual(paths);
   });
 
-  it('nothing else: whatever stands in the fields, there is an answer', () => {
+  it('any other text either is refused or has a next fire time', () => {
     const piece = fc.constantFrom(
       '*',
       '/',

@@ -30,7 +30,7 @@ const usageOfSchedules = async () => {
 };
 
 describe('a lifecycle policy', () => {
-  it('is created with schedules and volumes, and read as it was given', async () => {
+  it('is created with schedules and volumes, and read back unchanged', async () => {
     const before = (await cloud.get(policies)).body.count;
     const created = await create({
       schedules: [
@@ -107,7 +107,7 @@ describe('a lifecycle policy', () => {
     expect((await create({ status: 'paused' })).body).toMatchObject({ schedules: [], status: 'paused' });
   });
 
-  it('is renamed, paused and resumed; nothing given changes nothing', async () => {
+  it('is renamed, paused and resumed; an empty update changes nothing', async () => {
     const { body: policy } = await create({ schedules: [daily] });
     const path = `${policies}/${policy.id}`;
     expect((await cloud.patch(path, {})).body).toEqual(policy);
@@ -126,7 +126,7 @@ describe('a lifecycle policy', () => {
     expect((await cloud.patch(`${path}?need_volumes=true`, { status: 'active' })).body.volumes).toEqual([]);
   });
 
-  it('takes and gives back volumes, however often it is asked, and empty lists', async () => {
+  it('adds and removes volumes idempotently, and accepts empty lists', async () => {
     const path = `${policies}/${(await create({ volume_ids: [volume] })).body.id}`;
     const shown = async () =>
       (await cloud.get(`${path}?need_volumes=true`)).body.volumes.map((v: any) => v.volume_name);
@@ -140,7 +140,7 @@ describe('a lifecycle policy', () => {
     expect(await shown()).toEqual(['second']);
   });
 
-  it('takes and gives back schedules, keeps their order, and counts them', async () => {
+  it('adds and removes schedules, keeps their order, and counts them against the quota', async () => {
     const before = await usageOfSchedules();
     const { body: policy } = await create({ schedules: [daily] });
     const path = `${policies}/${policy.id}`;
@@ -161,24 +161,24 @@ describe('a lifecycle policy', () => {
     expect(await usageOfSchedules()).toBe(before);
   });
 
-  it('has a new volume put under it', async () => {
+  it('includes a volume that names the policy when it is created', async () => {
     const { body: policy } = await create();
-    const body = { name: 'born under it', size: 1, source: 'new-volume', lifecycle_policy_ids: [policy.id] };
+    const body = { name: 'created with a policy', size: 1, source: 'new-volume', lifecycle_policy_ids: [policy.id] };
     await cloud.ended(await cloud.post('/cloud/v1/volumes/1/1', body));
     const shown = await cloud.get(`${policies}/${policy.id}?need_volumes=true`);
-    expect(shown.body.volumes).toEqual([{ volume_id: expect.any(String), volume_name: 'born under it' }]);
+    expect(shown.body.volumes).toEqual([{ volume_id: expect.any(String), volume_name: 'created with a policy' }]);
     const unknown = await cloud.post('/cloud/v1/volumes/1/1', { ...body, lifecycle_policy_ids: [policy.id, 999_999] });
     expect(faults(unknown)).toEqual([400, 'lifecycle_policy_ids.1']);
   });
 
-  it('is made once under an Idempotency-Key', async () => {
+  it('is created once per Idempotency-Key', async () => {
     const key = { headers: { 'idempotency-key': 'one policy' } };
     const body = { action: 'volume_snapshot', name: 'nightly' };
     const [first, second] = [await cloud.post(policies, body, key), await cloud.post(policies, body, key)];
     expect(second.body).toEqual(first.body);
   });
 
-  it('holds its schedules under the quota', async () => {
+  it('refuses schedules above the quota', async () => {
     const client = await cloud.newClient();
     const limits = { region_id: 1, snapshot_schedule_count_limit: 2 };
     await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, limits);
@@ -193,8 +193,8 @@ describe('a lifecycle policy', () => {
   });
 });
 
-describe('foresight', () => {
-  it('tells the next runs of a schedule, as they are and as clocks show them', async () => {
+describe('schedule preview and cost estimate', () => {
+  it('returns the next runs of a schedule in UTC and in local time', async () => {
     const schedule = { type: 'cron', hour: '3', timezone: 'Europe/Berlin' };
     const preview = await cloud.post(`${policies}/preview_schedule`, {
       schedule,
@@ -224,7 +224,7 @@ describe('foresight', () => {
     [{ schedule: { type: 'cron', hour: '25', timezone: 'Mars/Olympus' } }, ['schedule.hour', 'schedule.timezone']],
     [{ schedule: { type: 'cron', day: '31', month: '2' } }, ['schedule']],
     [{}, ['schedule']],
-  ])('%j is refused', async (body, paths) => {
+  ])('refuses %j', async (body, paths) => {
     expect(faults(await cloud.post(`${policies}/preview_schedule`, body))).toEqual([400, ...paths]);
   });
 
@@ -233,13 +233,13 @@ describe('foresight', () => {
     name: 'nightly',
     schedules: [
       { type: 'cron', hour: '3', max_quantity: 7 },
-      // By age five at most, at the most crowded time.
+      // The retention time limits this schedule to five snapshots at its densest hours.
       { type: 'cron', hour: '8-12', max_quantity: 100, retention_time: { hours: 6 } },
       { type: 'interval', hours: 12, max_quantity: 100, retention_time: { days: 2 } },
     ],
   };
 
-  it('tells what a policy keeps and costs at most', async () => {
+  it('returns the maximum snapshot count, size and cost of a policy', async () => {
     const estimate = await cloud.post(`${policies}/estimate_max_policy_usage`, {
       ...body,
       volume_ids: [volume, other],
@@ -273,7 +273,7 @@ describe('foresight', () => {
     expect(parts[0] + parts[1]).toBeCloseTo(price.body.price_per_month, 1);
   });
 
-  it('names what cannot be priced', async () => {
+  it('names the fields that cannot be priced', async () => {
     const price = (given: object) => cloud.post('/cloud/v2/pricing/1/1/lifecycle_policy', given);
     expect(faults(await price({ volume_ids: [] }))).toEqual([400, 'volume_ids']);
     expect(faults(await price({ volume_ids: [volume, nowhere] }))).toEqual([400, 'volume_ids.1']);
@@ -326,33 +326,33 @@ describe('bad input', () => {
     [{ status: 'deleted' }, ['status']],
     [{ action: 'volume_backup' }, ['action']],
     [{ color: 'red' }, ['color']],
-  ])('%j is refused, and the fields are named', async (body, paths) => {
+  ])('refuses %j and names the fields', async (body, paths) => {
     expect(faults(await create(body))).toEqual([400, ...paths]);
   });
 
-  it('what is refused is told in words that are so', async () => {
-    const told = async (given: object, from = '2026-01-01T00:00:00Z') => {
+  it('an error message states the actual cause', async () => {
+    const errorsOf = async (given: object, from = '2026-01-01T00:00:00Z') => {
       const body = { schedule: { type: 'cron', ...given }, from };
       return (await cloud.post(`${policies}/preview_schedule`, body)).body.errors;
     };
     const large = [{ path: 'schedule.hour', message: 'a number is too large' }];
-    expect(await told({ hour: '1'.repeat(500) })).toEqual(large);
-    expect(await told({ hour: `*/${'1'.repeat(500)}` })).toEqual(large);
-    expect(await told({ hour: '24' })).toMatchObject([{ message: expect.stringContaining('24 is more than 23') }]);
-    expect(await told({ day: '30', month: '2' })).toMatchObject([{ message: expect.stringContaining('no day') }]);
+    expect(await errorsOf({ hour: '1'.repeat(500) })).toEqual(large);
+    expect(await errorsOf({ hour: `*/${'1'.repeat(500)}` })).toEqual(large);
+    expect(await errorsOf({ hour: '24' })).toMatchObject([{ message: expect.stringContaining('24 is more than 23') }]);
+    expect(await errorsOf({ day: '30', month: '2' })).toMatchObject([{ message: expect.stringContaining('no day') }]);
     const none = [{ path: 'schedule', message: 'never fires again before the year 10000' }];
-    expect(await told({ hour: '3' }, '9999-12-31T23:59:59Z')).toEqual(none);
-    expect(await told({ type: 'interval', days: 1 }, '9999-12-31T23:59:59Z')).toEqual(none);
+    expect(await errorsOf({ hour: '3' }, '9999-12-31T23:59:59Z')).toEqual(none);
+    expect(await errorsOf({ type: 'interval', days: 1 }, '9999-12-31T23:59:59Z')).toEqual(none);
   });
 
-  it('an eleventh schedule is refused where it is added, too', async () => {
+  it('refuses to add an eleventh schedule', async () => {
     const schedules = Array.from({ length: 10 }, (_, hour) => ({ type: 'cron', hour: `${hour}` }));
     const path = `${policies}/${(await create({ schedules })).body.id}`;
     const one = { schedules: [{ type: 'cron', hour: '10' }] };
     expect(faults(await cloud.post(`${path}/add_schedules`, one))).toEqual([400, 'schedules']);
   });
 
-  it('a volume of another project is refused, and not told from one that is not there', async () => {
+  it('returns the same error for a volume of another project as for an unknown volume', async () => {
     const client = await cloud.newClient();
     const theirs = await newVolume('theirs', client.projectId, client);
     expect(faults(await create({ volume_ids: [theirs] }))).toEqual([400, 'volume_ids.0']);
@@ -364,7 +364,7 @@ describe('bad input', () => {
     expect((await cloud.get(`${path}?need_volumes=true`)).body.volumes).toEqual([]);
   });
 
-  it('changes are checked', async () => {
+  it('validates updates', async () => {
     const path = `${policies}/${(await create()).body.id}`;
     expect(faults(await cloud.patch(path, { status: 'deleted', name: '-' }))).toEqual([400, 'name', 'status']);
     expect(faults(await cloud.patch(path, { action: 'volume_snapshot' }))).toEqual([400, 'action']);

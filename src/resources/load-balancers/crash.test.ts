@@ -1,4 +1,4 @@
-/** Every statement and driver call of the reconciler fails once, and the desired state is still reached. */
+/** Fails every statement and driver call of the load balancer reconciler once; the desired state must still be reached. */
 import { describe, expect, it } from 'vitest';
 import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
 import type { CrashCase } from '../../../test/crash-harness.ts';
@@ -29,7 +29,7 @@ const reconciler: CrashCase<LoadBalancerDriver>['reconciler'] = (db, driver) =>
   createLoadBalancerReconciler({ ...cloud.services, db, driver, pemOf: cloud.services.secrets.pemOf });
 
 /** Reconciles a load balancer without a failure. */
-const calm = async (id: string) => {
+const reconcileOnce = async (id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   const key = { resource: 'load_balancer', id, regionId: 1 };
@@ -56,15 +56,15 @@ const listeners = [
   { name: 'bare', protocol: 'TCP', protocol_port: 81 },
 ];
 
-async function accepted(): Promise<string> {
+async function requestBalancer(): Promise<string> {
   const { tasks } = (await cloud.post(balancers, { name: 'a balancer', listeners })).body;
   return (await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources.loadbalancers[0];
 }
 
 /** A working load balancer after the requests of `change`. */
 const changed = (change: (id: string) => Promise<unknown>) => async () => {
-  const id = await accepted();
-  await calm(id);
+  const id = await requestBalancer();
+  await reconcileOnce(id);
   await change(id);
   return id;
 };
@@ -128,8 +128,11 @@ const addMember = async (id: string) =>
   });
 
 const scenarios: Record<string, Scenario> = {
-  'a create': { arrange: accepted, end: { ...working, tasks: ['create_loadbalancer FINISHED'] } },
-  'disabling it': {
+  'creating a load balancer': {
+    arrange: requestBalancer,
+    end: { ...working, tasks: ['create_loadbalancer FINISHED'] },
+  },
+  'disabling a load balancer': {
     arrange: changed((id) => cloud.patch(`/cloud/v2/loadbalancers/1/1/${id}`, { admin_state_up: false, name: 'off' })),
     end: {
       ...working,
@@ -138,7 +141,7 @@ const scenarios: Record<string, Scenario> = {
       tasks: ['create_loadbalancer FINISHED', 'update_loadbalancer FINISHED'],
     },
   },
-  'the deletion of a listener with its pool': {
+  'deleting a listener with its pool': {
     arrange: changed(async (id) =>
       cloud.delete(`/cloud/v1/lblisteners/1/1/${await idOf(id, 'lblisteners')}?delete_default_pool=true`),
     ),
@@ -150,12 +153,12 @@ const scenarios: Record<string, Scenario> = {
       tasks: ['create_loadbalancer FINISHED', 'delete_lblistener FINISHED'],
     },
   },
-  'a deletion': {
+  'deleting a load balancer': {
     arrange: changed(remove),
     end: { ...gone, tasks: ['create_loadbalancer FINISHED', 'delete_loadbalancer FINISHED'] },
   },
-  'a create that fails permanently on the host': {
-    arrange: accepted,
+  'creating a load balancer, with a permanent driver error': {
+    arrange: requestBalancer,
     trouble: () => ({ error: terminal(), done: false }),
     end: {
       ...working,
@@ -166,7 +169,7 @@ const scenarios: Record<string, Scenario> = {
       tasks: ['create_loadbalancer ERROR'],
     },
   },
-  'a change that fails permanently on the host': {
+  'changing a pool, with a permanent driver error': {
     arrange: changed(addMember),
     trouble: () => ({ error: terminal(), done: false }),
     end: {
@@ -176,7 +179,7 @@ const scenarios: Record<string, Scenario> = {
       tasks: ['create_loadbalancer FINISHED', 'update_lbpool ERROR'],
     },
   },
-  'a deletion that fails permanently on the host': {
+  'deleting a load balancer, with a permanent driver error': {
     arrange: changed(remove),
     trouble: ({ method }) => (method === 'remove' ? { error: terminal(), done: false } : null),
     end: {
@@ -189,8 +192,8 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
-const meddlers: Record<string, Scenario> = {
-  'two members added at the same time': {
+const concurrentRequests: Record<string, Scenario> = {
+  'replacing the members while one is being added': {
     arrange: changed(addMember),
     meddle: async (id) =>
       cloud.patch(`/cloud/v2/lbpools/1/1/${await idOf(id, 'lbpools')}`, { members: pool.members.slice(1) }),
@@ -201,7 +204,7 @@ const meddlers: Record<string, Scenario> = {
       tasks: ['create_loadbalancer FINISHED', 'update_lbpool FINISHED', 'update_lbpool FINISHED'],
     },
   },
-  'the change after a permanent failure': {
+  'replacing the members after a permanent driver error': {
     arrange: changed(addMember),
     trouble: ({ desired }) => (desired?.pools[0]?.members.length === 3 ? { error: terminal(), done: false } : null),
     meddle: async (id) =>
@@ -240,37 +243,37 @@ async function everywhere(_name: string, given: Scenario): Promise<void> {
   expect(figures.injected).toBeGreaterThanOrEqual(2 * 9);
 }
 
-describe('the load balancer reconciler, failing or crashing at every step', () => {
+describe('if the load balancer reconciler fails or dies at any step, any number of times', () => {
   it.each(Object.entries(scenarios))(
-    '%s ends as it should, and another reconcile changes nothing',
+    '%s reaches the expected state, and another reconcile changes nothing',
     everywhere,
     180_000,
   );
 });
 
 describe('changes of a pool during its reconcile', () => {
-  it.each(Object.entries(meddlers))('%s ends in the desired state', everywhere, 180_000);
+  it.each(Object.entries(concurrentRequests))('%s reaches the expected state', everywhere, 180_000);
 });
 
 describe('a rejected change', () => {
   it('is retried by the next change, and a failed deletion can be repeated', async () => {
     host.trouble(() => ({ error: terminal('the port is taken on the host'), done: false }));
-    const id = await accepted();
-    await calm(id);
+    const id = await requestBalancer();
+    await reconcileOnce(id);
     expect((await cloud.get(`${balancers}/${id}`)).body.provisioning_status).toBe('ERROR');
     host.trouble();
     await cloud.post(`${balancers}/${id}/failover`, {});
-    await calm(id);
+    await reconcileOnce(id);
     expect(await world(id)).toMatchObject(working);
     host.trouble(() => ({ error: terminal(), done: false }));
     await remove(id);
-    await calm(id);
+    await reconcileOnce(id);
     host.trouble();
     const refused = await cloud.patch(`/cloud/v2/loadbalancers/1/1/${id}`, { name: 'renamed' });
     expect(refused).toMatchObject({ status: 409, headers: { 'x-should-retry': 'false' } });
     expect(refused.body.message).toContain('delete it again');
     await remove(id);
-    await calm(id);
+    await reconcileOnce(id);
     expect(await world(id)).toMatchObject(gone);
   });
 });

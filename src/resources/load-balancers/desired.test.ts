@@ -158,9 +158,9 @@ describe('the desired state', () => {
     const deletedAt = new Date();
     const desired = desiredLoadBalancer(
       whole({
-        listeners: [listenerOf('going', { deletedAt }), listenerOf('kept', { defaultPoolId: 'going pool' })],
-        pools: [poolOf('going pool', { deletedAt }), poolOf('kept pool')],
-        members: [memberOf('a', 'kept pool'), memberOf('b', 'going pool')],
+        listeners: [listenerOf('deleted', { deletedAt }), listenerOf('kept', { defaultPoolId: 'deleted pool' })],
+        pools: [poolOf('deleted pool', { deletedAt }), poolOf('kept pool')],
+        members: [memberOf('a', 'kept pool'), memberOf('b', 'deleted pool')],
       }),
       new Map(),
     );

@@ -52,7 +52,7 @@ describe('limits and prices of load balancers', () => {
     expect((await cloud.get(`${flavors}?offset=9`)).body).toEqual({ count: 3, results: [] });
   });
 
-  it('previews prices, tax included', async () => {
+  it('returns prices including tax', async () => {
     const v1 = await cloud.post('/cloud/v1/pricing/1/1/loadbalancers', { flavor: 'lb1-1-2' });
     expect(v1.body).toEqual({
       currency_code: 'EUR',

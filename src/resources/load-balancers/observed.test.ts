@@ -12,8 +12,8 @@ const cloud = useCloudyard({ driver: null });
 const host = createTestLoadBalancerHost();
 const idle = { listeners: [{ name: 'web', protocol: 'TCP', protocol_port: 80 }] };
 
-/** Does the work of a worker. */
-async function made(changes: object = {}) {
+/** Creates a load balancer and reconciles it, as a worker would. */
+async function createBalancer(changes: object = {}) {
   const path = '/cloud/v1/loadbalancers/1/1';
   const { tasks } = (await cloud.post(path, { name: 'a balancer', ...changes })).body;
   const created = (await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources;
@@ -60,10 +60,10 @@ async function versionsOf(id: string): Promise<string[]> {
 
 describe('statuses', () => {
   it('show what the proxy reports for every part', async () => {
-    const look = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
-    const { id, path, listeners, members } = await made({ ...served, tags: { a: '1' } });
+    const scan = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
+    const { id, path, listeners, members } = await createBalancer({ ...served, tags: { a: '1' } });
     host.health.set(members[1], 'DOWN');
-    await look();
+    await scan();
     const tree = await cloud.get(`${path}/status`);
     const statuses = (operating_status: string) => ({ operating_status, provisioning_status: 'ACTIVE' });
     const member = (i: number, status: string) => ({
@@ -101,48 +101,49 @@ describe('statuses', () => {
   });
 
   it('are written only when they change', async () => {
-    const look = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
-    const { id, path, members } = await made(served);
-    await look();
+    const scan = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
+    const { id, path, members } = await createBalancer(served);
+    await scan();
     const settled = await versionsOf(id);
-    for (let i = 0; i < 100; i++) await look();
+    for (let i = 0; i < 100; i++) await scan();
     expect(await versionsOf(id)).toEqual(settled);
     host.health.set(members[0], 'DRAIN');
-    await look();
+    await scan();
     const after = await versionsOf(id);
     expect(after.filter((version) => !settled.includes(version))).toEqual([expect.stringMatching(/^member /)]);
     await cloud.patch(path.replace('/v1/', '/v2/'), { admin_state_up: false });
     await reconcile(id);
-    await look();
+    await scan();
     expect((await cloud.get(`${path}/status`)).body).toMatchObject({
       operating_status: 'OFFLINE',
       listeners: [{ operating_status: 'OFFLINE', pools: [{ operating_status: 'OFFLINE' }] }],
     });
   });
 
-  it('survive a short silence of the proxy, but not its failure', async () => {
-    const look = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
-    const { path } = await made(idle);
+  it('are kept while the proxy is briefly unavailable, and become OFFLINE when it fails', async () => {
+    const scan = createStatusRecorder({ db: cloud.db, driver: host, regionIds: [1] });
+    const { path } = await createBalancer(idle);
     const status = async () => (await cloud.get(path)).body.operating_status;
-    await look();
+    await scan();
     expect(await status()).toBe('ONLINE');
     host.answers = false;
-    await look();
+    await scan();
     expect(await status()).toBe('ONLINE');
-    await expect.poll(async () => (await look(), await status()), { timeout: 30_000, interval: 100 }).toBe('OFFLINE');
+    await expect.poll(async () => (await scan(), await status()), { timeout: 30_000, interval: 100 }).toBe('OFFLINE');
     host.answers = true;
-    await look();
+    await scan();
     expect(await status()).toBe('ONLINE');
   });
 });
 
 describe('traffic', () => {
   const recorder = () => createTrafficRecorder({ db: cloud.db, clock: cloud.clock, driver: host });
-  const say = (listenerId: string, counters: Partial<ListenerCounters>) => host.traffic.set(listenerId, counters);
+  const setCounters = (listenerId: string, counters: Partial<ListenerCounters>) =>
+    host.traffic.set(listenerId, counters);
   const stats = async (path: string) => (await cloud.get(`${path}?show_stats=true`)).body.stats;
 
   it('is added up over processes of the proxy and workers', async () => {
-    const { path, listeners } = await made({
+    const { path, listeners } = await createBalancer({
       listeners: [...idle.listeners, { name: 'two', protocol: 'TCP', protocol_port: 81 }],
     });
     expect((await cloud.get(path)).body.stats).toBeNull();
@@ -154,16 +155,28 @@ describe('traffic', () => {
       total_connections: 0,
     });
     const first = recorder();
-    say(listeners[0], { activeConnections: 3, totalConnections: 10, bytesIn: 100, bytesOut: 1000, requestErrors: 1 });
-    say(listeners[1], { activeConnections: 1, totalConnections: 1, bytesIn: 5, bytesOut: 50 });
+    setCounters(listeners[0], {
+      activeConnections: 3,
+      totalConnections: 10,
+      bytesIn: 100,
+      bytesOut: 1000,
+      requestErrors: 1,
+    });
+    setCounters(listeners[1], { activeConnections: 1, totalConnections: 1, bytesIn: 5, bytesOut: 50 });
     await first();
-    say(listeners[0], { activeConnections: 2, totalConnections: 12, bytesIn: 150, bytesOut: 1500, requestErrors: 1 });
+    setCounters(listeners[0], {
+      activeConnections: 2,
+      totalConnections: 12,
+      bytesIn: 150,
+      bytesOut: 1500,
+      requestErrors: 1,
+    });
     await first();
     // Another worker, with the same proxy process.
     const second = recorder();
     await second();
     // Then the proxy restarts.
-    say(listeners[0], { activeConnections: 0, totalConnections: 1, bytesIn: 7, bytesOut: 70 });
+    setCounters(listeners[0], { activeConnections: 0, totalConnections: 1, bytesIn: 7, bytesOut: 70 });
     await second();
     expect(await stats(path)).toEqual({
       active_connections: 1,
@@ -179,23 +192,23 @@ describe('traffic', () => {
   });
 
   it('is not written while it is unchanged', async () => {
-    const { id, listeners } = await made(idle);
-    const look = recorder();
-    say(listeners[0], { totalConnections: 1, bytesIn: 10, bytesOut: 10 });
-    await look();
+    const { id, listeners } = await createBalancer(idle);
+    const scan = recorder();
+    setCounters(listeners[0], { totalConnections: 1, bytesIn: 10, bytesOut: 10 });
+    await scan();
     const settled = await versionsOf(id);
-    for (let i = 0; i < 5; i++) await look();
+    for (let i = 0; i < 5; i++) await scan();
     expect(await versionsOf(id)).toEqual(settled);
     host.answers = false;
-    await look();
+    await scan();
     host.answers = true;
     expect(await versionsOf(id)).toEqual(settled);
   });
 
   it('is returned as metrics by one minute, ten minutes and one hour', async () => {
     cloud.clock.set(new Date('2026-03-01T10:00:00Z'));
-    const { id, path, listeners } = await made(idle);
-    const look = recorder();
+    const { id, path, listeners } = await createBalancer(idle);
+    const scan = recorder();
     const metrics = async (time_interval: number, time_unit: string) =>
       (await cloud.post(`${path}/metrics`, { time_interval, time_unit })).body;
     expect(await metrics(1, 'hour')).toEqual({ count: 0, results: [] });
@@ -203,8 +216,8 @@ describe('traffic', () => {
     const pass = async (at: string, more: number) => {
       cloud.clock.set(new Date(at));
       bytes += more;
-      say(listeners[0], { totalConnections: 1, bytesIn: bytes, bytesOut: bytes * 10 });
-      await look();
+      setCounters(listeners[0], { totalConnections: 1, bytesIn: bytes, bytesOut: bytes * 10 });
+      await scan();
     };
     await pass('2026-03-01T10:00:30Z', 600);
     await pass('2026-03-01T10:02:10Z', 60);
@@ -239,7 +252,7 @@ describe('traffic', () => {
   });
 
   it('of an invalid time or unit is rejected', async () => {
-    const { path } = await made(idle);
+    const { path } = await createBalancer(idle);
     for (const body of [
       {},
       { time_interval: 0, time_unit: 'hour' },

@@ -56,7 +56,7 @@ describe('updating a load balancer', () => {
     expect([refused.status, new Set(paths(refused))]).toEqual([400, new Set(['name', 'admin_state_up'])]);
   });
 
-  it('is rejected during a task, naming the task, for any spelling of the id', async () => {
+  it('is rejected during a task, which the error names, for upper-case and lower-case ids', async () => {
     const { id } = await aBalancer();
     const release = host.hold();
     const failover = (await cloud.post(`${balancers}/${id}/failover`, {})).body.tasks[0];

@@ -10,22 +10,22 @@ const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string
 const names = (answer: Answer) => answer.body.results.map((network: { name: string }) => network.name);
 
 /** A client and the paths of its default project. */
-async function aClient() {
+async function newClient() {
   const client = await cloud.newClient();
   const at = (resource: string) => `/cloud/v1/${resource}/${client.projectId}/1`;
   const options = { token: client.token };
   const usage = async () => (await cloud.get(`/cloud/v2/regional_quotas/${client.clientId}/1`, options)).body;
   return { ...client, options, usage, networks: at('networks'), subnets: at('subnets'), shares: at('file_shares') };
 }
-type Client = Awaited<ReturnType<typeof aClient>>;
+type Client = Awaited<ReturnType<typeof newClient>>;
 
-async function aNetwork(client: Client, changes: object = {}): Promise<Record<string, any>> {
+async function createNetwork(client: Client, changes: object = {}): Promise<Record<string, any>> {
   const created = await cloud.post(client.networks, { name: 'a network', ...changes }, client.options);
   const task = await cloud.ended(created, client.options);
   return (await cloud.get(`${client.networks}/${task.body.created_resources.networks[0]}`, client.options)).body;
 }
 
-async function aSubnet(client: Client, network: string, cidr = '10.0.0.0/24'): Promise<string> {
+async function createSubnet(client: Client, network: string, cidr = '10.0.0.0/24'): Promise<string> {
   const created = await cloud.post(client.subnets, { name: 'a subnet', network_id: network, cidr }, client.options);
   return (await cloud.ended(created, client.options)).body.created_resources.subnets[0];
 }
@@ -33,8 +33,8 @@ async function aSubnet(client: Client, network: string, cidr = '10.0.0.0/24'): P
 const share = (network?: object) => ({ name: 'a share', protocol: 'NFS', size: 1, ...(network && { network }) });
 
 describe('creating a network', () => {
-  it('answers a task that has finished, and the network is there', async () => {
-    const client = await aClient();
+  it('returns a finished task, and the network exists', async () => {
+    const client = await newClient();
     const created = await cloud.post(client.networks, { name: 'backend' }, client.options);
     const task = await cloud.ended(created, client.options);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_network', region_id: 1 });
@@ -63,19 +63,19 @@ describe('creating a network', () => {
     expect(await client.usage()).toMatchObject({ network_count_usage: 2 });
   });
 
-  it('takes the kind of a VLAN, create_router, and tags under either name', async () => {
-    const client = await aClient();
-    const vlan = await aNetwork(client, { type: 'vlan', create_router: true, tags: { b: '2', a: '1' } });
+  it('accepts type vlan, create_router, and tags as `tags` or `metadata`', async () => {
+    const client = await newClient();
+    const vlan = await createNetwork(client, { type: 'vlan', create_router: true, tags: { b: '2', a: '1' } });
     expect(vlan).toMatchObject({ type: 'vlan', mtu: 1500 });
     expect(vlan['segmentation_id']).toBeLessThan(4095);
     expect(vlan['tags'].map((tag: { key: string }) => tag.key)).toEqual(['a', 'b']);
-    expect(await aNetwork(client, { metadata: { from: 'terraform' } })).toMatchObject({
+    expect(await createNetwork(client, { metadata: { from: 'terraform' } })).toMatchObject({
       tags: [{ key: 'from', value: 'terraform', read_only: false }],
     });
   });
 
-  it('refuses what is wrong, all at once', async () => {
-    const client = await aClient();
+  it('reports all invalid fields at once', async () => {
+    const client = await newClient();
     const body = { name: 'x', type: 'gre', mtu: 9000, create_router: 'yes', tags: { '': 'v', long: 'v'.repeat(256) } };
     const refused = await cloud.post(client.networks, body, client.options);
     expect(refused.status).toBe(400);
@@ -84,8 +84,8 @@ describe('creating a network', () => {
     expect(paths(await cloud.post(client.networks, { name: 'tagged', tags: many }, client.options))).toEqual(['tags']);
   });
 
-  it('stops at the quota, and does it once under an Idempotency-Key', async () => {
-    const client = await aClient();
+  it('is refused above the quota and runs once per Idempotency-Key', async () => {
+    const client = await newClient();
     await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, network_count_limit: 2 });
     const once = { ...client.options, headers: { 'idempotency-key': 'once' } };
     const first = await cloud.post(client.networks, { name: 'once' }, once);
@@ -97,10 +97,10 @@ describe('creating a network', () => {
 });
 
 describe('listing networks', () => {
-  it('filters by name, type, owner and reach, orders and pages', async () => {
-    const client = await aClient();
-    for (const name of ['front one', 'Back', 'front two']) await aNetwork(client, { name });
-    await aNetwork(client, { name: 'a vlan', type: 'vlan' });
+  it('filters by name, type, owner and external, sorts and pages', async () => {
+    const client = await newClient();
+    for (const name of ['front one', 'Back', 'front two']) await createNetwork(client, { name });
+    await createNetwork(client, { name: 'a vlan', type: 'vlan' });
     const list = (query: string) => cloud.get(`${client.networks}?${query}`, client.options);
     const newestFirst = ['a vlan', 'front two', 'Back', 'front one', 'default'];
     expect(names(await list(''))).toEqual(newestFirst);
@@ -117,11 +117,11 @@ describe('listing networks', () => {
     expect(paths(refused).sort()).toEqual(['external', 'name', 'network_type', 'order_by']);
   });
 
-  it('filters by tags, in the words of SDKs and of the Terraform provider', async () => {
-    const client = await aClient();
-    await aNetwork(client, { name: 'test web', tags: { env: 'test', web: '' } });
-    await aNetwork(client, { name: 'live web', tags: { env: 'live', web: '' } });
-    await aNetwork(client, { name: 'test db', tags: { env: 'test', 'a=b': 'c=d' } });
+  it('filters by tags, with the parameters of the SDKs and of the Terraform provider', async () => {
+    const client = await newClient();
+    await createNetwork(client, { name: 'test web', tags: { env: 'test', web: '' } });
+    await createNetwork(client, { name: 'live web', tags: { env: 'live', web: '' } });
+    await createNetwork(client, { name: 'test db', tags: { env: 'test', 'a=b': 'c=d' } });
     const found = async (query: Record<string, string> | [string, string][]) =>
       names(await cloud.get(`${client.networks}?order_by=name.asc&${new URLSearchParams(query)}`, client.options));
     expect(await found({ tag_key: 'env' })).toEqual(['live web', 'test db', 'test web']);
@@ -150,9 +150,9 @@ describe('listing networks', () => {
 });
 
 describe('changing a network', () => {
-  it('merges tags, renames, and changes nothing when nothing is given', async () => {
-    const client = await aClient();
-    const network = await aNetwork(client, { tags: { keep: '1', change: '1', drop: '1' } });
+  it('merges tags, renames, and ignores an empty update', async () => {
+    const client = await newClient();
+    const network = await createNetwork(client, { tags: { keep: '1', change: '1', drop: '1' } });
     const path = `${client.networks}/${network['id']}`;
     const patch = (body: unknown) => cloud.patch(path, body, client.options);
     cloud.clock.advance(60);
@@ -173,9 +173,9 @@ describe('changing a network', () => {
     cloud.clock.set(null);
   });
 
-  it('refuses what is wrong, all at once', async () => {
-    const client = await aClient();
-    const { id } = await aNetwork(client);
+  it('reports all invalid fields at once', async () => {
+    const client = await newClient();
+    const { id } = await createNetwork(client);
     const refused = await cloud.patch(
       `${client.networks}/${id}`,
       { name: '-', mtu: 1, tags: { t: 1 } },
@@ -187,9 +187,9 @@ describe('changing a network', () => {
 });
 
 describe('deleting a network', () => {
-  it('answers a task that has finished, and the network is gone', async () => {
-    const client = await aClient();
-    const { id } = await aNetwork(client);
+  it('returns a finished task and removes the network', async () => {
+    const client = await newClient();
+    const { id } = await createNetwork(client);
     const deleted = await cloud.delete(`${client.networks}/${id}`, client.options);
     const task = await cloud.ended(deleted, client.options);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_network' });
@@ -199,9 +199,9 @@ describe('deleting a network', () => {
   });
 
   it('names the subnets and file shares that use the network', async () => {
-    const client = await aClient();
-    const { id } = await aNetwork(client);
-    const subnet = await aSubnet(client, id);
+    const client = await newClient();
+    const { id } = await createNetwork(client);
+    const subnet = await createSubnet(client, id);
     await cloud.post(client.shares, share({ network_id: id }), client.options);
     const refused = await cloud.delete(`${client.networks}/${id}`, client.options);
     expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
@@ -209,10 +209,10 @@ describe('deleting a network', () => {
     expect(refused.headers['x-should-retry']).toBe('false');
   });
 
-  it('never pulls a network from under what is being made in it', async () => {
-    const client = await aClient();
+  it('fails while a subnet is being created in the network, or makes that creation fail', async () => {
+    const client = await newClient();
     for (let i = 0; i < 10; i++) {
-      const { id } = await aNetwork(client);
+      const { id } = await createNetwork(client);
       const [deleted, subnet] = await Promise.all([
         cloud.delete(`${client.networks}/${id}`, client.options),
         cloud.post(client.subnets, { name: 'a subnet', network_id: id, cidr: '10.0.0.0/24' }, client.options),
@@ -223,11 +223,11 @@ describe('deleting a network', () => {
 });
 
 describe('the network of a new file share', () => {
-  it('is the given one, in its oldest subnet or the given one', async () => {
-    const client = await aClient();
-    const { id } = await aNetwork(client);
-    const first = await aSubnet(client, id, '10.0.0.0/24');
-    const second = await aSubnet(client, id, '10.0.1.0/24');
+  it('is the requested network, with the requested subnet or the oldest one', async () => {
+    const client = await newClient();
+    const { id } = await createNetwork(client);
+    const first = await createSubnet(client, id, '10.0.0.0/24');
+    const second = await createSubnet(client, id, '10.0.1.0/24');
     const shareIn = async (network: object) => {
       const created = await cloud.post(client.shares, share(network), client.options);
       const task = await cloud.get(`/cloud/v1/tasks/${created.body.tasks[0]}`, client.options);
@@ -237,11 +237,11 @@ describe('the network of a new file share', () => {
     expect(await shareIn({ network_id: id, subnet_id: second })).toMatchObject({ network_id: id, subnet_id: second });
   });
 
-  it('must be there, in the same project, with a subnet', async () => {
-    const client = await aClient();
-    const other = await aClient();
+  it('must exist in the same project and have a subnet', async () => {
+    const client = await newClient();
+    const other = await newClient();
     const foreign = (await cloud.get(other.networks, other.options)).body.results[0].id;
-    const { id: empty } = await aNetwork(client);
+    const { id: empty } = await createNetwork(client);
     const refusedAt = async (network: object) => paths(await cloud.post(client.shares, share(network), client.options));
     expect(await refusedAt({ network_id: unknownId })).toEqual(['network.network_id']);
     expect(await refusedAt({ network_id: foreign })).toEqual(['network.network_id']);
@@ -249,12 +249,12 @@ describe('the network of a new file share', () => {
     expect(await refusedAt({ network_id: empty, subnet_id: unknownId })).toEqual(['network.subnet_id']);
   });
 
-  it('is the default one when none is given, or else the oldest', async () => {
-    const client = await aClient();
+  it('defaults to the default network, or else to the oldest', async () => {
+    const client = await newClient();
     const scope = { clientId: client.clientId, projectId: client.projectId, regionId: 1, regionName: 'local' };
     const chosen = () => transaction(cloud.db, (tx) => cloud.services.networks.forNewResource(tx, scope));
-    const oldest = await aNetwork(client, { name: 'oldest' });
-    const subnet = await aSubnet(client, oldest['id']);
+    const oldest = await createNetwork(client, { name: 'oldest' });
+    const subnet = await createSubnet(client, oldest['id']);
     const { body } = await cloud.get(`${client.networks}?name=default`, client.options);
     const [byDefault] = body.results;
     expect(byDefault).toMatchObject({ name: 'default', default: true, creator_task_id: null });
@@ -274,10 +274,10 @@ describe('the network of a new file share', () => {
 });
 
 describe('a network of another client', () => {
-  it('is not there, by its own path or by that of the asking client', async () => {
-    const owner = await aClient();
-    const { id } = await aNetwork(owner);
-    const other = await aClient();
+  it("returns 404 under the owner's path and under the caller's path", async () => {
+    const owner = await newClient();
+    const { id } = await createNetwork(owner);
+    const other = await newClient();
     for (const path of [`${owner.networks}/${id}`, `${other.networks}/${id}`]) {
       expect(await cloud.get(path, other.options)).toMatchObject({ status: 404 });
       expect(await cloud.patch(path, {}, other.options)).toMatchObject({ status: 404 });

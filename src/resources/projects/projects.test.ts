@@ -14,21 +14,21 @@ async function usage(clientId: number, token: string): Promise<number> {
 }
 
 /** A client with a project besides its default one. */
-async function aProject(name = 'a project') {
+async function createProject(name = 'a project') {
   const client = await cloud.newClient();
   const created = await cloud.post(projects, { name }, { token: client.token });
   return { ...client, id: created.body.id as number, path: `${projects}/${created.body.id}` };
 }
 
-async function aNetwork(project: number, token: string, name = 'a network'): Promise<string> {
+async function createNetwork(project: number, token: string, name = 'a network'): Promise<string> {
   const task = await cloud.ended(await cloud.post(`/cloud/v1/networks/${project}/1`, { name }, { token }), { token });
   return task.body.created_resources.networks[0];
 }
 
 describe('creating a project', () => {
-  it('answers 201 with the project, which is there', async () => {
+  it('returns 201 with the project, which exists', async () => {
     const { clientId, token } = await cloud.newClient();
-    const created = await cloud.post(projects, { name: 'website', description: 'what the world sees' }, { token });
+    const created = await cloud.post(projects, { name: 'website', description: 'public website' }, { token });
     expect(created).toMatchObject({ status: 201, body: { name: 'website', state: 'ACTIVE', client_id: clientId } });
     expect(created.body).toMatchObject({ is_default: false, deleted_at: null, task_id: null });
     expect(created.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -36,7 +36,7 @@ describe('creating a project', () => {
     expect(await usage(clientId, token)).toBe(2);
   });
 
-  it('takes a description of null, and none', async () => {
+  it('accepts a null or absent description', async () => {
     const { token } = await cloud.newClient();
     const empty = await cloud.post(projects, { name: 'empty', description: null }, { token });
     const none = await cloud.post(projects, { name: 'none' }, { token });
@@ -44,13 +44,13 @@ describe('creating a project', () => {
     expect(none).toMatchObject({ status: 201, body: { description: null } });
   });
 
-  it('refuses a bad name, a long description and an unknown field, all at once', async () => {
+  it('reports an invalid name, a long description and an unknown field at once', async () => {
     const refused = await cloud.post(projects, { name: 'x', description: 'd'.repeat(256), colour: 'red' });
     expect(refused.status).toBe(400);
     expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'description', 'colour']));
   });
 
-  it('refuses the name of another live project of the client, of ten at once to nine', async () => {
+  it('refuses the name of another active project of the client, also with parallel requests', async () => {
     const { token } = await cloud.newClient();
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => cloud.post(projects, { name: 'one' }, { token })),
@@ -64,7 +64,7 @@ describe('creating a project', () => {
     expect(await cloud.post(projects, { name: 'one' }, { token: other })).toMatchObject({ status: 201 });
   });
 
-  it('does it once under an Idempotency-Key', async () => {
+  it('creates one project per Idempotency-Key', async () => {
     const { token } = await cloud.newClient();
     const options = { token, headers: { 'idempotency-key': 'once' } };
     const first = await cloud.post(projects, { name: 'once' }, options);
@@ -72,7 +72,7 @@ describe('creating a project', () => {
     expect(second).toMatchObject({ status: 201, body: first.body });
   });
 
-  it('stops at the quota, and a deleted project gives its place back', async () => {
+  it('is refused above the quota, and a deleted project releases its quota', async () => {
     const { clientId, token } = await cloud.newClient();
     await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, { project_count_limit: 2 });
     const created = await cloud.post(projects, { name: 'second' }, { token });
@@ -83,7 +83,7 @@ describe('creating a project', () => {
     expect(await usage(clientId, token)).toBe(2);
   });
 
-  it('is for admins, and not for a token that is limited to projects', async () => {
+  it('requires an admin token that is not limited to projects', async () => {
     const { clientId, projectId } = await cloud.newClient();
     const member = await cloud.newToken(clientId, 'member');
     const limited = await cloud.newToken(clientId, 'admin', [projectId]);
@@ -94,7 +94,7 @@ describe('creating a project', () => {
 });
 
 describe('listing projects', () => {
-  it('shows those of the client, by part of a name, in each order, in pages', async () => {
+  it("returns the client's projects, filtered by part of a name, sorted and in pages", async () => {
     const { token } = await cloud.newClient();
     for (const name of ['beta', 'alpha one', 'Alpha two']) await cloud.post(projects, { name }, { token });
     const list = (query: string) => cloud.get(`${projects}?${query}`, { token });
@@ -107,8 +107,8 @@ describe('listing projects', () => {
     expect(paths(await list('order_by=size&limit=0'))).toEqual(expect.arrayContaining(['order_by', 'limit']));
   });
 
-  it('shows deleted ones on request, and their names are free again', async () => {
-    const { id, path, token } = await aProject('phoenix');
+  it('includes deleted projects on request, and their names can be reused', async () => {
+    const { id, path, token } = await createProject('phoenix');
     await cloud.delete(path, { token });
     expect(await cloud.post(projects, { name: 'phoenix' }, { token })).toMatchObject({ status: 201 });
     expect((await cloud.get(projects, { token })).body.count).toBe(2);
@@ -117,16 +117,16 @@ describe('listing projects', () => {
     expect(all.body.results[0]).toMatchObject({ id, state: 'DELETED', deleted_at: expect.stringMatching(/Z$/) });
   });
 
-  it('shows a limited token its projects only', async () => {
-    const { clientId, id } = await aProject();
+  it('returns only the projects that a limited token may access', async () => {
+    const { clientId, id } = await createProject();
     const token = await cloud.newToken(clientId, 'reader', [id]);
     expect((await cloud.get(projects, { token })).body).toMatchObject({ count: 1, results: [{ id }] });
   });
 });
 
 describe('changing a project', () => {
-  it('changes what is given, and nothing when nothing is', async () => {
-    const { path, token } = await aProject('before');
+  it('changes only the given fields', async () => {
+    const { path, token } = await createProject('before');
     const changed = await cloud.patch(path, { name: 'after', description: 'new' }, { token });
     expect(changed).toMatchObject({ status: 200, body: { name: 'after', description: 'new' } });
     expect((await cloud.patch(path, {}, { token })).body).toEqual(changed.body);
@@ -141,8 +141,8 @@ describe('changing a project', () => {
     expect(paths(await cloud.patch(path, { state: 'DELETED' }, { token }))).toEqual(['state']);
   });
 
-  it('replaces all that can be changed', async () => {
-    const { path, token } = await aProject();
+  it('replaces all mutable fields with PUT', async () => {
+    const { path, token } = await createProject();
     await cloud.patch(path, { description: 'gone soon' }, { token });
     const replaced = await cloud.request('PUT', path, { name: 'replaced' }, { token });
     expect(replaced).toMatchObject({ status: 200, body: { name: 'replaced', description: null } });
@@ -151,8 +151,8 @@ describe('changing a project', () => {
 });
 
 describe('deleting a project', () => {
-  it('answers a task that has finished, and the project is gone at once', async () => {
-    const { clientId, id, path, token } = await aProject();
+  it('returns a finished task and removes the project immediately', async () => {
+    const { clientId, id, path, token } = await createProject();
     const task = await cloud.ended(await cloud.delete(path, { token }), { token });
     expect(task.body).toMatchObject({
       state: 'FINISHED',
@@ -166,17 +166,17 @@ describe('deleting a project', () => {
     expect(await usage(clientId, token)).toBe(1);
   });
 
-  it('keeps the default project', async () => {
+  it('is refused for the default project', async () => {
     const { projectId, token } = await cloud.newClient();
     const refused = await cloud.delete(`${projects}/${projectId}`, { token });
     expect(refused).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
     expect(refused.body.message).toContain('default project');
   });
 
-  it('names what uses the project', async () => {
-    const { id, path, token } = await aProject();
-    const network = await aNetwork(id, token);
-    await aNetwork(id, token, 'another network');
+  it('is refused while resources use the project, and names them', async () => {
+    const { id, path, token } = await createProject();
+    const network = await createNetwork(id, token);
+    await createNetwork(id, token, 'another network');
     const subnet = { name: 'a subnet', network_id: network, cidr: '10.0.0.0/24' };
     await cloud.post(`/cloud/v1/subnets/${id}/1`, subnet, { token });
     const share = { name: 'a share', protocol: 'NFS', size: 1, network: { network_id: network } };
@@ -189,9 +189,9 @@ describe('deleting a project', () => {
     expect(refused.body.message).toMatch(/file share/);
   });
 
-  it('lets nothing be made in a project that is being deleted', async () => {
+  it('prevents the creation of resources in the project', async () => {
     for (let i = 0; i < 10; i++) {
-      const { id, path, token } = await aProject();
+      const { id, path, token } = await createProject();
       const [deleted, ...created] = await Promise.all([
         cloud.delete(path, { token }),
         ...['one', 'two', 'three'].map((name) =>
@@ -206,8 +206,8 @@ describe('deleting a project', () => {
     }
   });
 
-  it('is not for other clients, which do not even see it', async () => {
-    const { path } = await aProject();
+  it('returns 404 to other clients', async () => {
+    const { path } = await createProject();
     const { token } = await cloud.newClient();
     for (const [method, body] of [['GET'], ['PATCH', {}], ['PUT', { name: 'mine now' }], ['DELETE']] as const) {
       expect(await cloud.request(method, path, body, { token })).toMatchObject({ status: 404 });

@@ -6,7 +6,7 @@ const cloud = useCloudyard({ driver: null });
 const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 let made = 0;
-const aSecret = (changes: object = {}) => ({
+const secretBody = (changes: object = {}) => ({
   name: `secret-${made++}`,
   registry: 'registry.example.com',
   login: 'me',
@@ -14,7 +14,7 @@ const aSecret = (changes: object = {}) => ({
   ...changes,
 });
 
-async function aClient() {
+async function newClient() {
   const client = await cloud.newClient();
   const options = { token: client.token };
   const secrets = `/cloud/v1/caas/secrets/${client.projectId}/1`;
@@ -26,9 +26,9 @@ async function aClient() {
 }
 
 describe('a pull secret', () => {
-  it('is shown without its password, and as it was given', async () => {
-    const client = await aClient();
-    const body = aSecret({ registry: 'HTTPS://Registry.Example.com/v2/' });
+  it('is shown as it was sent, without its password', async () => {
+    const client = await newClient();
+    const body = secretBody({ registry: 'HTTPS://Registry.Example.com/v2/' });
     const { status, body: secret } = await client.create(body);
     expect(status).toBe(200);
     expect(secret).toEqual({
@@ -45,39 +45,39 @@ describe('a pull secret', () => {
   });
 
   it('is listed by name, in pages', async () => {
-    const client = await aClient();
-    for (const name of ['c', 'a', 'b']) await client.create(aSecret({ name }));
+    const client = await newClient();
+    for (const name of ['c', 'a', 'b']) await client.create(secretBody({ name }));
     const { body } = await cloud.get(`${client.secrets}?limit=2&offset=1`, client.options);
     expect([body.count, body.results.map((secret: { name: string }) => secret.name)]).toEqual([3, ['b', 'c']]);
     expect(paths(await cloud.get(`${client.secrets}?limit=0&offset=x`, client.options))).toEqual(['limit', 'offset']);
   });
 
-  it('has a name of its own in its project and region', async () => {
-    const client = await aClient();
-    const body = aSecret();
+  it('has a unique name in its project and region', async () => {
+    const client = await newClient();
+    const body = secretBody();
     await client.create(body);
     const taken = await client.create(body);
     expect(taken).toMatchObject({ status: 409, body: { exception_class: 'NameTaken' } });
     expect(taken.headers['x-should-retry']).toBe('false');
-    expect((await (await aClient()).create(body)).status).toBe(200);
+    expect((await (await newClient()).create(body)).status).toBe(200);
     expect(await cloud.delete(client.one(body.name), client.options)).toMatchObject({ status: 204, body: '' });
     expect((await cloud.delete(client.one(body.name), client.options)).status).toBe(404);
     expect((await client.create(body)).status).toBe(200);
   });
 
-  it('is made once under an Idempotency-Key', async () => {
-    const client = await aClient();
+  it('is created once per Idempotency-Key', async () => {
+    const client = await newClient();
     const once = { ...client.options, headers: { 'idempotency-key': 'once' } };
-    const body = aSecret();
+    const body = secretBody();
     const first = await client.create(body, once);
     expect(await client.create(body, once)).toMatchObject({ status: 200, body: first.body });
     expect((await client.create({ ...body, password: 'other' }, once)).status).toBe(409);
   });
 
-  it('keeps its project from being deleted', async () => {
-    const client = await aClient();
+  it('blocks the deletion of its project', async () => {
+    const client = await newClient();
     const { id } = (await cloud.post('/cloud/v1/projects', { name: 'other' }, client.options)).body;
-    const body = aSecret();
+    const body = secretBody();
     await cloud.post(`/cloud/v1/caas/secrets/${id}/1`, body, client.options);
     const refused = await cloud.delete(`/cloud/v1/projects/${id}`, client.options);
     expect(refused.body.message).toContain(`1 pull secret (${body.name})`);
@@ -87,10 +87,10 @@ describe('a pull secret', () => {
 });
 
 describe('an update', () => {
-  it('changes what is given, and keeps what is absent or null', async () => {
-    const client = await aClient();
+  it('changes the given fields and keeps absent or null ones', async () => {
+    const client = await newClient();
     cloud.clock.set(new Date('2026-11-20T10:00:00Z'));
-    const { name } = (await client.create(aSecret())).body;
+    const { name } = (await client.create(secretBody())).body;
     cloud.clock.advance(60);
     const update = async (changes: object) => (await cloud.patch(client.one(name), changes, client.options)).body;
     const before = { name, registry: 'registry.example.com', login: 'me', updated_at: '2026-11-20T10:00:00Z' };
@@ -107,18 +107,18 @@ describe('an update', () => {
     );
   });
 
-  it('of what is not there is 404', async () => {
-    const client = await aClient();
+  it('of an unknown secret returns 404', async () => {
+    const client = await newClient();
     expect((await cloud.patch(client.one('nothing'), { login: 'x' }, client.options)).status).toBe(404);
     expect((await cloud.get(client.one('nothing'), client.options)).status).toBe(404);
     expect((await client.file('nothing')).status).toBe(404);
   });
 });
 
-describe('bad input', () => {
-  it('is refused at every edge', async () => {
-    const client = await aClient();
-    const refusedAt = async (changes: object) => paths(await client.create(aSecret(changes)));
+describe('invalid input', () => {
+  it('is refused outside the limits of every field', async () => {
+    const client = await newClient();
+    const refusedAt = async (changes: object) => paths(await client.create(secretBody(changes)));
     const host = (length: number) => `https://example.com/${'x'.repeat(length - 20)}`;
     const edges: Record<string, [shortest: string, longest: string, beyond: string]> = {
       login: ['x', 'x'.repeat(100), 'x'.repeat(101)],
@@ -133,7 +133,7 @@ describe('bad input', () => {
         expect([field, await refusedAt({ [field]: bad })]).toEqual([field, [field]]);
       }
     }
-    const { name } = (await client.create(aSecret())).body;
+    const { name } = (await client.create(secretBody())).body;
     for (const [field, [, , beyond]] of Object.entries(edges).filter(([field]) => field !== 'name')) {
       for (const bad of ['', beyond, 7]) {
         expect(paths(await cloud.patch(client.one(name), { [field]: bad }, client.options))).toEqual([field]);
@@ -146,12 +146,12 @@ describe('bad input', () => {
     expect(paths(await client.create({}))!.sort()).toEqual(['login', 'name', 'password', 'registry']);
   });
 
-  it('of registries and logins', async () => {
-    const client = await aClient();
-    const { name } = (await client.create(aSecret())).body;
+  it('in registry, login or password is refused', async () => {
+    const client = await newClient();
+    const { name } = (await client.create(secretBody())).body;
     for (const registry of ['https://me:pass-word@registry.example.com', 'host:0', 'ftp://host', ' ', 'a\u0000b']) {
       const answers = [
-        await client.create(aSecret({ registry })),
+        await client.create(secretBody({ registry })),
         await cloud.patch(client.one(name), { registry }, client.options),
       ];
       for (const answer of answers) {
@@ -160,16 +160,16 @@ describe('bad input', () => {
       }
     }
     for (const login of ['a:b', 'a\nb', 'a\u0000'])
-      expect(paths(await client.create(aSecret({ login })))).toContain('login');
-    expect(paths(await client.create(aSecret({ password: 'a\ud800' })))).toEqual(['password']);
-    // Google's passwords are files.
-    expect((await client.create(aSecret({ login: '_json_key', password: '{\n"x": "y"\n}' }))).status).toBe(200);
+      expect(paths(await client.create(secretBody({ login })))).toContain('login');
+    expect(paths(await client.create(secretBody({ password: 'a\ud800' })))).toEqual(['password']);
+    // A Google service account key is a JSON file that is used as a password.
+    expect((await client.create(secretBody({ login: '_json_key', password: '{\n"x": "y"\n}' }))).status).toBe(200);
   });
 
-  it('of names, and how they are written in paths', async () => {
-    const client = await aClient();
+  it('in name is refused, and valid names may be percent-encoded in paths', async () => {
+    const client = await newClient();
     for (const name of ['a.b', 'A_b-', '...', '.a', '0', '_', '-', 'x..y', 'verify', 'dockerconfigjson']) {
-      expect([name, (await client.create(aSecret({ name }))).status]).toEqual([name, 200]);
+      expect([name, (await client.create(secretBody({ name }))).status]).toEqual([name, 200]);
       const encoded = [...name].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
       for (const path of [encoded, name.replace(/\.{3}/, '%2e%2e%2e')]) {
         expect((await cloud.get(`${client.secrets}/${path}`, client.options)).body.name).toBe(name);
@@ -178,8 +178,8 @@ describe('bad input', () => {
       expect((await cloud.delete(`${client.secrets}/${encoded}`, client.options)).status).toBe(204);
     }
     for (const name of ['.', '..', 'a b', 'a/b', 'ä', 'a%', 'a\n', '', '🙂']) {
-      expect(paths(await client.create(aSecret({ name })))).toEqual(['name']);
-      // As a path these are steps, which never arrive: no name may be one.
+      expect(paths(await client.create(secretBody({ name })))).toEqual(['name']);
+      // HTTP clients resolve these path segments before they send the request.
       if (['', '.', '..'].includes(name)) continue;
       for (const method of ['GET', 'PATCH', 'DELETE']) {
         const body = method === 'PATCH' ? {} : undefined;
@@ -194,9 +194,9 @@ describe('bad input', () => {
 });
 
 describe('a pull secret of another client', () => {
-  it('is not there, and its password is not for readers', async () => {
-    const [owner, other] = [await aClient(), await aClient()];
-    const { name } = (await owner.create(aSecret())).body;
+  it('returns 404, and readers cannot read its password', async () => {
+    const [owner, other] = [await newClient(), await newClient()];
+    const { name } = (await owner.create(secretBody())).body;
     for (const path of [owner.one(name), other.one(name)]) {
       expect((await cloud.get(path, other.options)).status).toBe(404);
       expect((await cloud.patch(path, { login: 'x' }, other.options)).status).toBe(404);

@@ -15,7 +15,7 @@ describe('a registry', () => {
     ['HTTPS://ghcr.io/v2/', 'ghcr.io'],
     ['http://10.0.0.1:5000/v2/', '10.0.0.1:5000'],
     ['ghcr.io/organization/image', 'ghcr.io'],
-  ])('%s is %s', (text, authority) => {
+  ])('%s is parsed as %s', (text, authority) => {
     expect(parseRegistry(text)).toEqual({ authority, key: authority });
   });
 
@@ -26,7 +26,7 @@ describe('a registry', () => {
     'https://index.docker.io/v1/',
     'registry-1.docker.io',
     'docker.io/library',
-  ])('%s is Docker Hub', (text) => {
+  ])('%s is parsed as Docker Hub', (text) => {
     expect(parseRegistry(text)).toEqual({ authority: 'registry-1.docker.io', key: 'https://index.docker.io/v1/' });
   });
 
@@ -36,7 +36,7 @@ describe('a registry', () => {
     'user:password@registry.example.com',
     '//user:password@host',
     'https://registry.example.com:x@host/',
-  ])('%s, with credentials in it, is refused without repeating them', (text) => {
+  ])('%s contains credentials, and the refusal does not repeat them', (text) => {
     expect(parseRegistry(text)).toMatch(/must/);
     expect(parseRegistry(text)).not.toMatch(/password@|user/);
   });
@@ -69,11 +69,11 @@ describe('a registry', () => {
     'host#x',
     'x'.repeat(64),
     `${'x.'.repeat(127)}xx`,
-  ])('%j is none', (text) => {
+  ])('refuses %j', (text) => {
     expect(parseRegistry(text)).toMatch(/^must/);
   });
 
-  it('stands in the file under the name that clients look it up by', () => {
+  it('is listed in dockerconfigjson under the key that clients use', () => {
     expect(dockerConfigJson(parseRegistry('docker.io') as never, 'me', 'pa:ß')).toEqual({
       auths: {
         'https://index.docker.io/v1/': {

@@ -12,16 +12,14 @@ const faults = (...regions: RegionConfiguration[]) =>
   checkRegions(regions).map(({ path, message }) => `${path} ${message}`);
 
 describe('the regions file', () => {
-  it('names ids and names that stand in it twice', () => {
-    expect(faults(region(1), region(1, { display_name: 'another' }))).toEqual([
-      'regions.1.id stands in the file twice',
-    ]);
+  it('reports duplicate ids and names', () => {
+    expect(faults(region(1), region(1, { display_name: 'another' }))).toEqual(['regions.1.id is listed twice']);
     expect(faults(region(1), region(2, { display_name: 'region 1' }))).toEqual([
-      'regions.1.display_name stands in the file twice',
+      'regions.1.display_name is listed twice',
     ]);
   });
 
-  it.each(['127.64.0.0/16', '10.0.0.0/8', '203.0.113.7/32', '192.168.1.0/30'])('takes the range %s', (vip_range) => {
+  it.each(['127.64.0.0/16', '10.0.0.0/8', '203.0.113.7/32', '192.168.1.0/30'])('accepts the range %s', (vip_range) => {
     expect(faults(region(1, { vip_range }))).toEqual([]);
   });
 
@@ -38,7 +36,7 @@ describe('the regions file', () => {
     expect(faults(region(1, { vip_range }))).toEqual([expect.stringContaining(`regions.0.vip_range ${why}`)]);
   });
 
-  it('gives no address to two regions, as one process may serve both', () => {
+  it('refuses overlapping ranges of two regions, which one process may serve', () => {
     const [wide, narrow] = [{ vip_range: '127.64.0.0/16' }, { vip_range: '127.64.9.0/24' }];
     const overlap = (other: string) => [`regions.1.vip_range overlaps ${other} of the region "region 1"`];
     expect(faults(region(1, wide), region(2, narrow))).toEqual(overlap('127.64.0.0/16'));
@@ -46,7 +44,7 @@ describe('the regions file', () => {
     expect(faults(region(1, wide), region(2, { vip_range: '127.65.0.0/16' }))).toEqual([]);
   });
 
-  it('names members’ networks that are none', () => {
+  it('reports invalid member networks', () => {
     const given = { member_networks: ['10.0.0.0/8', '10.0.0.1/8', 'fd00::/8', '::1'], member_networks_denied: ['x'] };
     const why = 'must be an address or a network such as 10.0.0.0/8 or fd00::/8, without host bits';
     expect(faults(region(1, given))).toEqual([

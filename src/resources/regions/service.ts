@@ -68,7 +68,7 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
   const seen = new Set<number | string>();
   for (const [i, region] of configuration.entries()) {
     for (const name of ['id', 'display_name'] as const) {
-      if (seen.has(region[name])) errors.push({ path: `regions.${i}.${name}`, message: 'stands in the file twice' });
+      if (seen.has(region[name])) errors.push({ path: `regions.${i}.${name}`, message: 'is listed twice' });
       seen.add(region[name]);
     }
     const fault = vipRangeFault(region.vip_range, configuration.slice(0, i));

@@ -1,4 +1,4 @@
-/** Habit 9: every statement and driver call of the registry reconciler fails once, and the world still becomes as asked. */
+/** Fails every statement and driver call of the registry reconciler once; the desired state must still be reached. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
 import type { CrashCase } from '../../../test/crash-harness.ts';
@@ -16,13 +16,14 @@ const truth = {
   registry_storage: 'select client_id, region_id, sum(storage_limit) as amount from registries group by 1, 2',
 };
 const digest = `sha256:${'a'.repeat(64)}`;
-/** What the host was told to take away, by prefix. */
-const taken = new Map<string, Set<string>>();
-const note = (prefix: string, what: string) => taken.set(prefix, (taken.get(prefix) ?? new Set()).add(what));
+/** The removals that the driver was called for, by prefix. */
+const removed = new Map<string, Set<string>>();
+const recordRemoval = (prefix: string, what: string) =>
+  removed.set(prefix, (removed.get(prefix) ?? new Set()).add(what));
 const host: RegistryDriver = {
   ...createSimulatedRegistryDriver(),
-  removeContents: async ({ prefix, repository, tag }) => void note(prefix, `${repository} ${tag}`),
-  remove: async (prefix) => void note(prefix, 'all'),
+  removeContents: async ({ prefix, repository, tag }) => void recordRemoval(prefix, `${repository} ${tag}`),
+  remove: async (prefix) => void recordRemoval(prefix, 'all'),
 };
 let made = 0;
 
@@ -42,7 +43,7 @@ async function arrange(change: (id: number) => Promise<void>): Promise<string> {
   return String(body.id);
 }
 
-const prefixOf = (id: string) => [...taken.keys()].find((prefix) => prefix.endsWith(`-${id}`)) ?? '';
+const prefixOf = (id: string) => [...removed.keys()].find((prefix) => prefix.endsWith(`-${id}`)) ?? '';
 const pending = async (id: string) => (await store.findPending(cloud.db, [1])).some((each) => each.id === id);
 const repositories = async (id: string) =>
   (await contents.listRepositories(cloud.db, Number(id))).map(({ name, artifactCount }) => `${name} ${artifactCount}`);
@@ -50,7 +51,7 @@ const crash = (arranged: () => Promise<string>, check: (id: string) => Promise<v
   crashEverywhere({
     ...{ db: cloud.db, tasks: cloud.services.tasks, driver: host, reconciler, check },
     arrange: async () => {
-      // Of the one before nothing is to be counted.
+      // High limits, so that rows of earlier rounds do not exhaust the quota.
       await cloud.services.quota.setLimits(
         cloud.db as never,
         { clientId: 1, regionId: 1 },
@@ -65,8 +66,8 @@ const crash = (arranged: () => Promise<string>, check: (id: string) => Promise<v
 
 afterEach(async () => expect(await drift(cloud.db, truth)).toEqual([]));
 
-describe('a crash anywhere', () => {
-  it('in removals leaves none undone', async () => {
+describe('a crash at any step', () => {
+  it('of content removal leaves no removal pending', async () => {
     const removal = (registryId: number, repository: string, of: string | null, tag: string | null) => (tx: never) =>
       store.insertRemoval(tx, { id: crypto.randomUUID(), registryId, repository, digest: of, tag });
     const arranged = () =>
@@ -77,17 +78,17 @@ describe('a crash anywhere', () => {
       });
     const figures = await crash(arranged, async (id) => {
       expect([await pending(id), await repositories(id)]).toEqual([false, ['b 1']]);
-      expect([...taken.get(prefixOf(id))!].sort()).toEqual(['a null', 'b v1']);
+      expect([...removed.get(prefixOf(id))!].sort()).toEqual(['a null', 'b v1']);
     });
     expect(figures.injected).toBeGreaterThan(20);
   });
 
-  it('in a deletion ends with the row gone and the quota back, once', async () => {
+  it('of a deletion removes the row and releases the quota once', async () => {
     const arranged = () =>
       arrange((id) => transaction(cloud.db, (tx) => store.update(tx, id, { deletedAt: cloud.clock.now() })));
     const figures = await crash(arranged, async (id) => {
       expect([await pending(id), await store.findById(cloud.db, Number(id))]).toEqual([false, null]);
-      expect([...taken.get(prefixOf(id))!]).toEqual(['all']);
+      expect([...removed.get(prefixOf(id))!]).toEqual(['all']);
       expect(await drift(cloud.db, truth)).toEqual([]);
     });
     expect(figures.injected).toBeGreaterThan(10);

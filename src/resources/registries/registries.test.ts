@@ -1,4 +1,4 @@
-/** Registries through the API: what they accept, refuse, count and hide. */
+/** Registries through the API: validation, quota, users and visibility. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 
@@ -29,7 +29,7 @@ const usage = async () =>
 const used = async () => (await usage()).map((each) => each.usage);
 
 describe('a registry', () => {
-  it('is there at once, under a URL that nobody else has', async () => {
+  it('is available immediately, under a unique URL', async () => {
     const { status, body } = await cloud.post(all, { name: 'images' }, by());
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -61,13 +61,13 @@ describe('a registry', () => {
     [{ name: 'good', storage_limit: 1001 }, 'storage_limit'],
     [{ name: 'good', storage_limit: null }, 'storage_limit'],
     [{ name: 'good', tags: {} }, 'tags'],
-  ])('is not made of %j', async (body, path) => {
+  ])('is refused for %j', async (body, path) => {
     const answer = await cloud.post(all, body, by());
     expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
     expect(answer.body.errors.map((each: { path: string }) => each.path)).toContain(path);
   });
 
-  it('has a name of its own in its project and region, also when many ask at once', async () => {
+  it('has a unique name in its project and region, also with parallel requests', async () => {
     const name = freshName();
     const answers = await Promise.all(Array.from({ length: 8 }, () => cloud.post(all, { name }, by())));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
@@ -79,7 +79,7 @@ describe('a registry', () => {
     expect((await cloud.post(path, { name }, { token: other.token })).status).toBe(201);
   });
 
-  it('is made once under an Idempotency-Key', async () => {
+  it('is created once per Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'once' };
     const body = { name: freshName() };
     const [first, second] = [
@@ -89,7 +89,7 @@ describe('a registry', () => {
     expect(second).toMatchObject({ status: 201, body: first.body });
   });
 
-  it('counts against the quota, grows and shrinks with it, and gives it back', async () => {
+  it('counts against the quota on create and resize, and releases it on delete', async () => {
     const [count, storage] = (await used()) as [number, number];
     const { id } = await make({ storage_limit: 10 });
     expect(await used()).toEqual([count + 1, storage + 10]);
@@ -105,7 +105,7 @@ describe('a registry', () => {
     expect(await used()).toEqual([count, storage]);
   });
 
-  it('never passes the quota, whoever asks at once', async () => {
+  it('cannot exceed the quota, also with parallel requests', async () => {
     const { clientId, projectId, token } = await cloud.newClient();
     const scope = { clientId, regionId: 1 };
     await cloud.services.quota.setLimits(cloud.db as never, scope, { registry_storage: 20, registry_count: 100 });
@@ -122,20 +122,20 @@ describe('a registry', () => {
     expect((await cloud.get(`${path}/${id}`, { token })).body.storage_limit).toBe(6);
   });
 
-  it('is not there for others, nor for garbage', async () => {
+  it('returns 404 to other clients and for an unknown id, 400 for an invalid id', async () => {
     const { id } = await make();
-    const stranger = await cloud.newClient();
-    const theirs = `/cloud/v1/registries/${stranger.projectId}/1/${id}`;
-    for (const path of [theirs, `${theirs}/users`, `${theirs}/repositories`]) {
-      expect((await cloud.get(path, { token: stranger.token })).status).toBe(404);
+    const otherClient = await cloud.newClient();
+    const foreignPath = `/cloud/v1/registries/${otherClient.projectId}/1/${id}`;
+    for (const path of [foreignPath, `${foreignPath}/users`, `${foreignPath}/repositories`]) {
+      expect((await cloud.get(path, { token: otherClient.token })).status).toBe(404);
     }
-    expect((await cloud.delete(theirs, { token: stranger.token })).status).toBe(404);
+    expect((await cloud.delete(foreignPath, { token: otherClient.token })).status).toBe(404);
     expect((await cloud.get(`${all}/x`, by())).status).toBe(400);
     expect((await cloud.get(`${all}/99999999999`, by())).status).toBe(400);
     expect((await cloud.get(`${all}/2147483647`, by())).status).toBe(404);
   });
 
-  it('keeps its project from being deleted', async () => {
+  it('blocks the deletion of its project', async () => {
     const { clientId, token } = await cloud.newClient();
     const project = (await cloud.post('/cloud/v1/projects', { name: `for ${clientId}` }, { token })).body;
     const path = `/cloud/v1/registries/${project.id}/1`;
@@ -147,7 +147,7 @@ describe('a registry', () => {
 });
 
 describe('check_limits', () => {
-  it('tells only what would be exceeded', async () => {
+  it('returns only the limits that would be exceeded', async () => {
     const { clientId, projectId, token } = await cloud.newClient();
     const scope = { clientId, regionId: 1 };
     const check = (body: unknown) => cloud.post(`/cloud/v1/registries/${projectId}/1/check_limits`, body, { token });
@@ -173,7 +173,7 @@ describe('check_limits', () => {
 });
 
 describe('a user', () => {
-  it('has a secret that is shown once and stored nowhere', async () => {
+  it('has a secret that is shown once and never stored in plain text', async () => {
     const { id } = await make();
     const users = `${all}/${id}/users`;
     const headers = { 'idempotency-key': 'a user' };
@@ -190,17 +190,17 @@ describe('a user', () => {
       secret: expect.stringMatching(/^[\w-]{43}$/),
     });
     expect(Date.parse(made.expires_at) - Date.parse(made.created_at)).toBe(30 * 86_400_000);
-    // The answer that is kept for a repetition is encrypted.
+    // The response stored for the Idempotency-Key is encrypted.
     expect((await cloud.post(users, body, { ...by(), headers })).body).toEqual(made);
     const { secret, ...shown } = made;
     expect((await cloud.get(users, by())).body).toEqual({ count: 1, results: [shown] });
-    expect(await everywhere(secret)).toEqual([]);
+    expect(await tablesContaining(secret)).toEqual([]);
     const fresh = (await cloud.post(`${users}/${made.id}/refresh_secret`, undefined, by())).body;
     expect(fresh).toEqual({ ...shown, secret: expect.stringMatching(/^[\w-]{43}$/) });
     expect(fresh.secret).not.toBe(secret);
   });
 
-  it('expires when its duration says, counted from the last change of it', async () => {
+  it('expires after its duration, counted from the last change of the duration', async () => {
     const { id } = await make();
     const users = `${all}/${id}/users`;
     const made = (await cloud.post(users, { name: 'a', duration: -1, read_only: true }, by())).body;
@@ -236,7 +236,7 @@ describe('a user', () => {
     [{ name: 'a', duration: 1, secret: 'a\u0000b' }, 'secret'],
     [{ name: 'a', duration: 1, secret: 'a'.repeat(256) }, 'secret'],
     [{ name: 'a', duration: 1, admin: true }, 'admin'],
-  ])('is not made of %j, alone or in a batch', async (body, path) => {
+  ])('is refused for %j, alone or in a batch', async (body, path) => {
     const { id } = await make();
     const users = `${all}/${id}/users`;
     const alone = await cloud.post(users, body, by());
@@ -246,7 +246,7 @@ describe('a user', () => {
     expect((await cloud.get(users, by())).body.count).toBe(0);
   });
 
-  it('comes in a batch wholly or not at all', async () => {
+  it('is created in a batch atomically', async () => {
     const { id } = await make();
     const users = `${all}/${id}/users`;
     const batch = (...names: string[]) =>
@@ -263,8 +263,8 @@ describe('a user', () => {
   });
 });
 
-/** Tables with a row in which the text stands. */
-async function everywhere(text: string): Promise<string[]> {
+/** Names of the tables with a row that contains the text. */
+async function tablesContaining(text: string): Promise<string[]> {
   const { rows } = await cloud.db.$client.query<{ name: string }>(
     `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
   );

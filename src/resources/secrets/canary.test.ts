@@ -1,4 +1,4 @@
-/** What is secret of a secret is in no column, no log line and no answer: not when all goes well, and not when it does not. */
+/** Secret payloads appear in no column, log line or response, whether requests succeed or fail. */
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
@@ -13,20 +13,20 @@ const ec = aCertificate();
 const passphrase = 'canary-9f3b2c6d-passphrase';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-/** Pieces of what must not be seen, short enough to be found in a cut or escaped text. */
+/** Pieces of the secret texts, short enough to be found in truncated or escaped text. */
 const canaries = [rsa.keyPem, ec.keyPem, passphrase].flatMap((text) => {
   const pieces = text.split('\n').filter((line) => line.length > 20 && !line.startsWith('-----'));
   return pieces.map((piece) => piece.slice(0, 24));
 });
 
-/** As text, as the bytes that the text is base64 of, and both as PostgreSQL and JSON write bytes. */
-const disguises = canaries.flatMap((canary) => {
+/** Each piece as text, as its base64-decoded bytes, and both in the byte notations of PostgreSQL and JSON. */
+const encodings = canaries.flatMap((canary) => {
   const bytes = [Buffer.from(canary), Buffer.from(canary, 'base64')];
   return [canary, ...bytes.map((b) => b.toString('hex')), base64(canary).slice(0, 30), bytes[1]!.toString('latin1')];
 });
 
 function expectNoCanary(where: string, text: string): void {
-  for (const canary of disguises) if (text.includes(canary)) throw new Error(`${where} shows ${canary}`);
+  for (const canary of encodings) if (text.includes(canary)) throw new Error(`${where} contains ${canary}`);
 }
 
 const v1 = (secret_type: string, payload: string) => ({
@@ -38,8 +38,8 @@ const v1 = (secret_type: string, payload: string) => ({
 });
 const v2 = (payload: object) => ({ name: 'canary', payload });
 
-describe('what is secret', () => {
-  it('is not seen anywhere', async () => {
+describe('the payload of a secret', () => {
+  it('does not appear in responses, logs or the database', async () => {
     const client = await cloud.newClient();
     const options = { token: client.token, headers: { 'idempotency-key': 'once' } };
     const [of1, of2] = ['v1', 'v2'].map((v) => `/cloud/${v}/secrets/${client.projectId}/1`) as [string, string];
@@ -47,16 +47,16 @@ describe('what is secret', () => {
     const post = async (path: string, body: unknown, more: object = { token: client.token }) =>
       answers.push(await cloud.post(path, body, more)) && answers.at(-1)!.status;
 
-    const sound = { certificate: rsa.pem, certificate_chain: '', private_key: rsa.keyPem };
-    expect(await post(of2, v2(sound), options)).toBe(200);
+    const valid = { certificate: rsa.pem, certificate_chain: '', private_key: rsa.keyPem };
+    expect(await post(of2, v2(valid), options)).toBe(200);
     expect(await post(of1, v1('certificate', ec.pem + ec.keyPem))).toBe(200);
     expect(await post(of1, v1('private', ec.keyPem))).toBe(200);
     for (const type of ['opaque', 'passphrase', 'symmetric']) expect(await post(of1, v1(type, passphrase))).toBe(200);
 
-    expect(await post(of2, v2(sound), { ...options, headers: { 'idempotency-key': 'once' } })).toBe(200);
-    expect(await post(of2, v2({ ...sound, certificate: ec.pem }))).toBe(400);
-    expect(await post(of2, v2({ ...sound, certificate: rsa.keyPem, certificate_chain: ec.keyPem }))).toBe(400);
-    expect(await post(of2, v2({ ...sound, private_key: rsa.keyPem.slice(0, -40) }))).toBe(400);
+    expect(await post(of2, v2(valid), { ...options, headers: { 'idempotency-key': 'once' } })).toBe(200);
+    expect(await post(of2, v2({ ...valid, certificate: ec.pem }))).toBe(400);
+    expect(await post(of2, v2({ ...valid, certificate: rsa.keyPem, certificate_chain: ec.keyPem }))).toBe(400);
+    expect(await post(of2, v2({ ...valid, private_key: rsa.keyPem.slice(0, -40) }))).toBe(400);
     expect(await post(of2, { name: 'x', payload: { key: rsa.keyPem }, private_key: ec.keyPem })).toBe(400);
     expect(await post(of1, v1(rsa.keyPem, passphrase))).toBe(400);
     expect(await post(of1, { ...v1('private', ''), payload: passphrase })).toBe(400);
@@ -66,7 +66,7 @@ describe('what is secret', () => {
     answers.push({ status: broken.statusCode, body: broken.body, headers: broken.headers });
 
     await cloud.db.$client.query('alter table secrets add constraint never check (false) not valid');
-    expect(await post(of2, v2(sound))).toBe(500);
+    expect(await post(of2, v2(valid))).toBe(500);
     await cloud.db.$client.query('alter table secrets drop constraint never');
 
     answers.push(await cloud.get(of1, { token: client.token }));
@@ -77,10 +77,10 @@ describe('what is secret', () => {
     }
     answers.push(await cloud.get('/metrics'));
 
-    expectNoCanary('an answer', JSON.stringify(answers));
+    expectNoCanary('a response', JSON.stringify(answers));
     expectNoCanary('the log', lines.join(''));
     expect(lines.some((line) => line.includes('request failed'))).toBe(true);
-    for (const [table, text] of await everything()) expectNoCanary(table, text);
+    for (const [table, text] of await dumpTables()) expectNoCanary(table, text);
     expect(await cloud.services.secrets.pemOf(cloud.db, await ids())).toSatisfy(
       (pems: Map<string, string>) => pems.size === 2,
     );
@@ -88,7 +88,7 @@ describe('what is secret', () => {
 });
 
 /** All rows of all tables, as text. */
-async function everything(): Promise<[string, string][]> {
+async function dumpTables(): Promise<[string, string][]> {
   const { rows: tables } = await cloud.db.$client.query<{ name: string }>(
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
      where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,

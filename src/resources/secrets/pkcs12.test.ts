@@ -1,4 +1,4 @@
-/** PKCS#12 bundles, made by the program that customers make them with. */
+/** PKCS#12 bundles, generated with openssl as customers do. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const root = aCertificate({ name: 'root' });
 const middle = aCertificate({ name: 'middle', issuer: root });
 const leaf = aCertificate({ name: 'leaf', issuer: middle });
 const pem = { certificate: leaf.pem, certificate_chain: middle.pem + root.pem, private_key: leaf.keyPem };
-const kept = (await readTlsPayload(pem, now)).contents!.plaintext.toString();
+const stored = (await readTlsPayload(pem, now)).contents!.plaintext.toString();
 
 describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
   let directory: string;
@@ -45,15 +45,15 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
     ['without any encryption and MAC', ['-keypbe', 'NONE', '-certpbe', 'NONE', '-nomac']],
     ['with names in it', ['-name', 'a name', '-CSP', 'a provider']],
     ['with many rounds', ['-iter', '100000']],
-  ])('is taken %s', async (_how, options) => {
+  ])('is accepted %s', async (_case, options) => {
     for (const type of ['certificate', 'opaque'] as const) {
       const { contents, faults } = await read(bundle(...options), type);
       expect(faults).toEqual([]);
-      expect(contents!.plaintext.toString()).toBe(kept);
+      expect(contents!.plaintext.toString()).toBe(stored);
     }
   });
 
-  it('without a key is CA certificates', async () => {
+  it('without a key is stored as CA certificates', async () => {
     const { contents } = await read(bundle('-nokeys'));
     expect(contents).toMatchObject({ kind: 'ca' });
     expect(contents!.plaintext.toString()).toBe(leaf.pem + middle.pem + root.pem);
@@ -68,14 +68,14 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
       /takes too many rounds to decrypt; export it with fewer/,
     ],
     ['has no certificate', ['-nocerts'], /^has no certificate/],
-  ])('that %s is refused, with what to do about it', async (_what, options, message) => {
+  ])('that %s is refused with a remedy', async (_case, options, message) => {
     const bytes = bundle(...options);
     expect((await read(bytes)).faults).toEqual([{ path: 'payload', message: expect.stringMatching(message) }]);
-    // Nobody said that it is to be of use.
+    // An opaque secret is stored unread.
     expect((await read(bytes, 'opaque')).contents).toMatchObject({ kind: null, plaintext: bytes });
   });
 
-  it('that was damaged is taken as it was or refused', async () => {
+  it('that is damaged is either refused or read correctly', async () => {
     const bundles = [bundle(), bundle('-keypbe', 'NONE', '-certpbe', 'NONE', '-nomac')];
     const damage = fc.oneof(
       fc.record({ at: fc.nat(), byte: fc.nat(255) }).map(({ at, byte }) => (bytes: Buffer) => {
@@ -89,7 +89,7 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
         const { contents, faults } = await read(damaged(Buffer.from(bytes)));
         expect(contents === null).toBe(faults.length > 0);
         if (contents?.kind !== 'certificate') return;
-        // A pair that is taken is the one that was put in; issuers may be lost with their bags.
+        // An accepted pair equals the original one; issuers may be lost with their bags.
         const text = contents.plaintext.toString();
         expect(text.startsWith(leaf.pem)).toBe(true);
         expect(await belongs(createPrivateKey(text), new X509Certificate(leaf.pem))).toBe(true);

@@ -21,7 +21,7 @@ const v1 = (secret_type: string, text: string, changes: object = {}) => ({
   ...changes,
 });
 
-async function aClient() {
+async function newClient() {
   const client = await cloud.newClient();
   const options = { token: client.token };
   const of1 = `/cloud/v1/secrets/${client.projectId}/1`;
@@ -36,8 +36,8 @@ async function aClient() {
 }
 
 describe('storing a certificate', () => {
-  it('answers a task that has finished, and shows the secret without its payload', async () => {
-    const client = await aClient();
+  it('returns a finished task, and the secret is shown without its payload', async () => {
+    const client = await newClient();
     const created = await client.post({ name: 'tls', payload, expiration: '2099-12-28T19:14:44Z' });
     const task = await cloud.ended(created, client.options);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_secret', region_id: 1 });
@@ -62,8 +62,8 @@ describe('storing a certificate', () => {
     expect([...pem]).toEqual([[id, leaf.pem + root.pem + leaf.keyPem]]);
   });
 
-  it('takes an expiration as each client writes it, and none', async () => {
-    const client = await aClient();
+  it('accepts an expiration in every format that clients send, or none', async () => {
+    const client = await newClient();
     const shown = async (expiration: unknown) =>
       (await client.get(await client.idOf(await client.post({ name: 'x', payload, expiration })))).expiration;
     expect(await shown(null)).toBeNull();
@@ -74,8 +74,8 @@ describe('storing a certificate', () => {
     expect(await shown('2099-12-28 19:14:44+02')).toBe('2099-12-28T17:14:44+00:00');
   });
 
-  it('refuses names, fields and dates that are none', async () => {
-    const client = await aClient();
+  it('refuses invalid names, fields and dates', async () => {
+    const client = await newClient();
     const refused = await client.post({
       name: '',
       payload: { certificate: 1, certificate_chain: null, passphrase: 'x' },
@@ -103,8 +103,8 @@ describe('storing a certificate', () => {
     }
   });
 
-  it('refuses what is wrong in any part, all at once, by the clock of the server', async () => {
-    const client = await aClient();
+  it("reports all invalid parts in one response, and uses the server's clock", async () => {
+    const client = await newClient();
     cloud.clock.advance(40 * 86_400);
     const other = { certificate: leaf.pem, certificate_chain: 'none', private_key: root.keyPem };
     const refused = await client.post({ name: 'x', payload: other, expiration: new Date().toISOString() });
@@ -120,8 +120,8 @@ describe('storing a certificate', () => {
     expect(await client.usage()).toBe(0);
   });
 
-  it('refuses more than 256 KiB, and takes nearly as much', async () => {
-    const client = await aClient();
+  it('refuses more than 256 KiB and accepts up to 256 KiB', async () => {
+    const client = await newClient();
     const padded = (bytes: number) => ({ ...payload, certificate_chain: root.pem + ' '.repeat(bytes) });
     expect(paths(await client.post({ name: 'x', payload: padded(262_144) }))).toEqual(['payload.certificate_chain']);
     expect(paths(await client.post({ name: 'x', payload: padded(261_000) }))).toEqual(['payload']);
@@ -130,8 +130,8 @@ describe('storing a certificate', () => {
     expect(await client.postV1(v1('opaque', 'x'.repeat(262_144)))).toMatchObject({ status: 200 });
   });
 
-  it('stops at the quota, and does it once under an Idempotency-Key', async () => {
-    const client = await aClient();
+  it('is refused above the quota and runs once per Idempotency-Key', async () => {
+    const client = await newClient();
     await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, secret_count_limit: 1 });
     const once = { ...client.options, headers: { 'idempotency-key': 'once' } };
     const first = await client.post({ name: 'once', payload }, once);
@@ -143,8 +143,8 @@ describe('storing a certificate', () => {
 });
 
 describe('storing a secret of another type', () => {
-  it('keeps what the customer says of it, and knows the rest from the key', async () => {
-    const client = await aClient();
+  it('keeps the attributes that the client sends and derives the others from the key', async () => {
+    const client = await newClient();
     const shown = async (body: object) => client.get(await client.idOf(await client.postV1(body)));
     const said = { algorithm: 'aes', bit_length: 256, mode: 'cbc', expiration: '2099-01-01T00:00:00+00:00' };
     expect(await shown(v1('symmetric', 'x'.repeat(32), said))).toMatchObject({
@@ -159,8 +159,8 @@ describe('storing a secret of another type', () => {
     expect(await client.usage()).toBe(4);
   });
 
-  it('refuses what is wrong, naming the field', async () => {
-    const client = await aClient();
+  it('refuses invalid input and names the field', async () => {
+    const client = await newClient();
     const refusedAt = async (changes: object) => paths(await client.postV1(v1('opaque', 'x', changes)));
     expect(await refusedAt({ secret_type: 'CERTIFICATE' })).toEqual(['secret_type']);
     expect(await refusedAt({ payload_content_encoding: 'hex' })).toEqual(['payload_content_encoding']);
@@ -178,8 +178,8 @@ describe('storing a secret of another type', () => {
 });
 
 describe('listing secrets', () => {
-  it('is oldest first, in pages', async () => {
-    const client = await aClient();
+  it('returns pages, oldest first', async () => {
+    const client = await newClient();
     cloud.clock.set(new Date());
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -198,8 +198,8 @@ describe('listing secrets', () => {
 });
 
 describe('deleting a secret', () => {
-  it('answers a task that has finished, and the secret is gone', async () => {
-    const client = await aClient();
+  it('returns a finished task and removes the secret', async () => {
+    const client = await newClient();
     const id = await client.idOf(await client.post({ name: 'x', payload }));
     const task = await cloud.ended(await cloud.delete(`${client.secrets}/${id}`, client.options), client.options);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_secret' });
@@ -208,8 +208,8 @@ describe('deleting a secret', () => {
     expect(await client.usage()).toBe(0);
   });
 
-  it('keeps its project from being deleted', async () => {
-    const client = await aClient();
+  it('is required before the deletion of its project', async () => {
+    const client = await newClient();
     const made = await cloud.post('/cloud/v1/projects', { name: 'other' }, client.options);
     const { id: projectId } = made.body;
     const secrets = `/cloud/v1/secrets/${projectId}/1`;
@@ -225,10 +225,10 @@ describe('deleting a secret', () => {
 });
 
 describe('a secret of another client', () => {
-  it('is not there, by its own path or by that of the asking client', async () => {
-    const owner = await aClient();
+  it("returns 404 under the owner's path and under the caller's path", async () => {
+    const owner = await newClient();
     const id = await owner.idOf(await owner.post({ name: 'x', payload }));
-    const other = await aClient();
+    const other = await newClient();
     for (const path of [`${owner.secrets}/${id}`, `${other.secrets}/${id}`]) {
       expect(await cloud.get(path, other.options)).toMatchObject({ status: 404 });
       expect(await cloud.delete(path, other.options)).toMatchObject({ status: 404 });
@@ -237,8 +237,8 @@ describe('a secret of another client', () => {
     expect(await cloud.post(owner.secrets, v1('opaque', 'x'), other.options)).toMatchObject({ status: 404 });
   });
 
-  it('is not written with a token that only reads', async () => {
-    const client = await aClient();
+  it('cannot be written with a reader token', async () => {
+    const client = await newClient();
     const id = await client.idOf(await client.post({ name: 'x', payload }));
     const reader = { token: await cloud.newToken(client.clientId, 'reader') };
     expect(await cloud.get(`${client.secrets}/${id}`, reader)).toMatchObject({ status: 200 });

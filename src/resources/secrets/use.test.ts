@@ -1,4 +1,4 @@
-/** What uses secrets finds them, holds them, and reads them under whatever key encrypted them. */
+/** Users of secrets look them up, lock them, and decrypt them with any current encryption key. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
@@ -30,11 +30,11 @@ const v1 = (secret_type: string, text: string, changes: object = {}) => ({
   ...changes,
 });
 
-async function aClient() {
+async function newClient() {
   const client = await cloud.newClient();
   const options = { token: client.token };
   const secrets = `/cloud/v1/secrets/${client.projectId}/1`;
-  /** Stores it and returns its id. */
+  /** Stores the secret and returns its id. */
   const stored = async (body: { payload: unknown }): Promise<string> => {
     const path = typeof body.payload === 'string' ? secrets : secrets.replace('/v1/', '/v2/');
     const task = await cloud.ended(await cloud.post(path, body, options), options);
@@ -45,12 +45,12 @@ async function aClient() {
   const scope = { clientId: client.clientId, projectId: client.projectId, regionId: 1, regionName: 'local' };
   return { ...client, options, secrets, stored, usage, scope };
 }
-type Client = Awaited<ReturnType<typeof aClient>>;
+type Client = Awaited<ReturnType<typeof newClient>>;
 
-const aKey = (id: string): EncryptionKey => ({ id, key: randomBytes(32) });
+const newKey = (id: string): EncryptionKey => ({ id, key: randomBytes(32) });
 
-/** The service as main makes it once something uses secrets: here a table of this test. */
-function secretsWith(keys: EncryptionKey[] = [aKey('one')]) {
+/** The service as main creates it, with a table of this test as the user of secrets. */
+function secretsWith(keys: EncryptionKey[] = [newKey('one')]) {
   const usesOfSecret = async (tx: Tx, id: string) => {
     const { rows } = await tx.$client.query('select user_id from secret_users where secret_id = $1', [id]);
     return rows.length === 0 ? [] : [{ kind: 'listener', count: rows.length, ids: rows.map((row) => row.user_id) }];
@@ -67,11 +67,11 @@ describe('a secret in use', () => {
   beforeAll(async () => {
     await cloud.db.$client.query('create table secret_users (user_id text, secret_id uuid)');
   });
-  const hold = (client: Client, ...wanted: SecretReference[]) =>
+  const lock = (client: Client, ...wanted: SecretReference[]) =>
     transaction(cloud.db, (tx) => cloud.services.secrets.holdForUse(tx, client.scope, wanted));
 
-  it('is found by its kind, in its project and region, while it is good', async () => {
-    const client = await aClient();
+  it('is found by kind, project and region until it expires', async () => {
+    const client = await newClient();
     const expiration = '2098-01-01T00:00:00Z';
     const [both, ca, crl, text, short] = await Promise.all([
       client.stored(v1('opaque', leaf.pem + leaf.keyPem)),
@@ -80,8 +80,8 @@ describe('a secret in use', () => {
       client.stored(v1('opaque', 'x')),
       client.stored(v1('certificate', aRevocationList(root, null), { expiration })),
     ]);
-    await hold(client);
-    await hold(
+    await lock(client);
+    await lock(
       client,
       { id: both.toUpperCase(), kind: 'certificate', path: 'secret_id' },
       { id: both, kind: 'certificate', path: 'sni_secret_id.0' },
@@ -94,7 +94,7 @@ describe('a secret in use', () => {
       { id: both, kind: 'ca', path: 'ca_secret_id' },
       { id: text, kind: 'crl', path: 'crl_secret_id' },
     ];
-    await expect(hold(client, ...wrong)).rejects.toMatchObject({
+    await expect(lock(client, ...wrong)).rejects.toMatchObject({
       code: 'InvalidInput',
       errors: [
         { path: 'secret_id', message: `secret ${unknownId} was not found in this project and region` },
@@ -103,15 +103,15 @@ describe('a secret in use', () => {
         { path: 'crl_secret_id', message: `secret ${text} (opaque) does not contain a certificate revocation list` },
       ],
     });
-    const other = await aClient();
-    await expect(hold(other, { id: ca, kind: 'ca', path: 'x' })).rejects.toMatchObject({ errors: [{ path: 'x' }] });
+    const other = await newClient();
+    await expect(lock(other, { id: ca, kind: 'ca', path: 'x' })).rejects.toMatchObject({ errors: [{ path: 'x' }] });
     const elsewhere = transaction(cloud.db, (tx) =>
       cloud.services.secrets.holdForUse(tx, { ...client.scope, regionId: 2 }, [{ id: ca, kind: 'ca', path: 'x' }]),
     );
     await expect(elsewhere).rejects.toMatchObject({ errors: [{ path: 'x' }] });
 
     cloud.clock.set(new Date('2098-01-02'));
-    const late = hold(
+    const late = lock(
       client,
       { id: both, kind: 'certificate', path: 'secret_id' },
       { id: crl, kind: 'crl', path: 'endless' },
@@ -126,8 +126,8 @@ describe('a secret in use', () => {
     cloud.clock.set(null);
   });
 
-  it('cannot be deleted; the message names what uses it', async () => {
-    const client = await aClient();
+  it('cannot be deleted; the message names its users', async () => {
+    const client = await newClient();
     const secrets = secretsWith();
     const id = await client.stored(pair);
     await cloud.db.$client.query(`insert into secret_users values ('a listener', $1)`, [id]);
@@ -141,8 +141,8 @@ describe('a secret in use', () => {
     expect(await client.usage()).toBe(0);
   });
 
-  it('is never pulled from under what is being made', async () => {
-    const client = await aClient();
+  it('cannot be deleted while a user of it is being created', async () => {
+    const client = await newClient();
     const secrets = secretsWith();
     for (let i = 0; i < 10; i++) {
       const id = await client.stored(pair);
@@ -157,8 +157,8 @@ describe('a secret in use', () => {
     }
   });
 
-  it('that a foreign key knows of cannot be deleted either', async () => {
-    const client = await aClient();
+  it('cannot be deleted while a foreign key references it', async () => {
+    const client = await newClient();
     const id = await client.stored(pair);
     await cloud.db.$client.query('create table secret_pools (secret_id uuid references secrets (id))');
     await cloud.db.$client.query('insert into secret_pools values ($1)', [id]);
@@ -168,14 +168,14 @@ describe('a secret in use', () => {
   });
 });
 
-describe('the key of secrets', () => {
+describe('the encryption key of secrets', () => {
   beforeEach(async () => {
     await cloud.db.$client.query('delete from secrets');
   });
 
-  it('may be changed: what the old one encrypted is encrypted anew, and stays', async () => {
-    const client = await aClient();
-    const [old, current] = [aKey('old'), aKey('current')];
+  it('can be rotated: secrets are re-encrypted and unchanged', async () => {
+    const client = await newClient();
+    const [old, current] = [newKey('old'), newKey('current')];
     for (let i = 0; i < 120; i++) await secretsWith([old]).create(contextOf(client), client.scope, pair);
     const { rows } = await cloud.db.$client.query<{ id: string }>('select id from secrets');
     const ids = rows.map((row) => row.id);
@@ -188,20 +188,20 @@ describe('the key of secrets', () => {
     await expect(secretsWith([old]).pemOf(cloud.db, ids)).rejects.toThrow(EncryptionError);
   });
 
-  it('is changed for all others, too, where one row is broken, and that one is named', async () => {
-    const client = await aClient();
-    const [old, current] = [aKey('old'), aKey('current')];
+  it('is rotated for all readable rows, and the error names the corrupt row', async () => {
+    const client = await newClient();
+    const [old, current] = [newKey('old'), newKey('current')];
     for (let i = 0; i < 3; i++) await secretsWith([old]).create(contextOf(client), client.scope, pair);
     const { rows } = await cloud.db.$client.query<{ id: string }>('select id from secrets order by id');
-    const [broken, ...sound] = rows.map((row) => row.id) as [string, ...string[]];
+    const [corrupt, ...readable] = rows.map((row) => row.id) as [string, ...string[]];
     const last = 'set_byte(payload, length(payload) - 1, 255 - get_byte(payload, length(payload) - 1))';
-    await cloud.db.$client.query(`update secrets set payload = ${last} where id = $1`, [broken]);
-    await expect(secretsWith([current, old]).reencrypt()).rejects.toThrow(`secret:${broken} does not decrypt`);
-    expect((await secretsWith([current]).pemOf(cloud.db, sound)).size).toBe(2);
+    await cloud.db.$client.query(`update secrets set payload = ${last} where id = $1`, [corrupt]);
+    await expect(secretsWith([current, old]).reencrypt()).rejects.toThrow(`secret:${corrupt} does not decrypt`);
+    expect((await secretsWith([current]).pemOf(cloud.db, readable)).size).toBe(2);
   });
 
   it('does not decrypt a payload that was copied to another row', async () => {
-    const client = await aClient();
+    const client = await newClient();
     const secrets = secretsWith();
     for (let i = 0; i < 2; i++) await secrets.create(contextOf(client), client.scope, pair);
     await cloud.db.$client.query('update secrets set payload = (select payload from secrets order by id limit 1)');

@@ -11,12 +11,12 @@ const volumes = '/cloud/v1/volumes/1/1';
 const snapshots = '/cloud/v1/snapshots/1/1';
 const unknownId = '11111111-1111-4111-8111-111111111111';
 
-async function aVolume(size = 2): Promise<string> {
+async function createVolume(size = 2): Promise<string> {
   const task = await cloud.ended(await cloud.post(volumes, { name: 'a volume', source: 'new-volume', size }));
   return task.body.created_resources.volumes[0];
 }
 
-async function aSnapshot(volume_id: string, changes: object = {}): Promise<Record<string, any>> {
+async function createSnapshot(volume_id: string, changes: object = {}): Promise<Record<string, any>> {
   const task = await cloud.ended(await cloud.post(snapshots, { name: 'a snapshot', volume_id, ...changes }));
   return (await cloud.get(`${snapshots}/${task.body.created_resources.snapshots[0]}`)).body;
 }
@@ -27,8 +27,8 @@ const idsOf = async (query: string) =>
   (await cloud.get(`${snapshots}?${query}`)).body.results.map(({ id }: { id: string }) => id);
 
 describe('a snapshot', () => {
-  it('is made by one task, and shows every field of the contract', async () => {
-    const volume_id = await aVolume(3);
+  it('is created by one task, and the response has every field', async () => {
+    const volume_id = await createVolume(3);
     const body = { name: 'a snapshot', volume_id, description: 'before the upgrade', tags: { a: '1' } };
     const created = await cloud.post(snapshots, body);
     const task = await cloud.ended(created);
@@ -50,15 +50,15 @@ describe('a snapshot', () => {
     });
   });
 
-  it('keeps the size that its volume had', async () => {
-    const volume = await aVolume(2);
-    const { id } = await aSnapshot(volume);
+  it('keeps its size when its volume is extended', async () => {
+    const volume = await createVolume(2);
+    const { id } = await createSnapshot(volume);
     await cloud.ended(await cloud.post(`${volumes}/${volume}/extend`, { size: 6 }));
     expect((await cloud.get(`${snapshots}/${id}`)).body.size).toBe(2);
   });
 
-  it('changes its name and tags, and by the deprecated operation all of its tags', async () => {
-    const { id } = await aSnapshot(await aVolume(), { tags: { a: '1', b: '2' } });
+  it('is renamed and tagged, and the deprecated operation replaces all tags', async () => {
+    const { id } = await createSnapshot(await createVolume(), { tags: { a: '1', b: '2' } });
     const changed = await cloud.patch(`${snapshots}/${id}`, { name: 'another name', tags: { a: null, c: '3' } });
     expect(changed.body).toMatchObject({ name: 'another name' });
     expect(changed.body.tags.map(({ key }: { key: string }) => key)).toEqual(['b', 'c']);
@@ -67,10 +67,10 @@ describe('a snapshot', () => {
     expect((await cloud.patch(`${snapshots}/${id}`, {})).body).toEqual(replaced.body);
   });
 
-  it('counts, and counts no more when it is gone', async () => {
-    const volume = await aVolume(4);
+  it('counts against the quota until it is deleted', async () => {
+    const volume = await createVolume(4);
     const before = await usage();
-    const { id } = await aSnapshot(volume);
+    const { id } = await createSnapshot(volume);
     expect(await usage()).toMatchObject({
       volume_snapshots_count_usage: before.volume_snapshots_count_usage + 1,
       volume_snapshots_size_usage: before.volume_snapshots_size_usage + 4,
@@ -80,10 +80,10 @@ describe('a snapshot', () => {
     expect(await usage()).toEqual(before);
   });
 
-  it('is listed by its volume', async () => {
-    const [one, other] = [await aVolume(), await aVolume()];
-    const [first, second] = [await aSnapshot(one), await aSnapshot(one)];
-    await aSnapshot(other);
+  it('can be listed by volume', async () => {
+    const [one, other] = [await createVolume(), await createVolume()];
+    const [first, second] = [await createSnapshot(one), await createSnapshot(one)];
+    await createSnapshot(other);
     expect(await idsOf(`volume_id=${one}`)).toEqual([first['id'], second['id']]);
     expect(await idsOf(`volume_id=${one}&limit=1&offset=1`)).toEqual([second['id']]);
     expect(await idsOf(`volume_id=${unknownId}`)).toEqual([]);
@@ -91,8 +91,8 @@ describe('a snapshot', () => {
     expect((await cloud.get(snapshots)).body.count).toBe((await idsOf('')).length);
   });
 
-  it('is refused without a name, a volume, or with anything unknown', async () => {
-    const volume_id = await aVolume();
+  it('is refused without a name or a volume, and with unknown fields', async () => {
+    const volume_id = await createVolume();
     for (const [body, fields] of [
       [{ volume_id }, ['name']],
       [{ name: 'ab', volume_id }, ['name']],
@@ -132,8 +132,8 @@ describe("a policy's run", () => {
   const ended = async (taskId: string) =>
     (await cloud.get(`/cloud/v1/tasks/${taskId}?wait=20`)).body as Record<string, any>;
 
-  it('makes one snapshot of a volume, however often and by how many at once it is run', async () => {
-    const given = run(await aVolume());
+  it('creates one snapshot of a volume, also if it is repeated in parallel', async () => {
+    const given = run(await createVolume());
     const made = await Promise.all(Array.from({ length: 5 }, () => make(given)));
     const [first] = made[0]!;
     for (const each of made) expect(each).toEqual([first]);
@@ -144,8 +144,8 @@ describe("a policy's run", () => {
     expect(body).toMatchObject({ name: given.name, tags: [{ key: 'created_by_policy', read_only: true }] });
   });
 
-  it('is one of many that are made at once: of one volume and of several, once each, and counted', async () => {
-    const [one, other] = [await aVolume(2), await aVolume(3)];
+  it('creates a batch of snapshots of one or several volumes, once each, and counts them', async () => {
+    const [one, other] = [await createVolume(2), await createVolume(3)];
     const before = await usage();
     const runs = [run(one), run(other), run(one), run(other)];
     const [first] = await make(runs[1]!);
@@ -163,8 +163,8 @@ describe("a policy's run", () => {
     expect((await cloud.get(snapshots)).body.count).toBe((await idsOf('')).length);
   });
 
-  it('keeps its tag whatever a user sends', async () => {
-    const given = run(await aVolume());
+  it('keeps its system tag in every update', async () => {
+    const given = run(await createVolume());
     const [made] = await make(given);
     await ended(made!.taskId);
     const path = `${snapshots}/${made!.snapshotId}`;
@@ -178,8 +178,8 @@ describe("a policy's run", () => {
     }
   });
 
-  it('is refused with a reason where a quota would be passed, and nothing is left of it', async () => {
-    const volume = await aVolume();
+  it('is refused with a reason if it would exceed a quota, and leaves nothing behind', async () => {
+    const volume = await createVolume();
     const before = await usage();
     await cloud.patch('/cloudyard/v1/clients/1/quotas', {
       region_id: 1,
@@ -193,8 +193,8 @@ describe("a policy's run", () => {
     expect(await usage()).toEqual(before);
   });
 
-  it('knows what it has made, newest first, and deletes what it is done with', async () => {
-    const volumeId = await aVolume();
+  it('lists the snapshots of its schedule, newest first, and expires them', async () => {
+    const volumeId = await createVolume();
     const scheduleId = randomUUID();
     for (const scheduledAt of ['2026-03-29T01:00:00Z', '2026-03-30T01:00:00Z']) {
       const given = run(volumeId, { scheduleId, scheduledAt: new Date(scheduledAt) });

@@ -9,7 +9,7 @@ const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string
 const names = (answer: Answer) => answer.body.results.map((subnet: { name: string }) => subnet.name);
 
 /** A client with an empty network, and the paths of its project. */
-async function aNetwork() {
+async function newNetwork() {
   const client = await cloud.newClient();
   const at = (resource: string) => `/cloud/v1/${resource}/${client.projectId}/1`;
   const options = { token: client.token };
@@ -18,14 +18,14 @@ async function aNetwork() {
   const usage = async () => (await cloud.get(`/cloud/v2/regional_quotas/${client.clientId}/1`, options)).body;
   return { ...client, options, usage, network: network as string, subnets: at('subnets'), shares: at('file_shares') };
 }
-type Network = Awaited<ReturnType<typeof aNetwork>>;
+type Network = Awaited<ReturnType<typeof newNetwork>>;
 
 function post(at: Network, changes: object = {}): Promise<Answer> {
   const body = { name: 'a subnet', network_id: at.network, cidr: '10.0.0.0/24', ...changes };
   return cloud.post(at.subnets, body, at.options);
 }
 
-async function aSubnet(at: Network, changes: object = {}): Promise<Record<string, any>> {
+async function createSubnet(at: Network, changes: object = {}): Promise<Record<string, any>> {
   const task = await cloud.ended(await post(at, changes), at.options);
   return (await cloud.get(`${at.subnets}/${task.body.created_resources.subnets[0]}`, at.options)).body;
 }
@@ -35,8 +35,8 @@ function postShare(at: Network, network: object = { network_id: at.network }): P
 }
 
 describe('creating a subnet', () => {
-  it('answers a task that has finished, and the subnet is there and in its network', async () => {
-    const at = await aNetwork();
+  it('returns a finished task, and the subnet exists in its network', async () => {
+    const at = await newNetwork();
     const created = await post(at);
     const task = await cloud.ended(created, at.options);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_subnet' });
@@ -68,8 +68,8 @@ describe('creating a subnet', () => {
     expect(await at.usage()).toMatchObject({ subnet_count_usage: 2 });
   });
 
-  it('takes what real clients send', async () => {
-    const at = await aNetwork();
+  it('accepts the bodies that common clients send', async () => {
+    const at = await newNetwork();
     const full = {
       ip_version: 4,
       gateway_ip: '10.0.0.254',
@@ -80,7 +80,7 @@ describe('creating a subnet', () => {
       router_id_to_connect: null,
       metadata: { from: 'terraform' },
     };
-    expect(await aSubnet(at, full)).toMatchObject({
+    expect(await createSubnet(at, full)).toMatchObject({
       gateway_ip: '10.0.0.254',
       enable_dhcp: false,
       dns_nameservers: ['8.8.8.8', '1.1.1.1'],
@@ -88,22 +88,22 @@ describe('creating a subnet', () => {
       tags: [{ key: 'from', value: 'terraform' }],
     });
     const none = { cidr: '10.0.1.0/24', gateway_ip: null, dns_nameservers: null, host_routes: null };
-    expect(await aSubnet(at, { ...none, connect_to_network_router: false })).toMatchObject({
+    expect(await createSubnet(at, { ...none, connect_to_network_router: false })).toMatchObject({
       gateway_ip: null,
       available_ips: 254,
       dns_nameservers: [],
       host_routes: [],
     });
     const six = { cidr: '2001:DB8:1::/64', ip_version: 6, dns_nameservers: ['2001:4860:4860::8888'] };
-    expect(await aSubnet(at, six)).toMatchObject({
+    expect(await createSubnet(at, six)).toMatchObject({
       cidr: '2001:db8:1::/64',
       ip_version: 6,
       gateway_ip: '2001:db8:1::1',
       total_ips: null,
       available_ips: null,
     });
-    expect(await aSubnet(at, { cidr: '10.1.0.0/30' })).toMatchObject({ total_ips: 2, available_ips: 1 });
-    expect(await aSubnet(at, { cidr: '11.0.0.0/8' })).toMatchObject({ total_ips: 16_777_214 });
+    expect(await createSubnet(at, { cidr: '10.1.0.0/30' })).toMatchObject({ total_ips: 2, available_ips: 1 });
+    expect(await createSubnet(at, { cidr: '11.0.0.0/8' })).toMatchObject({ total_ips: 16_777_214 });
   });
 
   it.each([
@@ -135,14 +135,14 @@ describe('creating a subnet', () => {
     ['network_id', { network_id: 'a network' }],
     ['name', { name: ' ' }],
     ['vlan', { vlan: 1 }],
-  ])('refuses a bad %s: %j', async (path, changes) => {
-    const refused = await post(await aNetwork(), changes);
+  ])('refuses an invalid %s: %j', async (path, changes) => {
+    const refused = await post(await newNetwork(), changes);
     expect(refused).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
     expect(paths(refused)).toContain(path);
   });
 
-  it('tells all that is wrong at once', async () => {
-    const refused = await post(await aNetwork(), {
+  it('reports all invalid fields at once', async () => {
+    const refused = await post(await newNetwork(), {
       network_id: unknownId,
       cidr: '10.0.0.0/31',
       ip_version: 6,
@@ -161,8 +161,8 @@ describe('creating a subnet', () => {
     ]);
   });
 
-  it('lets no two subnets of a network overlap, of ten at once', async () => {
-    const at = await aNetwork();
+  it('refuses overlapping subnets of a network, also with parallel requests', async () => {
+    const at = await newNetwork();
     const answers = await Promise.all(Array.from({ length: 10 }, () => post(at)));
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
     for (const refused of answers.filter((answer) => answer.status !== 200)) {
@@ -170,12 +170,12 @@ describe('creating a subnet', () => {
     }
     for (const cidr of ['10.0.0.0/8', '10.0.0.128/25']) expect(await post(at, { cidr })).toMatchObject({ status: 409 });
     expect(await post(at, { cidr: '10.0.1.0/24' })).toMatchObject({ status: 200 });
-    expect(await post(await aNetwork())).toMatchObject({ status: 200 });
+    expect(await post(await newNetwork())).toMatchObject({ status: 200 });
     expect(await at.usage()).toMatchObject({ subnet_count_usage: 3 });
   });
 
-  it('stops at the quota, and does it once under an Idempotency-Key', async () => {
-    const at = await aNetwork();
+  it('is refused above the quota and runs once per Idempotency-Key', async () => {
+    const at = await newNetwork();
     await cloud.patch(`/cloudyard/v1/clients/${at.clientId}/quotas`, { region_id: 1, subnet_count_limit: 2 });
     const body = { name: 'a subnet', network_id: at.network, cidr: '10.0.0.0/24' };
     const once = { ...at.options, headers: { 'idempotency-key': 'once' } };
@@ -187,12 +187,12 @@ describe('creating a subnet', () => {
 });
 
 describe('listing subnets', () => {
-  it('orders by everything it offers, both ways, with what has no number last', async () => {
-    const at = await aNetwork();
-    await aSubnet(at, { name: 'large', cidr: '10.10.0.0/16' });
-    await aSubnet(at, { name: 'v six', cidr: '2001:db8::/64' });
-    await aSubnet(at, { name: 'Small', cidr: '10.9.0.0/28' });
-    await aSubnet(at, { name: 'closed', cidr: '10.2.0.0/28', gateway_ip: null });
+  it('sorts by every sort field in both directions, with nulls last', async () => {
+    const at = await newNetwork();
+    await createSubnet(at, { name: 'large', cidr: '10.10.0.0/16' });
+    await createSubnet(at, { name: 'v six', cidr: '2001:db8::/64' });
+    await createSubnet(at, { name: 'Small', cidr: '10.9.0.0/28' });
+    await createSubnet(at, { name: 'closed', cidr: '10.2.0.0/28', gateway_ip: null });
     const list = async (query: string) =>
       names(await cloud.get(`${at.subnets}?network_id=${at.network}&${query}`, at.options));
     const made = ['large', 'v six', 'Small', 'closed'];
@@ -215,9 +215,9 @@ describe('listing subnets', () => {
   });
 
   it('filters by network and by tags', async () => {
-    const at = await aNetwork();
-    await aSubnet(at, { name: 'tagged', tags: { env: 'test', web: '' } });
-    await aSubnet(at, { name: 'plain', cidr: '10.0.1.0/24' });
+    const at = await newNetwork();
+    await createSubnet(at, { name: 'tagged', tags: { env: 'test', web: '' } });
+    await createSubnet(at, { name: 'plain', cidr: '10.0.1.0/24' });
     const list = (query: Record<string, string>) =>
       cloud.get(`${at.subnets}?${new URLSearchParams(query)}`, at.options);
     expect((await list({})).body.count).toBe(3);
@@ -232,9 +232,9 @@ describe('listing subnets', () => {
 });
 
 describe('changing a subnet', () => {
-  it('changes what is given, empties what is null, and nothing when nothing is given', async () => {
-    const at = await aNetwork();
-    const subnet = await aSubnet(at, { tags: { keep: '1', drop: '1' }, dns_nameservers: ['8.8.8.8'] });
+  it('changes the given fields, clears null fields, and ignores an empty update', async () => {
+    const at = await newNetwork();
+    const subnet = await createSubnet(at, { tags: { keep: '1', drop: '1' }, dns_nameservers: ['8.8.8.8'] });
     const path = `${at.subnets}/${subnet['id']}`;
     const patch = (body: unknown) => cloud.patch(path, body, at.options);
     cloud.clock.advance(60);
@@ -265,9 +265,9 @@ describe('changing a subnet', () => {
     cloud.clock.set(null);
   });
 
-  it('refuses what is wrong, all at once', async () => {
-    const at = await aNetwork();
-    const { id } = await aSubnet(at);
+  it('reports all invalid fields at once', async () => {
+    const at = await newNetwork();
+    const { id } = await createSubnet(at);
     const patch = (body: unknown) => cloud.patch(`${at.subnets}/${id}`, body, at.options);
     const refused = await patch({
       gateway_ip: '10.0.0.255',
@@ -282,9 +282,9 @@ describe('changing a subnet', () => {
 });
 
 describe('deleting a subnet', () => {
-  it('answers a task that has finished, and the addresses are free again', async () => {
-    const at = await aNetwork();
-    const { id } = await aSubnet(at);
+  it('returns a finished task and frees the address range', async () => {
+    const at = await newNetwork();
+    const { id } = await createSubnet(at);
     const task = await cloud.ended(await cloud.delete(`${at.subnets}/${id}`, at.options), at.options);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_subnet' });
     expect(await cloud.get(`${at.subnets}/${id}`, at.options)).toMatchObject({ status: 404 });
@@ -293,9 +293,9 @@ describe('deleting a subnet', () => {
     expect(await post(at)).toMatchObject({ status: 200 });
   });
 
-  it('names the file shares that use the subnet', async () => {
-    const at = await aNetwork();
-    const { id } = await aSubnet(at);
+  it('is refused while file shares use the subnet, and names them', async () => {
+    const at = await newNetwork();
+    const { id } = await createSubnet(at);
     await postShare(at);
     const refused = await cloud.delete(`${at.subnets}/${id}`, at.options);
     expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
@@ -303,10 +303,10 @@ describe('deleting a subnet', () => {
     expect(refused.headers['x-should-retry']).toBe('false');
   });
 
-  it('never pulls a subnet from under a share that is being made in it', async () => {
-    const at = await aNetwork();
+  it('fails while a share is being created in the subnet, or makes that creation fail', async () => {
+    const at = await newNetwork();
     for (let i = 0; i < 10; i++) {
-      const { id } = await aSubnet(at, { cidr: `10.0.${i}.0/24` });
+      const { id } = await createSubnet(at, { cidr: `10.0.${i}.0/24` });
       const network = { network_id: at.network, subnet_id: id };
       const [deleted, created] = await Promise.all([
         cloud.delete(`${at.subnets}/${id}`, at.options),
@@ -318,10 +318,10 @@ describe('deleting a subnet', () => {
 });
 
 describe('a subnet of another client', () => {
-  it('is not there, by its own path or by that of the asking client', async () => {
-    const owner = await aNetwork();
-    const { id } = await aSubnet(owner);
-    const other = await aNetwork();
+  it("returns 404 under the owner's path and under the caller's path", async () => {
+    const owner = await newNetwork();
+    const { id } = await createSubnet(owner);
+    const other = await newNetwork();
     for (const path of [`${owner.subnets}/${id}`, `${other.subnets}/${id}`]) {
       expect(await cloud.get(path, other.options)).toMatchObject({ status: 404 });
       expect(await cloud.patch(path, {}, other.options)).toMatchObject({ status: 404 });

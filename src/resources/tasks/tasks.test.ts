@@ -48,7 +48,7 @@ async function finished(of: Tenant, project = of.projectId): Promise<string> {
 }
 
 describe('a task', () => {
-  it('is shown as the contract says, on both paths alike', async () => {
+  it('has every field, identical on both paths', async () => {
     const of = await tenant();
     const created = await cloud.get(`/cloud/v1/tasks/${await finished(of)}`, { token: of.token });
     const { body } = created;
@@ -79,7 +79,7 @@ describe('a task', () => {
     expect((await cloud.get(`/v1/tasks/${body.id}`, { token: of.token })).body).toEqual(body);
   });
 
-  it('is RUNNING until it ends, and an ERROR has a sentence', async () => {
+  it('is RUNNING until it ends, and has a message in state ERROR', async () => {
     const of = await tenant();
     const release = host.hold();
     const id = await createShare(of);
@@ -93,7 +93,7 @@ describe('a task', () => {
     expect(await state()).toMatchObject({ detailed_state: 'ERROR', error: 'no space is left' });
   });
 
-  it('that is unknown is 404, and an id that is none is 400, on every path', async () => {
+  it('returns 404 for an unknown id and 400 for an invalid id, on every path', async () => {
     for (const prefix of ['/cloud/v1', '/v1']) {
       expect((await cloud.get(`${prefix}/tasks/${unknownId}`)).status).toBe(404);
       expect((await cloud.get(`${prefix}/tasks/one`)).status).toBe(400);
@@ -102,7 +102,7 @@ describe('a task', () => {
     expect((await cloud.post('/cloud/v1/tasks/one/acknowledge')).status).toBe(400);
   });
 
-  it('of another client is 404 to read, to wait for and to acknowledge, and stays as it was', async () => {
+  it('of another client cannot be read, awaited or acknowledged (404)', async () => {
     const of = await tenant();
     const id = await finished(of);
     const { token } = await cloud.newClient();
@@ -116,7 +116,7 @@ describe('a task', () => {
     expect((await cloud.get('/cloud/v1/tasks', { token })).body).toEqual({ count: 0, results: [] });
   });
 
-  it('is visible to a token that is limited to its project, and to no other limited one', async () => {
+  it('is visible to a token limited to its project, not to tokens limited to other projects', async () => {
     const of = await tenant();
     const [id, elsewhere] = [await finished(of), await finished(of, of.other)];
     const limited = await cloud.newToken(of.clientId, 'member', [of.other]);
@@ -159,14 +159,14 @@ describe('listing tasks', () => {
     cloud.clock.set(null);
   });
 
-  /** The numbers of the tasks that a query finds, in order, behind the count. */
+  /** The count, followed by the numbers of the matching tasks in order. */
   const found = async (query: string): Promise<number[]> => {
     const { status, body } = await cloud.get(`/cloud/v1/tasks?${query}`, { token: of.token });
     expect([query, status]).toEqual([query, 200]);
     return [body.count, ...body.results.map((task: { id: string }) => ids.indexOf(task.id) + 1)];
   };
 
-  it('is oldest first unless asked otherwise, under the old name as well', async () => {
+  it('sorts oldest first by default, and also accepts the old parameter name', async () => {
     expect(await found('')).toEqual([5, 1, 2, 3, 4, 5]);
     expect(await found('order_by=asc')).toEqual([5, 1, 2, 3, 4, 5]);
     expect(await found('order_by=desc')).toEqual([5, 5, 4, 3, 2, 1]);
@@ -174,7 +174,7 @@ describe('listing tasks', () => {
     expect(await found('order_by=asc&sorting=desc')).toEqual([5, 1, 2, 3, 4, 5]);
   });
 
-  it('pages, and counts all that match', async () => {
+  it('pages, and counts all matching tasks', async () => {
     expect(await found('limit=2')).toEqual([5, 1, 2]);
     expect(await found('limit=2&offset=2')).toEqual([5, 3, 4]);
     expect(await found('limit=2&offset=4')).toEqual([5, 5]);
@@ -182,7 +182,7 @@ describe('listing tasks', () => {
     expect(await found('limit=1&order_by=desc&state=FINISHED')).toEqual([4, 4]);
   });
 
-  it('shows ten unless asked for more', async () => {
+  it('returns ten tasks by default', async () => {
     const many = await cloud.newClient();
     const insert = `insert into tasks (id, client_id, user_id, task_type, state, resource, resource_id, generation, created_on, updated_on)
                     select gen_random_uuid(), $1, 1, 'x', 'FINISHED', 'x', 'x', 1, now(), now() from generate_series(1, 12)`;
@@ -192,7 +192,7 @@ describe('listing tasks', () => {
     expect((await cloud.get('/cloud/v1/tasks?limit=1000', { token: many.token })).body.results).toHaveLength(12);
   });
 
-  it('filters by time, both ends included, in any spelling of a time', async () => {
+  it('filters by time, bounds included, in every accepted format', async () => {
     expect(await found(`from_timestamp=${day(4)}`)).toEqual([2, 4, 5]);
     expect(await found(`to_timestamp=${day(2)}`)).toEqual([2, 1, 2]);
     expect(await found(`from_timestamp=${day(2)}&to_timestamp=${day(3)}`)).toEqual([2, 2, 3]);
@@ -202,7 +202,7 @@ describe('listing tasks', () => {
     }
   });
 
-  it('filters by project, region, state, type and acknowledgement, one or several values', async () => {
+  it('filters by project, region, state, type and acknowledgement, with one or several values', async () => {
     expect(await found(`project_id=${of.other}`)).toEqual([1, 4]);
     expect(await found(`project_id=${of.other}&project_id=${of.projectId}`)).toEqual([5, 1, 2, 3, 4, 5]);
     expect(await found('project_id=999999')).toEqual([0]);
@@ -220,7 +220,7 @@ describe('listing tasks', () => {
     ).toEqual([1, 3]);
   });
 
-  it('refuses what cannot be meant, naming the field', async () => {
+  it('refuses invalid values and names the field', async () => {
     const bad = ['limit=0', 'limit=1001', 'offset=-1', 'order_by=up', 'state=DONE', 'project_id=x', 'region_id=1.5'];
     for (const query of [
       ...bad,
@@ -236,7 +236,7 @@ describe('listing tasks', () => {
 });
 
 describe('active tasks', () => {
-  it('are those of the project and region that have not ended', async () => {
+  it('are the unfinished tasks of the project and region', async () => {
     const of = await tenant();
     await finished(of, of.other);
     await finished(of);
@@ -263,8 +263,8 @@ describe('active tasks', () => {
 });
 
 describe('acknowledging', () => {
-  /** Two tasks in one project, one in the other, and which of them are acknowledged. */
-  async function three() {
+  /** Two tasks in one project, one in the other, and a function that returns which are acknowledged. */
+  async function threeTasks() {
     const of = await tenant();
     const ids = [await finished(of), await finished(of), await finished(of, of.other)];
     const which = async () =>
@@ -272,21 +272,21 @@ describe('acknowledging', () => {
     return { of, ids, which };
   }
 
-  it('one task says when and by whom, and keeps saying so', async () => {
-    const { of, ids, which } = await three();
+  it('one task records when and by whom, and a repetition changes nothing', async () => {
+    const { of, ids, which } = await threeTasks();
     cloud.clock.set(new Date('2026-11-20T09:52:52.112Z'));
     const path = `/cloud/v1/tasks/${ids[0]}/acknowledge`;
     const { status, body } = await cloud.post(path, undefined, { token: of.token });
     expect([status, body.acknowledged_at]).toEqual([200, '2026-11-20T09:52:52.112000']);
     expect(body.acknowledged_by).toBe(body.user_id);
     cloud.clock.set(null);
-    const somebodyElse = await cloud.newToken(of.clientId, 'member');
-    expect((await cloud.post(path, undefined, { token: somebodyElse })).body).toEqual(body);
+    const otherToken = await cloud.newToken(of.clientId, 'member');
+    expect((await cloud.post(path, undefined, { token: otherToken })).body).toEqual(body);
     expect(await which()).toEqual([true, false, false]);
   });
 
-  it('all is all of the client, or those of a project or region', async () => {
-    const { of, which } = await three();
+  it('all tasks applies to the client, or to a project or region', async () => {
+    const { of, which } = await threeTasks();
     const all = (query: string) =>
       cloud.post(`/cloud/v1/tasks/acknowledge_all${query}`, undefined, { token: of.token });
     expect((await all('?region_id=2')).status).toBe(204);
@@ -301,8 +301,8 @@ describe('acknowledging', () => {
     expect((await wait(next, of.token)).body.acknowledged_at).not.toBe(null);
   });
 
-  it('by the deprecated body is the named tasks, or all when it names none', async () => {
-    const { of, ids, which } = await three();
+  it('with the deprecated operation applies to the named tasks, or to all without task_ids', async () => {
+    const { of, ids, which } = await threeTasks();
     const by = (body: unknown, query = '') =>
       cloud.post(`/cloud/v1/tasks/acknowledge${query}`, body, { token: of.token });
     expect((await by({ task_ids: [ids[1], unknownId] })).status).toBe(204);
@@ -320,8 +320,8 @@ describe('acknowledging', () => {
     expect((await wait(next, of.token)).body.acknowledged_at).not.toBe(null);
   });
 
-  it('needs more than a token that only reads', async () => {
-    const { of, ids, which } = await three();
+  it('is forbidden with a reader token', async () => {
+    const { of, ids, which } = await threeTasks();
     const token = await cloud.newToken(of.clientId, 'reader');
     for (const path of [`${ids[0]}/acknowledge`, 'acknowledge_all', 'acknowledge']) {
       expect((await cloud.post(`/cloud/v1/tasks/${path}`, undefined, { token })).status).toBe(403);
@@ -329,8 +329,8 @@ describe('acknowledging', () => {
     expect(await which()).toEqual([false, false, false]);
   });
 
-  it('by a token that is limited to a project reaches the tasks of that project only', async () => {
-    const { of, ids, which } = await three();
+  it('with a token limited to a project applies to the tasks of that project only', async () => {
+    const { of, ids, which } = await threeTasks();
     const token = await cloud.newToken(of.clientId, 'member', [of.other]);
     await cloud.post('/cloud/v1/tasks/acknowledge', { task_ids: ids }, { token });
     await cloud.post('/cloud/v1/tasks/acknowledge_all', undefined, { token });
@@ -339,24 +339,24 @@ describe('acknowledging', () => {
 });
 
 describe('waiting for a task', () => {
-  it('answers when the task ends, to all that wait, and at once when it has ended', async () => {
+  it('responds to all waiting requests when the task ends, and at once if it has ended', async () => {
     const of = await tenant();
     const release = host.hold();
     const id = await createShare(of);
     const answers: string[] = [];
-    const asked = ['/cloud/v1', '/v1', '/cloud/v1'].map(async (prefix) => {
+    const requests = ['/cloud/v1', '/v1', '/cloud/v1'].map(async (prefix) => {
       const { body } = await cloud.get(`${prefix}/tasks/${id}?wait=30`, { token: of.token });
       answers.push(body.state);
     });
     await expect.poll(() => host.held.length, soon).toBe(1);
     expect(answers).toEqual([]);
     release();
-    await Promise.all(asked);
+    await Promise.all(requests);
     expect(answers).toEqual(['FINISHED', 'FINISHED', 'FINISHED']);
     expect((await cloud.get(`/cloud/v1/tasks/${id}?wait=60`, { token: of.token })).body.state).toBe('FINISHED');
   });
 
-  it('ends at the deadline otherwise, with the task as it is then', async () => {
+  it('responds with the current task at the deadline', async () => {
     const of = await tenant();
     const release = host.hold();
     const id = await createShare(of);
@@ -368,7 +368,7 @@ describe('waiting for a task', () => {
     expect((await wait(id, of.token)).body.state).toBe('FINISHED');
   });
 
-  it('refuses times that are none, and longer ones than a minute', async () => {
+  it('refuses invalid durations and durations above one minute', async () => {
     for (const text of ['-1', '61', 'x', 'Infinity']) {
       const answer = await cloud.get(`/cloud/v1/tasks/${randomUUID()}?wait=${text}`);
       expect([text, answer.status, answer.body.errors[0].path]).toEqual([text, 400, 'wait']);

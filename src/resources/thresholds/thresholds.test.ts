@@ -1,4 +1,4 @@
-/** The threshold through the API, and what reaches it: every crossing is told once, with those of its window. */
+/** The threshold through the API, and crossings of it: each is notified once, together with others of its window. */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Configuration } from '../../main/configuration.ts';
@@ -28,7 +28,7 @@ async function feed(client: Client) {
   return (await cloud.get(`/cloudyard/v1/clients/${client.clientId}/notifications`, client)).body.results;
 }
 
-/** Until no message is on its way. */
+/** Waits until no notification is pending. */
 async function settled(client: Client): Promise<void> {
   const waiting = `select from graphile_worker.jobs where key = $1`;
   await expect
@@ -38,7 +38,7 @@ async function settled(client: Client): Promise<void> {
     .toBe(0);
 }
 
-async function told(client: Client): Promise<string[][]> {
+async function notified(client: Client): Promise<string[][]> {
   await settled(client);
   const kinds = (data: Record<string, object> & { regional_quotas: object[] }) => [
     ...Object.keys(data['global_quotas']!),
@@ -56,7 +56,7 @@ async function limited(limits: object = { volume_count_limit: 10 }): Promise<Cli
 }
 
 describe('the threshold', () => {
-  it('is 80 where nothing was set, and nothing was sent', async () => {
+  it('defaults to 80 with no message sent', async () => {
     const client = await cloud.newClient();
     const { clientId } = client;
     const fallback = { client_id: clientId, threshold: 80, last_message: null, last_sending: null };
@@ -74,7 +74,7 @@ describe('the threshold', () => {
     expect((await cloud.get(path(client), client)).body).toEqual(fallback);
   });
 
-  it('takes what was sent before, in its shape, and does not obey it', async () => {
+  it('accepts last_message and last_sending in valid form and ignores them', async () => {
     const client = await cloud.newClient();
     const last_message = {
       global_quotas: { project_count_limit: { limit: 5, usage: 4 }, keypair_count_usage: { limit: 0, usage: 0 } },
@@ -121,14 +121,14 @@ describe('the threshold', () => {
       { last_message: { global_quotas: { project_count_usage: { limit: 1 } }, regional_quotas: [] } },
       'last_message.global_quotas.project_count_usage.usage',
     ],
-  ])('refuses %j, naming %s', async (body, field) => {
+  ])('refuses %j and names %s', async (body, field) => {
     const client = await cloud.newClient();
     const answer = await put(client, body);
     expect([answer.status, answer.body.errors?.map(({ path }: { path: string }) => path)]).toEqual([400, [field]]);
     expect((await cloud.get(path(client), client)).body.threshold).toBe(80);
   });
 
-  it('refuses no body, names every fault, and knows no other client', async () => {
+  it('refuses an absent body, names every fault, and returns 404 to other clients', async () => {
     const client = await cloud.newClient();
     expect((await put(client)).status).toBe(400);
     expect((await put(client, [])).status).toBe(400);
@@ -146,22 +146,22 @@ describe('the threshold', () => {
 });
 
 describe('a crossing', () => {
-  it('is told when the usage reaches the threshold from below, and again only after it fell below', async () => {
+  it('is notified when the usage reaches the threshold, and again only after it fell below', async () => {
     const client = await limited();
     await reserve(client, { volume_count: 7 });
-    expect(await told(client)).toEqual([]);
+    expect(await notified(client)).toEqual([]);
     await reserve(client, { volume_count: 1 });
-    expect(await told(client)).toEqual([['volume_count_usage']]);
+    expect(await notified(client)).toEqual([['volume_count_usage']]);
     await reserve(client, { volume_count: 1 });
     await release(client, { volume_count: 1 });
     await reserve(client, { volume_count: 2 });
-    expect(await told(client)).toHaveLength(1);
+    expect(await notified(client)).toHaveLength(1);
     await release(client, { volume_count: 3 });
     await reserve(client, { volume_count: 3 });
-    expect(await told(client)).toHaveLength(2);
+    expect(await notified(client)).toHaveLength(2);
   });
 
-  it('shows in the threshold, with both keys of each kind, and in the feed although nobody can be reached', async () => {
+  it('shows in the threshold, with both keys of each kind, and in the feed of a client without addresses', async () => {
     const client = await limited();
     await reserve(client, { volume_count: 9 });
     await settled(client);
@@ -188,11 +188,11 @@ describe('a crossing', () => {
         deliveries: [],
       },
     ]);
-    // What it answered may be sent back.
+    // A client may send the response back as a request.
     expect((await put(client, { ...body, client_id: undefined })).status).toBe(200);
   });
 
-  it('is one message with the others of its window, of all regions and global ones', async () => {
+  it('is combined with other crossings of its window, regional and global, in one message', async () => {
     const client = await limited({ volume_count_limit: 10, volume_size_limit: 100 });
     const far = { region_id: 2, image_count_limit: 2 };
     await limit(client, far);
@@ -200,7 +200,7 @@ describe('a crossing', () => {
     await reserve(client, { volume_count: 8, volume_size: 80 });
     await reserve(client, { image_count: 2 }, 2);
     await reserve(client, { keypair_count: 1 }, 0);
-    expect(await told(client)).toEqual([
+    expect(await notified(client)).toEqual([
       ['keypair_count_usage', 'volume_count_usage', 'volume_size_usage', 'image_count_usage'],
     ]);
     const [{ data, subject }] = await feed(client);
@@ -211,98 +211,98 @@ describe('a crossing', () => {
     expect(subject).toContain('4 quotas');
   });
 
-  it('is also that of a limit that is lowered, and of a threshold', async () => {
+  it('can be caused by lowering a limit or the threshold', async () => {
     const client = await limited();
     await reserve(client, { volume_count: 5 });
     await limit(client, { volume_count_limit: 6 });
-    expect(await told(client)).toHaveLength(1);
+    expect(await notified(client)).toHaveLength(1);
     await limit(client, { volume_count_limit: 2 });
-    expect(await told(client)).toHaveLength(1);
+    expect(await notified(client)).toHaveLength(1);
     await limit(client, { volume_count_limit: 100 });
     await limit(client, { volume_count_limit: 0 });
-    expect(await told(client)).toHaveLength(2);
+    expect(await notified(client)).toHaveLength(2);
     await limit(client, { volume_count_limit: 10 });
     await put(client, { threshold: 51 });
-    expect(await told(client)).toHaveLength(2);
+    expect(await notified(client)).toHaveLength(2);
     await put(client, { threshold: 50 });
-    expect(await told(client)).toHaveLength(3);
+    expect(await notified(client)).toHaveLength(3);
     await put(client, { threshold: 40 });
-    expect(await told(client)).toHaveLength(3);
+    expect(await notified(client)).toHaveLength(3);
     await cloud.delete(path(client), client);
     await put(client, { threshold: 50 });
-    expect(await told(client)).toHaveLength(4);
+    expect(await notified(client)).toHaveLength(4);
   });
 
-  it('is not that of nothing: a limit of zero is reached by what is in use', async () => {
+  it('of a limit of zero requires usage', async () => {
     const client = await limited({ volume_count_limit: 0 });
     await put(client, { threshold: 2 });
     await limit(client, { image_count_limit: 0 });
-    expect(await told(client)).toEqual([]);
+    expect(await notified(client)).toEqual([]);
   });
 
-  it('of 2 % and of 100 % are exact', async () => {
+  it('of 2 % and of 100 % is exact', async () => {
     const client = await limited({ volume_size_limit: 1000 });
     await put(client, { threshold: 100 });
     await reserve(client, { volume_size: 999 });
-    expect(await told(client)).toEqual([]);
+    expect(await notified(client)).toEqual([]);
     await reserve(client, { volume_size: 1 });
-    expect(await told(client)).toHaveLength(1);
+    expect(await notified(client)).toHaveLength(1);
     const other = await limited({ volume_size_limit: 1000 });
     await put(other, { threshold: 2 });
     await reserve(other, { volume_size: 19 });
-    expect(await told(other)).toEqual([]);
+    expect(await notified(other)).toEqual([]);
     await reserve(other, { volume_size: 1 });
-    expect(await told(other)).toHaveLength(1);
+    expect(await notified(other)).toHaveLength(1);
   });
 
-  it('that is rolled back is not told', async () => {
+  it('that is rolled back is not notified', async () => {
     const client = await limited();
     await transaction(cloud.db, async (tx) => {
       await cloud.services.quota.reserve(tx, { clientId: client.clientId, regionId: 1 }, { volume_count: 9 });
       throw new Error('a crash');
     }).catch(() => undefined);
-    expect(await told(client)).toEqual([]);
+    expect(await notified(client)).toEqual([]);
     await expect(reserve(client, { volume_count: 11 })).rejects.toMatchObject({ code: 'QuotaExceeded' });
-    expect(await told(client)).toEqual([]);
+    expect(await notified(client)).toEqual([]);
   });
 
-  it('of fifty at once is told once, with the figures of the end', async () => {
+  it('by fifty parallel reservations is notified once, with the final figures', async () => {
     const client = await limited({ volume_count_limit: 50 });
     await Promise.all(Array.from({ length: 50 }, () => reserve(client, { volume_count: 1 })));
-    expect(await told(client)).toEqual([['volume_count_usage']]);
+    expect(await notified(client)).toEqual([['volume_count_usage']]);
     const [{ data }] = await feed(client);
     expect(data.regional_quotas[0].volume_count_usage).toEqual({ limit: 50, usage: 50 });
   });
 
-  it('that fell below before its window ended is told with the figures that it had', async () => {
+  it('that fell below before its window ended is notified with the figures of the crossing', async () => {
     const client = await limited();
     await reserve(client, { volume_count: 8 });
     await release(client, { volume_count: 8 });
-    expect(await told(client)).toHaveLength(1);
+    expect(await notified(client)).toHaveLength(1);
     const [{ data }] = await feed(client);
     expect(data.regional_quotas[0].volume_count_usage).toEqual({ limit: 10, usage: 8 });
   });
 
-  it('is seen by whoever reserves while the threshold is lowered', async () => {
+  it('is detected by a reservation while the threshold is being lowered', async () => {
     for (let round = 0; round < 8; round++) {
       const client = await limited();
       await reserve(client, { volume_count: 4 });
       await Promise.all([put(client, { threshold: 50 }), reserve(client, { volume_count: 1 })]);
-      expect([round, await told(client)]).toEqual([round, [['volume_count_usage']]]);
+      expect([round, await notified(client)]).toEqual([round, [['volume_count_usage']]]);
     }
   }, 60_000);
 
-  it('whose job was lost is told all the same', async () => {
+  it('whose job was lost is still notified', async () => {
     const client = await limited();
     await reserve(client, { volume_count: 9 });
     const key = `quota_alert:${client.clientId}`;
     await cloud.db.$client.query('delete from graphile_worker._private_jobs where key = $1', [key]);
     expect(await feed(client)).toEqual([]);
     await cloud.services.quota.crossings.requeueLost(cloud.db);
-    expect(await told(client)).toEqual([['volume_count_usage']]);
+    expect(await notified(client)).toEqual([['volume_count_usage']]);
   });
 
-  it('waits for the process that has the mail server, where this one has none', async () => {
+  it('waits for the process with a mail server if this one has none', async () => {
     const client = await limited();
     await cloud.patch(`/cloudyard/v1/clients/${client.clientId}`, { emails: ['a@example.com'] }, client);
     await cloud.db.$client.query(
@@ -311,10 +311,10 @@ describe('a crossing', () => {
     );
     await reserve(client, { volume_count: 9 });
     await settled(client);
-    const tried = async () =>
+    const attempted = async () =>
       (await cloud.db.$client.query(`select from graphile_worker.jobs where key like 'deliver:%' and attempts > 0`))
         .rowCount;
-    await expect.poll(tried, { timeout: 30_000 }).toBe(1);
+    await expect.poll(attempted, { timeout: 30_000 }).toBe(1);
     expect((await feed(client))[0].deliveries).toMatchObject([{ state: 'pending', attempt_count: 0 }]);
     await cloud.db.$client.query(`delete from workers where id = 'another'`);
     await cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
@@ -322,10 +322,10 @@ describe('a crossing', () => {
     await expect.poll(state, { timeout: 30_000 }).toBe('simulated');
   });
 
-  it('of a real resource is told, too', async () => {
+  it('by a created network is notified', async () => {
     const client = await limited({ subnet_count_limit: 2, network_count_limit: 2 });
     await cloud.post(`/cloud/v1/networks/${client.projectId}/1`, { name: 'another' }, client);
-    expect(await told(client)).toEqual([['network_count_usage']]);
+    expect(await notified(client)).toEqual([['network_count_usage']]);
     expect(stringify(await feed(client))).toContain('"network_count_limit":{"limit":2,"usage":2}');
   });
 });

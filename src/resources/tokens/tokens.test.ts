@@ -13,7 +13,7 @@ import { silentLogger } from '../../platform/log.ts';
 const cloud = useCloudyard({ driver: null });
 const files = { regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' };
 
-/** Another server on the same database, with memory of its own. */
+/** Another server on the same database, with its own caches. */
 async function anotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
   const db = connect({ ...connection, poolSize: 2, log: silentLogger });
   const configuration = readConfiguration(files, silentLogger);
@@ -38,7 +38,7 @@ const statusOf = async (token: string | null, path = '/cloud/v1/projects') => (a
 const keyOf = (token: string) => token.split('$')[0]!;
 
 describe('a token', () => {
-  it('lets its role do what the role may, and no more', async () => {
+  it('grants the permissions of its role and no others', async () => {
     const { clientId, projectId, token: admin } = await cloud.newClient('admin');
     const member = await cloud.newToken(clientId, 'member');
     const reader = await cloud.newToken(clientId, 'reader');
@@ -55,7 +55,7 @@ describe('a token', () => {
     expect(refused.body).toMatchObject({ exception_class: 'Forbidden', message: expect.stringContaining('member') });
   });
 
-  it("of another client's admin is no operator, and the operator's member is none either", async () => {
+  it("has no operator rights as another client's admin or as the operator's member", async () => {
     const { clientId, token } = await cloud.newClient('admin');
     const member = await cloud.newToken(1, 'member');
     const path = `/cloudyard/v1/clients/${clientId}/quotas`;
@@ -65,7 +65,7 @@ describe('a token', () => {
     expect((await cloud.patch(path, { keypair_count_limit: 1 })).status).toBe(200);
   });
 
-  it('that is limited to projects sees those only: the others are 403, and absent from lists', async () => {
+  it('limited to projects gets 403 for other projects, and lists omit them', async () => {
     const { clientId, projectId, token } = await cloud.newClient('admin');
     const other = (await cloud.post('/cloud/v1/projects', { name: 'other' }, { token })).body.id as number;
     const limited = await cloud.newToken(clientId, 'admin', [other]);
@@ -82,12 +82,12 @@ describe('a token', () => {
     const nothing = await cloud.newToken(clientId, 'admin', []);
     expect((await cloud.get('/cloud/v1/projects', { token: nothing })).body).toEqual({ count: 0, results: [] });
     expect(await statusOf(nothing, `/cloud/v1/networks/${projectId}/1`)).toBe(403);
-    // Another client's project is not there, whatever the limit says.
-    const stranger = await cloud.newToken((await cloud.newClient()).clientId, 'admin', [projectId]);
-    expect(await statusOf(stranger, `/cloud/v1/networks/${projectId}/1`)).toBe(404);
+    // A project of another client returns 404 even if the token is limited to it.
+    const foreignToken = await cloud.newToken((await cloud.newClient()).clientId, 'admin', [projectId]);
+    expect(await statusOf(foreignToken, `/cloud/v1/networks/${projectId}/1`)).toBe(404);
   });
 
-  it('ends at the instant of its expiry, by the clock', async () => {
+  it('expires exactly at its expiry time', async () => {
     const { clientId } = await cloud.newClient();
     const now = new Date('2026-11-20T10:00:00Z');
     cloud.clock.set(now);
@@ -100,7 +100,7 @@ describe('a token', () => {
     cloud.clock.set(null);
   });
 
-  it('is refused when its secret is wrong, short, long, absent or of another token', async () => {
+  it("is refused if its secret is wrong, short, long, absent or another token's", async () => {
     const { clientId, token } = await cloud.newClient();
     const [key, secret] = token.split('$') as [string, string];
     const [otherKey] = (await cloud.newToken(clientId, 'admin')).split('$') as [string];
@@ -118,7 +118,7 @@ describe('a token', () => {
     expect(await statusOf(token)).toBe(200);
   });
 
-  it('is taken with its scheme in any case, and with no other scheme', async () => {
+  it('is accepted with the apikey scheme in any letter case and with no other scheme', async () => {
     const { token } = await cloud.newClient();
     const statusWith = async (authorization: string) =>
       (await cloud.get('/cloud/v1/projects', { token: null, headers: { authorization } })).status;
@@ -132,7 +132,7 @@ describe('a token', () => {
     expect([none.status, none.headers['www-authenticate']]).toEqual([401, 'apikey']);
   });
 
-  it('leaves nothing but a hash: its secret stands nowhere in the database', async () => {
+  it('is stored as a hash only: its secret appears nowhere in the database', async () => {
     const { token } = await cloud.newClient();
     const secret = token.split('$')[1]!;
     expect(await statusOf(token)).toBe(200);
@@ -160,7 +160,7 @@ describe('a token', () => {
 });
 
 describe('revoking a token', () => {
-  it('is obeyed within a second, by other servers as well', async () => {
+  it('takes effect within a second, also on other servers', async () => {
     const other = await anotherServer(cloud);
     const { clientId, token } = await cloud.newClient();
     const bystander = await cloud.newToken(clientId, 'reader');
@@ -168,20 +168,20 @@ describe('revoking a token', () => {
     expect(await cloud.services.tokens.revoke(keyOf(token))).toBe(true);
     const revokedAt = performance.now();
     let lastAccepted = 0;
-    const asked = async () => {
+    const poll = async () => {
       const at = performance.now();
       const status = await other.status(token);
       if (status === 200) lastAccepted = at;
       return status;
     };
-    await expect.poll(asked, { timeout: 30_000, interval: 20 }).toBe(401);
+    await expect.poll(poll, { timeout: 30_000, interval: 20 }).toBe(401);
     expect(lastAccepted - revokedAt).toBeLessThan(1000);
     await expect.poll(() => statusOf(token), { timeout: 1000 }).toBe(401);
     expect([await other.status(bystander), await statusOf(bystander)]).toEqual([200, 200]);
     await other.stop();
   });
 
-  it('says whether there was such a token, and may be done twice, by number as well', async () => {
+  it('returns whether the token exists, is idempotent, and accepts a number', async () => {
     const { clientId } = await cloud.newClient();
     const { id, text } = await cloud.services.tokens.create({
       clientId,
@@ -196,7 +196,7 @@ describe('revoking a token', () => {
     expect(await statusOf(text)).toBe(401);
   });
 
-  it('is not undone by a database that cannot be reached: whoever may not be let in is not', async () => {
+  it('is not bypassed by an unreachable database: requests fail with 503', async () => {
     const gate = await openGate(inject('postgres'));
     const { cloudyard, stop } = await openCloudyard(inject('postgres'), { driver: null });
     const behindGate = { ...gate.connection, database: databaseOf(cloudyard.connection) };
@@ -204,7 +204,7 @@ describe('revoking a token', () => {
     const { token } = await cloudyard.newClient();
     expect(await other.status(token)).toBe(200);
     await gate.cut();
-    // The other server cannot hear of this, so it may trust what it knows for a moment, and then no more.
+    // The other server cannot receive this change: it may trust its cache for a moment, then must refuse.
     await cloudyard.services.tokens.revoke(keyOf(token));
     await expect.poll(() => other.status(token), { timeout: 30_000, interval: 20 }).toBe(503);
     for (let i = 0; i < 20; i++) expect(await other.status(token)).toBe(503);
@@ -219,8 +219,8 @@ function databaseOf({ connectionString, database }: ConnectionOptions): string {
   return connectionString === undefined ? database! : new URL(connectionString).pathname.slice(1);
 }
 
-describe('the token that the operator fixes', () => {
-  it('works from the next start on, replaces what had its id, and stays one token however often it starts', async () => {
+describe("the operator's fixed token", () => {
+  it('is valid from the next start, replaces the token with the same id, and is never duplicated', async () => {
     const before = (await cloud.services.tokens.list()).length;
     for (const text of ['ci$first', 'ci$second', 'ci$second']) await cloud.services.tokens.setFixed(text, 1);
     await expect.poll(() => statusOf('ci$second'), { timeout: 2000 }).toBe(200);

@@ -1,4 +1,4 @@
-/** Every statement and driver call of the reconcilers of volumes and snapshots fails once, and the world becomes as desired. */
+/** Fails every statement and driver call of the volume and snapshot reconcilers once; the desired state must still be reached. */
 import { describe, expect, it } from 'vitest';
 import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
 import { terminal } from '../../../test/drivers.ts';
@@ -27,8 +27,8 @@ const truth = {
 const ofVolumes = (db: Db, driver: VolumeDriver) => createVolumeReconciler({ ...cloud.services, db, driver });
 const ofSnapshots = (db: Db, driver: SnapshotDriver) => createSnapshotReconciler({ ...cloud.services, db, driver });
 
-/** Reconciles what was brought to its present state without a failure. */
-const calm = async (resource: 'volume' | 'snapshot', id: string) => {
+/** Reconciles a resource without failures, to set up a scenario. */
+const reconcileOnce = async (resource: 'volume' | 'snapshot', id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   const reconciler = resource === 'volume' ? ofVolumes(db, host) : ofSnapshots(db, host.snapshots);
@@ -41,25 +41,25 @@ const calm = async (resource: 'volume' | 'snapshot', id: string) => {
   );
 };
 
-const createdBy = async (answer: { body: { tasks: string[] } }, kind: 'volumes' | 'snapshots') =>
+const createdId = async (answer: { body: { tasks: string[] } }, kind: 'volumes' | 'snapshots') =>
   (await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.created_resources[kind][0] as string;
-const accepted = async (changes: object = {}) =>
-  createdBy(await cloud.post(volumes, { name: 'a volume', source: 'new-volume', size: 2, ...changes }), 'volumes');
-const acceptedSnapshot = async (volume_id: string) =>
-  createdBy(await cloud.post(snapshots, { name: 'a snapshot', volume_id }), 'snapshots');
+const requestVolume = async (changes: object = {}) =>
+  createdId(await cloud.post(volumes, { name: 'a volume', source: 'new-volume', size: 2, ...changes }), 'volumes');
+const requestSnapshot = async (volume_id: string) =>
+  createdId(await cloud.post(snapshots, { name: 'a snapshot', volume_id }), 'snapshots');
 
-/** A volume with bytes, and a snapshot of it that holds other ones. */
+/** A volume and a snapshot of it whose bytes differ. */
 async function withSnapshot(): Promise<{ volume: string; snapshot: string }> {
-  const volume = await accepted();
-  await calm('volume', volume);
+  const volume = await requestVolume();
+  await reconcileOnce('volume', volume);
   host.contents.volumes.get(volume)!.bytes = 'before';
-  const snapshot = await acceptedSnapshot(volume);
-  await calm('snapshot', snapshot);
+  const snapshot = await requestSnapshot(volume);
+  await reconcileOnce('snapshot', snapshot);
   host.contents.volumes.get(volume)!.bytes = 'after';
   return { volume, snapshot };
 }
 
-/** Everything that is to be seen of a volume or snapshot: its row, its tasks, the host, the counters. */
+/** The complete visible state of a volume or snapshot: its row, its tasks, the host, the counters. */
 async function world(kind: 'volumes' | 'snapshots', id: string) {
   const { status, body } = await cloud.get(`${kind === 'volumes' ? volumes : snapshots}/${id}`);
   const { rows: tasks } = await cloud.db.$client.query<{ task: string }>(
@@ -72,12 +72,12 @@ async function world(kind: 'volumes' | 'snapshots', id: string) {
     tasks: tasks.map(({ task }) => task),
     host: host.contents[kind].get(id),
     drift: await drift(cloud.db, truth),
-    counted: await countedRight(),
-    unconverged: (await reconciler.findPending(cloud.db, [1])).some((row) => row.id === id),
+    counted: await rowCountsMatch(),
+    pending: (await reconciler.findPending(cloud.db, [1])).some((row) => row.id === id),
   };
 }
 
-async function countedRight(): Promise<boolean> {
+async function rowCountsMatch(): Promise<boolean> {
   const { rows } = await cloud.db.$client.query<{ right: boolean }>(
     `select coalesce((select sum(count) from row_counts where resource in ('volume', 'snapshot')), 0)
             = (select count(*) from volumes) + (select count(*) from snapshots) as right`,
@@ -85,7 +85,7 @@ async function countedRight(): Promise<boolean> {
   return rows[0]!.right;
 }
 
-const well = { drift: [], counted: true, unconverged: false };
+const consistent = { drift: [], counted: true, pending: false };
 const shown = (status: string, size = 2) => ({ status, size, task_id: null });
 
 interface Scenario {
@@ -93,73 +93,73 @@ interface Scenario {
   arrange(): Promise<string>;
   end: object;
   trouble?: (call: VolumeCall) => Trouble;
-  /** Calls that end while bytes are still being copied. */
+  /** Number of calls that return while bytes are still being copied. */
   copying?: number;
 }
 
 const refused = () => ({ error: terminal(), done: false });
-const oldVolume = (change: (path: string) => Promise<unknown>) => async () => {
+const existingVolume = (change: (path: string) => Promise<unknown>) => async () => {
   const { volume } = await withSnapshot();
   await change(`${volumes}/${volume}`);
   return volume;
 };
-const oldSnapshot = (change: (path: string) => Promise<unknown>) => async () => {
+const existingSnapshot = (change: (path: string) => Promise<unknown>) => async () => {
   const { snapshot } = await withSnapshot();
   await change(`${snapshots}/${snapshot}`);
   return snapshot;
 };
 
 const scenarios: Record<string, Scenario> = {
-  'a create of a volume': {
+  'creating a volume': {
     kind: 'volumes',
-    arrange: accepted,
+    arrange: requestVolume,
     end: { row: shown('available'), tasks: ['create_volume FINISHED'], host: { sizeGib: 2, bytes: '' } },
   },
-  'a create from a snapshot, whose bytes take long': {
+  'creating a volume from a snapshot, with a slow copy': {
     kind: 'volumes',
     copying: 3,
     arrange: async () =>
-      accepted({ source: 'snapshot', size: undefined, snapshot_id: (await withSnapshot()).snapshot }),
+      requestVolume({ source: 'snapshot', size: undefined, snapshot_id: (await withSnapshot()).snapshot }),
     end: { row: shown('available'), tasks: ['create_volume FINISHED'], host: { sizeGib: 2, bytes: 'before' } },
   },
-  'an extension': {
+  'extending a volume': {
     kind: 'volumes',
-    arrange: oldVolume((path) => cloud.post(`${path}/extend`, { size: 5 })),
+    arrange: existingVolume((path) => cloud.post(`${path}/extend`, { size: 5 })),
     end: {
       row: shown('available', 5),
       tasks: ['create_volume FINISHED', 'extend_volume FINISHED'],
       host: { sizeGib: 5, bytes: 'after' },
     },
   },
-  'a revert': {
+  'reverting a volume': {
     kind: 'volumes',
     copying: 1,
-    arrange: oldVolume((path) => cloud.post(`${path}/revert`)),
+    arrange: existingVolume((path) => cloud.post(`${path}/revert`)),
     end: {
       row: shown('available'),
       tasks: ['create_volume FINISHED', 'revert_volume FINISHED'],
       host: { sizeGib: 2, bytes: 'before' },
     },
   },
-  'a deletion with its snapshot': {
+  'deleting a volume with its snapshot': {
     kind: 'volumes',
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
       await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot}`);
-      await calm('snapshot', snapshot);
+      await reconcileOnce('snapshot', snapshot);
       return volume;
     },
     end: { row: 404, tasks: ['create_volume FINISHED', 'delete_volume FINISHED'], host: undefined },
   },
-  'a create that the host refuses for good': {
+  'creating a volume, with a permanent driver error': {
     kind: 'volumes',
-    arrange: accepted,
+    arrange: requestVolume,
     trouble: refused,
     end: { row: shown('error'), tasks: ['create_volume ERROR'], host: undefined },
   },
-  'an extension that the host refuses for good': {
+  'extending a volume, with a permanent driver error': {
     kind: 'volumes',
-    arrange: oldVolume((path) => cloud.post(`${path}/extend`, { size: 5 })),
+    arrange: existingVolume((path) => cloud.post(`${path}/extend`, { size: 5 })),
     trouble: refused,
     end: {
       row: shown('error_extending'),
@@ -167,9 +167,9 @@ const scenarios: Record<string, Scenario> = {
       host: { sizeGib: 2, bytes: 'after' },
     },
   },
-  'a revert that the host refuses for good': {
+  'reverting a volume, with a permanent driver error': {
     kind: 'volumes',
-    arrange: oldVolume((path) => cloud.post(`${path}/revert`)),
+    arrange: existingVolume((path) => cloud.post(`${path}/revert`)),
     trouble: refused,
     end: {
       row: shown('error_restoring'),
@@ -177,11 +177,11 @@ const scenarios: Record<string, Scenario> = {
       host: { sizeGib: 2, bytes: 'after' },
     },
   },
-  'a deletion that the host refuses for good': {
+  'deleting a volume, with a permanent driver error': {
     kind: 'volumes',
     arrange: async () => {
-      const volume = await accepted();
-      await calm('volume', volume);
+      const volume = await requestVolume();
+      await reconcileOnce('volume', volume);
       await cloud.delete(`${volumes}/${volume}`);
       return volume;
     },
@@ -192,13 +192,13 @@ const scenarios: Record<string, Scenario> = {
       host: { sizeGib: 2, bytes: '' },
     },
   },
-  'a deletion whose snapshot cannot be deleted': {
+  'deleting a volume whose snapshot cannot be deleted': {
     kind: 'volumes',
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
       await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot}`);
       host.trouble(refused);
-      await calm('snapshot', snapshot);
+      await reconcileOnce('snapshot', snapshot);
       host.trouble();
       return volume;
     },
@@ -208,26 +208,26 @@ const scenarios: Record<string, Scenario> = {
       host: { sizeGib: 2, bytes: 'after' },
     },
   },
-  'a create of a snapshot': {
+  'creating a snapshot': {
     kind: 'snapshots',
     copying: 2,
-    arrange: async () => acceptedSnapshot((await withSnapshot()).volume),
+    arrange: async () => requestSnapshot((await withSnapshot()).volume),
     end: { row: shown('available'), tasks: ['create_snapshot FINISHED'], host: { sizeGib: 2, bytes: 'after' } },
   },
-  'a deletion of a snapshot': {
+  'deleting a snapshot': {
     kind: 'snapshots',
-    arrange: oldSnapshot((path) => cloud.delete(path)),
+    arrange: existingSnapshot((path) => cloud.delete(path)),
     end: { row: 404, tasks: ['create_snapshot FINISHED', 'delete_snapshot FINISHED'], host: undefined },
   },
-  'a create of a snapshot that the host refuses for good': {
+  'creating a snapshot, with a permanent driver error': {
     kind: 'snapshots',
-    arrange: async () => acceptedSnapshot((await withSnapshot()).volume),
+    arrange: async () => requestSnapshot((await withSnapshot()).volume),
     trouble: refused,
     end: { row: shown('error'), tasks: ['create_snapshot ERROR'], host: undefined },
   },
-  'a deletion of a snapshot that the host refuses for good': {
+  'deleting a snapshot, with a permanent driver error': {
     kind: 'snapshots',
-    arrange: oldSnapshot((path) => cloud.delete(path)),
+    arrange: existingSnapshot((path) => cloud.delete(path)),
     trouble: refused,
     end: {
       row: shown('error_deleting'),
@@ -251,7 +251,7 @@ async function everywhere(_name: string, given: Scenario): Promise<void> {
       return id;
     },
     async check(id: string) {
-      expect(await world(kind, id)).toEqual({ ...well, ...given.end });
+      expect(await world(kind, id)).toEqual({ ...consistent, ...given.end });
     },
   };
   const figures =
@@ -261,9 +261,9 @@ async function everywhere(_name: string, given: Scenario): Promise<void> {
   expect(figures.injected).toBeGreaterThanOrEqual(10);
 }
 
-describe('wherever a reconciler of volumes or snapshots fails or dies, and however often', () => {
+describe('if the volume or snapshot reconciler fails or dies at any step, any number of times', () => {
   it.each(Object.entries(scenarios))(
-    '%s ends as it should, and another reconcile changes nothing',
+    '%s reaches the expected state, and another reconcile changes nothing',
     everywhere,
     120_000,
   );

@@ -1,4 +1,4 @@
-/** Who waits for whom, on a host that a test can hold: volumes, their snapshots, and the copies that are made of both. */
+/** Locks between volumes, their snapshots and copies of both, on a simulated host that tests can pause. */
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { passing, terminal } from '../../../test/drivers.ts';
@@ -26,17 +26,17 @@ const done = async (kind: 'volumes' | 'snapshots', answer: Parameters<typeof clo
   expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
   return idOf(kind, answer);
 };
-const until = async (what: () => Promise<boolean> | boolean) => {
-  const giveUp = Date.now() + 20_000;
-  while (!(await what())) {
-    if (Date.now() > giveUp) throw new Error('it never came to that');
+const until = async (condition: () => Promise<boolean> | boolean) => {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition did not become true within 20 seconds');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 };
 const held = (id: string) => until(() => host.held.some((call) => call.id === id));
 const statusOf = async (path: string) => (await cloud.get(path)).body.status as string;
-/** 409, which names the task. */
-const lockedBy = (answer: { status: number; body: any }, taskId: string) => {
+/** Asserts a 409 response that names the task. */
+const expectLockedBy = (answer: { status: number; body: any }, taskId: string) => {
   expect([answer.status, answer.body.exception_class, answer.body.errors?.[0]?.message]).toEqual([
     409,
     'ResourceLocked',
@@ -44,8 +44,8 @@ const lockedBy = (answer: { status: number; body: any }, taskId: string) => {
   ]);
 };
 
-describe('while a snapshot is being made', () => {
-  it('its volume keeps its bytes: it shows the task, and nothing that changes them is let in', async () => {
+describe('while a snapshot is being created', () => {
+  it('its volume shows the task and rejects every operation that changes its bytes', async () => {
     const volume = await done('volumes', await newVolume());
     const release = host.hold();
     const created = await newSnapshot(volume);
@@ -54,20 +54,20 @@ describe('while a snapshot is being made', () => {
     await held(id);
     expect(await statusOf(`${snapshots}/${id}`)).toBe('creating');
     expect((await cloud.get(`${volumes}/${volume}`)).body.task_id).toBe(task);
-    lockedBy(await cloud.post(`${volumes}/${volume}/extend`, { size: 9 }), task);
-    lockedBy(await cloud.post(`${volumes}/${volume}/revert`), task);
-    lockedBy(await cloud.delete(`${volumes}/${volume}?snapshots=${id}`), task);
-    lockedBy(await cloud.patch(`${volumes}/${volume}`, { name: 'renamed' }), task);
-    lockedBy(await cloud.patch(`${snapshots}/${id}`, { name: 'renamed' }), task);
-    lockedBy(await cloud.delete(`${snapshots}/${id}`), task);
-    lockedBy(await newVolume({ source: 'snapshot', snapshot_id: id, size: undefined }), task);
+    expectLockedBy(await cloud.post(`${volumes}/${volume}/extend`, { size: 9 }), task);
+    expectLockedBy(await cloud.post(`${volumes}/${volume}/revert`), task);
+    expectLockedBy(await cloud.delete(`${volumes}/${volume}?snapshots=${id}`), task);
+    expectLockedBy(await cloud.patch(`${volumes}/${volume}`, { name: 'renamed' }), task);
+    expectLockedBy(await cloud.patch(`${snapshots}/${id}`, { name: 'renamed' }), task);
+    expectLockedBy(await cloud.delete(`${snapshots}/${id}`), task);
+    expectLockedBy(await newVolume({ source: 'snapshot', snapshot_id: id, size: undefined }), task);
     const second = await newSnapshot(volume);
     release();
     for (const answer of [created, second]) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
     expect(host.overlap).toBe(1);
   });
 
-  it('other volumes are served', async () => {
+  it('other volumes are not blocked', async () => {
     const volume = await done('volumes', await newVolume());
     host.stillCopying = 2;
     const slow = await newSnapshot(volume);
@@ -77,39 +77,39 @@ describe('while a snapshot is being made', () => {
 });
 
 describe('while a volume is being changed', () => {
-  it('its snapshots are locked, a revert shows in both, and its bytes are those of the newest good one', async () => {
+  it('its snapshots are locked, a revert shows on both, and restores the newest successful snapshot', async () => {
     const volume = await done('volumes', await newVolume());
     const bytes = host.contents.volumes.get(volume)!;
-    const taken: string[] = [];
-    for (bytes.bytes of ['first', 'second']) taken.push(await done('snapshots', await newSnapshot(volume)));
+    const snapshotIds: string[] = [];
+    for (bytes.bytes of ['first', 'second']) snapshotIds.push(await done('snapshots', await newSnapshot(volume)));
     host.trouble(({ kind }) => (kind === 'snapshot' ? { error: terminal(), done: false } : null));
     expect((await cloud.ended(await newSnapshot(volume))).body.state).toBe('ERROR');
     host.trouble();
-    bytes.bytes = 'spoilt';
+    bytes.bytes = 'changed';
     const release = host.hold();
     expect((await cloud.post(`${volumes}/${volume}/revert`)).status).toBe(200);
     await held(volume);
     const { status, task_id } = (await cloud.get(`${volumes}/${volume}`)).body;
     expect(status).toBe('reverting');
-    expect(await statusOf(`${snapshots}/${taken[1]}`)).toBe('restoring');
-    expect(await statusOf(`${snapshots}/${taken[0]}`)).toBe('available');
-    for (const id of taken) lockedBy(await cloud.delete(`${snapshots}/${id}`), task_id);
-    lockedBy(await newSnapshot(volume), task_id);
+    expect(await statusOf(`${snapshots}/${snapshotIds[1]}`)).toBe('restoring');
+    expect(await statusOf(`${snapshots}/${snapshotIds[0]}`)).toBe('available');
+    for (const id of snapshotIds) expectLockedBy(await cloud.delete(`${snapshots}/${id}`), task_id);
+    expectLockedBy(await newSnapshot(volume), task_id);
     release();
     await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'available');
-    expect(await statusOf(`${snapshots}/${taken[1]}`)).toBe('available');
+    expect(await statusOf(`${snapshots}/${snapshotIds[1]}`)).toBe('available');
     expect(host.contents.volumes.get(volume)).toEqual({ sizeGib: 2, bytes: 'second' });
   });
 
-  it('a snapshot that another volume is made from may not be deleted, but be used once more', async () => {
+  it('a snapshot that is being copied to a volume cannot be deleted, but can be copied again', async () => {
     const volume = await done('volumes', await newVolume());
     const snapshot_id = await done('snapshots', await newSnapshot(volume));
     const release = host.hold();
     const from = { source: 'snapshot', snapshot_id, size: undefined };
     const copy = await newVolume(from);
     await held(await idOf('volumes', copy));
-    lockedBy(await cloud.delete(`${snapshots}/${snapshot_id}`), copy.body.tasks[0]);
-    lockedBy(await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot_id}`), copy.body.tasks[0]);
+    expectLockedBy(await cloud.delete(`${snapshots}/${snapshot_id}`), copy.body.tasks[0]);
+    expectLockedBy(await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot_id}`), copy.body.tasks[0]);
     const second = await newVolume(from);
     expect(second.status).toBe(200);
     release();
@@ -117,7 +117,7 @@ describe('while a volume is being changed', () => {
     await cloud.ended(await cloud.delete(`${snapshots}/${snapshot_id}`));
   });
 
-  it("a policy's run waits for it, and takes the snapshot of what it has become", async () => {
+  it("a policy's run waits for the change and snapshots the changed volume", async () => {
     const volume = await done('volumes', await newVolume());
     const release = host.hold();
     const extension = await cloud.post(`${volumes}/${volume}/extend`, { size: 7 });
@@ -139,8 +139,8 @@ describe('while a volume is being changed', () => {
   });
 });
 
-describe('what failed', () => {
-  it('in its creation can only be deleted, and gives its quota back then', async () => {
+describe('a failed operation', () => {
+  it('on create leaves a volume that can only be deleted, which releases its quota', async () => {
     const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body;
     const before = await usage();
     host.trouble(() => ({ error: terminal(), done: false }));
@@ -162,7 +162,7 @@ describe('what failed', () => {
     expect(await usage()).toEqual(before);
   });
 
-  it('in its deletion, with its snapshot, is deleted by asking again', async () => {
+  it('on delete, with the snapshot, succeeds when the deletion is repeated', async () => {
     const volume = await done('volumes', await newVolume());
     const snapshot = await done('snapshots', await newSnapshot(volume));
     host.trouble(({ kind, method }) =>
@@ -176,15 +176,15 @@ describe('what failed', () => {
     expect((await cloud.get(`${snapshots}/${snapshot}`)).status).toBe(404);
   });
 
-  it('for a moment is tried again', async () => {
+  it('is retried after a temporary error', async () => {
     let failures = 1;
     host.trouble(() => (failures-- > 0 ? { error: passing(), done: false } : null));
     await done('volumes', await newVolume());
   });
 });
 
-describe('what the host has lost', () => {
-  it('is an error until it is there again, and what nobody knows is put aside', async () => {
+describe('a volume that the host has lost', () => {
+  it('has status error until it reappears, and unknown volumes are moved aside', async () => {
     const volume = await done('volumes', await newVolume());
     const snapshot = await done('snapshots', await newSnapshot(volume));
     const { contents } = host;
@@ -192,7 +192,7 @@ describe('what the host has lost', () => {
     contents.volumes.delete(volume);
     contents.snapshots.delete(snapshot);
     const stray = randomUUID();
-    contents.volumes.set(stray, { sizeGib: 1, bytes: 'whose' });
+    contents.volumes.set(stray, { sizeGib: 1, bytes: 'unknown' });
     await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'error');
     await until(async () => (await statusOf(`${snapshots}/${snapshot}`)) === 'error');
     await until(() => contents.aside.has(stray));
@@ -203,7 +203,7 @@ describe('what the host has lost', () => {
     await until(async () => (await statusOf(`${snapshots}/${snapshot}`)) === 'available');
   });
 
-  it('comes back by a revert', async () => {
+  it('is restored by a revert', async () => {
     const volume = await done('volumes', await newVolume());
     await done('snapshots', await newSnapshot(volume));
     host.contents.volumes.delete(volume);

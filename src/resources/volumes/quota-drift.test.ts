@@ -1,4 +1,4 @@
-/** The API from outside, with a host that fails at random: whatever clients do in parallel, counters equal rows, and the host has the rows. */
+/** Random parallel requests through the API, on a host that fails at random: counters must match the rows, and the host must match the rows. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drift, retryNow } from '../../../test/crash-harness.ts';
@@ -31,13 +31,13 @@ const command = fc.record({
 });
 type Command = { kind: string; pick: number; size: number };
 
-/** What the host does at its next calls, again and again. */
-const troubles = fc.array(fc.constantFrom('well', 'well', 'busy', 'busy, but done', 'full', 'full, but done'), {
+/** The outcomes of the driver calls, repeated cyclically. */
+const outcomes = fc.array(fc.constantFrom('well', 'well', 'busy', 'busy, but done', 'full', 'full, but done'), {
   minLength: 1,
   maxLength: 12,
 });
 
-function troubleOf(name: string): Trouble {
+function outcomeOf(name: string): Trouble {
   if (name === 'well') return null;
   return { error: name.startsWith('busy') ? passing() : terminal(), done: name.endsWith('done') };
 }
@@ -85,8 +85,8 @@ async function run(of: Tenant, { kind, pick, size }: Command, seen: Awaited<Retu
   return cloud.delete(kind === 'delete' ? one : `${one}?snapshots=${volume.snapshot_ids.join(',')}`, { token });
 }
 
-/** Until no task is active and no job is left; nobody waits for a backoff. */
-async function quiet(): Promise<void> {
+/** Waits until no task is active and no job is left; retries skip their backoff. */
+async function idle(): Promise<void> {
   await expect
     .poll(
       async () => {
@@ -119,15 +119,15 @@ async function expectNoDrift(of: Tenant): Promise<void> {
 }
 
 describe('the quotas of volumes and snapshots', () => {
-  it('equal the rows after any parallel requests on any host, are never passed, and come back when all is deleted', async () => {
+  it('match the rows after parallel requests and host errors, are never exceeded, and are released when everything is deleted', async () => {
     const settled = ['available', 'error', 'error_extending', 'error_restoring', 'error_deleting'];
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(command, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 5 }),
-        troubles,
+        outcomes,
         async (batches, plan) => {
           let calls = 0;
-          host.trouble(() => troubleOf(plan[calls++ % plan.length]!));
+          host.trouble(() => outcomeOf(plan[calls++ % plan.length]!));
           const of = await tenant();
           for (const batch of batches) {
             const seen = await listed(of);
@@ -135,7 +135,7 @@ describe('the quotas of volumes and snapshots', () => {
             for (const answer of answers) if (answer) expect([200, 400, 404, 409]).toContain(answer.status);
             await expectNoDrift(of);
           }
-          await quiet();
+          await idle();
           await expectNoDrift(of);
           const left = await listed(of);
           for (const row of [...left.volumes, ...left.snapshots]) {
@@ -151,7 +151,7 @@ describe('the quotas of volumes and snapshots', () => {
             const answer = await cloud.delete(`${of.volumes}/${id}?snapshots=${snapshot_ids.join(',')}`, of);
             expect(answer.status).toBe(200);
           }
-          await quiet();
+          await idle();
           await expectNoDrift(of);
           expect(await listed(of)).toEqual({ volumes: [], snapshots: [] });
           expect([[...host.contents.volumes.keys()], [...host.contents.snapshots.keys()]]).toEqual([[], []]);

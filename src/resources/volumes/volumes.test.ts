@@ -13,12 +13,12 @@ const snapshots = '/cloud/v1/snapshots/1/1';
 const unknownId = '11111111-1111-4111-8111-111111111111';
 const valid = { name: 'a volume', source: 'new-volume', size: 2 };
 
-async function aVolume(changes: object = {}): Promise<Record<string, any>> {
+async function createVolume(changes: object = {}): Promise<Record<string, any>> {
   const task = await cloud.ended(await cloud.post(volumes, { ...valid, ...changes }));
   return (await cloud.get(`${volumes}/${task.body.created_resources.volumes[0]}`)).body;
 }
 
-async function aSnapshot(volume_id: string): Promise<string> {
+async function createSnapshot(volume_id: string): Promise<string> {
   const task = await cloud.ended(await cloud.post(snapshots, { name: 'a snapshot', volume_id }));
   return task.body.created_resources.snapshots[0];
 }
@@ -31,7 +31,7 @@ const settled = async (id: string) => {
 };
 
 describe('a volume', () => {
-  it('is made by one task, and shows every field of the contract', async () => {
+  it('is created by one task, and the response has every field', async () => {
     const created = await cloud.post(volumes, { ...valid, tags: { b: '2', a: '1' }, type_name: 'ultra' });
     const task = await cloud.ended(created);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'create_volume', error: null });
@@ -65,15 +65,15 @@ describe('a volume', () => {
     });
   });
 
-  it('takes tags under the name that the Terraform provider uses, and its empty list of snapshots', async () => {
-    const { id, tags } = await aVolume({ metadata: { from: 'terraform' } });
+  it('accepts `metadata` as the name of tags and an empty list of snapshots, as the Terraform provider sends them', async () => {
+    const { id, tags } = await createVolume({ metadata: { from: 'terraform' } });
     expect(tags).toEqual([{ key: 'from', value: 'terraform', read_only: false }]);
     await cloud.ended(await cloud.delete(`${volumes}/${id}?snapshots=`));
     expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
   });
 
-  it('changes its name and tags at once, and not at all by an empty body', async () => {
-    const { id } = await aVolume({ tags: { a: '1', b: '2' } });
+  it('is renamed and tagged without a task, and an empty body changes nothing', async () => {
+    const { id } = await createVolume({ tags: { a: '1', b: '2' } });
     const changed = await cloud.patch(`${volumes}/${id}`, { name: 'another name', tags: { a: null, c: '3' } });
     expect(changed.body).toMatchObject({ name: 'another name', status: 'available' });
     expect(changed.body.tags.map(({ key }: { key: string }) => key)).toEqual(['b', 'c']);
@@ -81,8 +81,8 @@ describe('a volume', () => {
     expect((await cloud.patch(`${volumes}/${id}`, { tags: null })).body.tags).toEqual([]);
   });
 
-  it('grows, counts what it grows by, and never shrinks', async () => {
-    const { id } = await aVolume();
+  it('can be extended, which counts the difference against the quota, and cannot be shrunk', async () => {
+    const { id } = await createVolume();
     const before = await usage();
     const task = await cloud.ended(await cloud.post(`${volumes}/${id}/extend`, { size: 5 }));
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'extend_volume' });
@@ -98,23 +98,23 @@ describe('a volume', () => {
     }
   });
 
-  it('is made from a snapshot, of its size and of its volume type unless told otherwise', async () => {
-    const origin = await aVolume({ type_name: 'cold', size: 3 });
-    const snapshot_id = await aSnapshot(origin['id']);
-    const copy = await aVolume({ source: 'snapshot', snapshot_id, size: undefined });
+  it('created from a snapshot has its size and, by default, its volume type', async () => {
+    const origin = await createVolume({ type_name: 'cold', size: 3 });
+    const snapshot_id = await createSnapshot(origin['id']);
+    const copy = await createVolume({ source: 'snapshot', snapshot_id, size: undefined });
     expect(copy).toMatchObject({ size: 3, volume_type: 'cold', status: 'available', snapshot_ids: [] });
-    expect(await aVolume({ source: 'snapshot', snapshot_id, size: 3, type_name: 'ultra' })).toMatchObject({
+    expect(await createVolume({ source: 'snapshot', snapshot_id, size: 3, type_name: 'ultra' })).toMatchObject({
       volume_type: 'ultra',
     });
     const larger = await cloud.post(volumes, { ...valid, source: 'snapshot', snapshot_id, size: 4 });
     expect([larger.status, paths(larger)]).toEqual([400, ['size']]);
   });
 
-  it('reverts to its newest snapshot, answering no body, locked until that is done', async () => {
-    const { id } = await aVolume();
+  it('reverts to its newest snapshot with an empty response, and is locked until the task ends', async () => {
+    const { id } = await createVolume();
     const none = await cloud.post(`${volumes}/${id}/revert`);
     expect(none).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
-    await aSnapshot(id);
+    await createSnapshot(id);
     const options = { headers: { 'idempotency-key': `revert ${id}` } };
     for (const _ of [1, 2]) {
       expect(await cloud.post(`${volumes}/${id}/revert`, undefined, options)).toMatchObject({ status: 200, body: '' });
@@ -125,10 +125,10 @@ describe('a volume', () => {
     expect(rows).toEqual([{ state: 'FINISHED' }]);
   });
 
-  it('goes with the snapshots that are named, or not at all', async () => {
+  it('is deleted only if the request names all its snapshots', async () => {
     const before = await usage();
-    const { id } = await aVolume();
-    const [first, second] = [await aSnapshot(id), await aSnapshot(id)];
+    const { id } = await createVolume();
+    const [first, second] = [await createSnapshot(id), await createSnapshot(id)];
     expect((await cloud.get(`${volumes}/${id}`)).body.snapshot_ids).toEqual([first, second]);
     for (const query of ['', '?snapshots=', `?snapshots=${first}`]) {
       const refused = await cloud.delete(`${volumes}/${id}${query}`);
@@ -149,18 +149,18 @@ describe('a volume', () => {
     expect(await usage()).toEqual(before);
   });
 
-  it('may be asked to go with the snapshot that it was made from, which stays', async () => {
-    const { id: source } = await aVolume();
-    const snapshot_id = await aSnapshot(source);
-    const { id } = await aVolume({ source: 'snapshot', snapshot_id });
-    const own = await aSnapshot(id);
+  it('can be deleted with a request that names its source snapshot, which is kept', async () => {
+    const { id: source } = await createVolume();
+    const snapshot_id = await createSnapshot(source);
+    const { id } = await createVolume({ source: 'snapshot', snapshot_id });
+    const own = await createSnapshot(id);
     const query = (...ids: string[]) => `${volumes}/${id}?snapshots=${ids.join(',')}`;
     expect((await cloud.delete(query(snapshot_id))).status).toBe(409);
     const { projectId, token } = await cloud.newClient();
     const made = await cloud.post(`/cloud/v1/volumes/${projectId}/1`, valid, { token });
     const [other] = (await cloud.ended(made, { token })).body.created_resources.volumes;
-    const asked = { name: 'of others', volume_id: other };
-    const answer = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, asked, { token });
+    const body = { name: 'of others', volume_id: other };
+    const answer = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, body, { token });
     const [foreign] = (await cloud.ended(answer, { token })).body.created_resources.snapshots;
     expect((await cloud.delete(query(own, foreign))).status).toBe(400);
     await cloud.ended(await cloud.delete(query(own, snapshot_id)));
@@ -168,44 +168,41 @@ describe('a volume', () => {
     expect((await cloud.get(`${snapshots}/${snapshot_id}`)).body.status).toBe('available');
   });
 
-  it.each(['volume', 'snapshot'])(
-    'and its metadata, of a %s: adds, lists, gets, replaces and deletes',
-    async (what) => {
-      const { id } = await aVolume();
-      const path = what === 'volume' ? `${volumes}/${id}` : `${snapshots}/${await aSnapshot(id)}`;
-      const tag = (key: string, value: string) => ({ key, value, read_only: false });
-      expect((await cloud.post(`${path}/metadata`, { b: '2', a: '1' })).status).toBe(204);
-      expect((await cloud.get(`${path}/metadata`)).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
-      const status = what === 'volume' ? 204 : 200;
-      expect((await cloud.request('PUT', `${path}/metadata`, { c: '3' })).status).toBe(status);
-      expect((await cloud.get(path)).body.tags).toEqual([tag('c', '3')]);
-      expect((await cloud.get(`${path}/metadata_item?key=c`)).body).toEqual(tag('c', '3'));
-      expect((await cloud.get(`${path}/metadata_item?key=a`)).status).toBe(404);
-      expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(204);
-      expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(404);
-      expect((await cloud.post(`${path}/metadata`, { a: 1, created_by_policy: '1' })).status).toBe(400);
-      const refused = await cloud.post(`${path}/metadata`, { created_by_policy: '1' });
-      expect([refused.status, paths(refused)]).toEqual([400, ['created_by_policy']]);
-      expect((await cloud.get(path)).body.tags).toEqual([]);
-    },
-  );
+  it.each(['volume', 'snapshot'])('metadata of a %s: adds, lists, gets, replaces and deletes items', async (what) => {
+    const { id } = await createVolume();
+    const path = what === 'volume' ? `${volumes}/${id}` : `${snapshots}/${await createSnapshot(id)}`;
+    const tag = (key: string, value: string) => ({ key, value, read_only: false });
+    expect((await cloud.post(`${path}/metadata`, { b: '2', a: '1' })).status).toBe(204);
+    expect((await cloud.get(`${path}/metadata`)).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
+    const status = what === 'volume' ? 204 : 200;
+    expect((await cloud.request('PUT', `${path}/metadata`, { c: '3' })).status).toBe(status);
+    expect((await cloud.get(path)).body.tags).toEqual([tag('c', '3')]);
+    expect((await cloud.get(`${path}/metadata_item?key=c`)).body).toEqual(tag('c', '3'));
+    expect((await cloud.get(`${path}/metadata_item?key=a`)).status).toBe(404);
+    expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(204);
+    expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(404);
+    expect((await cloud.post(`${path}/metadata`, { a: 1, created_by_policy: '1' })).status).toBe(400);
+    const refused = await cloud.post(`${path}/metadata`, { created_by_policy: '1' });
+    expect([refused.status, paths(refused)]).toEqual([400, ['created_by_policy']]);
+    expect((await cloud.get(path)).body.tags).toEqual([]);
+  });
 
-  it('names every source that is taken when it is none of them', async () => {
+  it('lists the valid sources when the source is invalid', async () => {
     const { body } = await cloud.post(volumes, { ...valid, source: 'backup' });
     expect(body.errors).toEqual([{ path: 'source', message: 'must be one of "new-volume", "snapshot"' }]);
   });
 
-  it('has no tag of those that the system sets', async () => {
+  it('rejects tags that only the system sets', async () => {
     const fake = { created_by_policy: '1' };
     const message = { errors: [{ path: 'tags.created_by_policy', message: 'is set by the system' }] };
     expect((await cloud.post(volumes, { ...valid, tags: fake })).body).toMatchObject(message);
-    const { id } = await aVolume();
+    const { id } = await createVolume();
     expect((await cloud.patch(`${volumes}/${id}`, { tags: fake })).body).toMatchObject(message);
-    const metadata = await cloud.request('PUT', `${snapshots}/${await aSnapshot(id)}/metadata`, fake);
+    const metadata = await cloud.request('PUT', `${snapshots}/${await createSnapshot(id)}/metadata`, fake);
     expect([metadata.status, paths(metadata)]).toEqual([400, ['created_by_policy']]);
   });
 
-  it('is listed oldest first, by parts of its name and id and by its tags', async () => {
+  it('is listed oldest first, filtered by parts of its name and id and by tags', async () => {
     const { projectId, token } = await cloud.newClient();
     const path = `/cloud/v1/volumes/${projectId}/1`;
     const make = async (name: string, tags: object) =>
@@ -230,7 +227,7 @@ describe('a volume', () => {
     expect((await cloud.get(`${path}?limit=0`, { token })).status).toBe(400);
   });
 
-  it('is never more than a quota allows, however many are asked for at once', async () => {
+  it('cannot exceed the quota, also with parallel requests', async () => {
     const { clientId, projectId, token } = await cloud.newClient();
     await cloud.patch(`/cloudyard/v1/clients/${clientId}/quotas`, {
       region_id: 1,
@@ -245,7 +242,7 @@ describe('a volume', () => {
     expect(figures).toMatchObject({ volume_count_usage: 5, volume_size_usage: 10 });
   });
 
-  it('keeps its project from being deleted', async () => {
+  it('blocks the deletion of its project', async () => {
     const project = (await cloud.post('/cloud/v1/projects', { name: 'has a volume' })).body.id;
     const created = await cloud.post(`/cloud/v1/volumes/${project}/1`, valid);
     await cloud.ended(created);
@@ -254,7 +251,7 @@ describe('a volume', () => {
   });
 });
 
-describe('bad input is refused, naming the field, and changes nothing', () => {
+describe('invalid input is refused with the field name and changes nothing', () => {
   const cases: [string, object, string[]][] = [
     ['size 0', { size: 0 }, ['size']],
     ['size 1.5', { size: 1.5 }, ['size']],
@@ -273,7 +270,7 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     ['an odd attachment tag', { attachment_tag: 'a,b' }, ['attachment_tag']],
     ['an unknown type', { type_name: 'floppy' }, ['type_name']],
     ['an unknown policy', { lifecycle_policy_ids: [99] }, ['lifecycle_policy_ids.0']],
-    ['a policy id that is none', { lifecycle_policy_ids: ['x'] }, ['lifecycle_policy_ids.0']],
+    ['an invalid policy id', { lifecycle_policy_ids: ['x'] }, ['lifecycle_policy_ids.0']],
     ['an unknown field', { colour: 'red' }, ['colour']],
     ['an empty tag key', { tags: { '': 'v' } }, ['tags.']],
     ['a tag of the system', { tags: { 'cloudyard:x': 'v' } }, ['tags.cloudyard:x']],
@@ -287,8 +284,8 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
     expect([(await cloud.get(volumes)).body.count, await usage()]).toEqual(before);
   });
 
-  it('an id that is none is 400, an unknown one and one of another project is 404', async () => {
-    const { id } = await aVolume();
+  it('returns 400 for an invalid id, 404 for an unknown id or one of another project', async () => {
+    const { id } = await createVolume();
     const { projectId, token } = await cloud.newClient();
     for (const suffix of ['', '/extend', '/revert']) {
       const send = (path: string, options = {}) =>
@@ -316,19 +313,19 @@ describe('bad input is refused, naming the field, and changes nothing', () => {
 describe('prices', () => {
   const price = (what: string, body: object) => cloud.post(`/cloud/v1/pricing/1/1/${what}`, body);
 
-  it('of a volume by its size and type, of one from a snapshot, and of a snapshot', async () => {
+  it('depend on size and type of a volume, also from a snapshot, and on size of a snapshot', async () => {
     const shown = await price('volumes', { source: 'new-volume', size: 100 });
     expect(shown.body).toMatchObject({ currency_code: 'EUR', price_status: 'show', price_per_hour: 0.01287 });
     const ultra = await price('volumes', { source: 'new-volume', size: 100, type_name: 'ultra' });
     expect(ultra.body.price_per_hour).toBeGreaterThan(shown.body.price_per_hour);
-    const { id } = await aVolume({ size: 100, type_name: 'ultra' });
-    const snapshot_id = await aSnapshot(id);
+    const { id } = await createVolume({ size: 100, type_name: 'ultra' });
+    const snapshot_id = await createSnapshot(id);
     expect((await price('volumes', { source: 'snapshot', snapshot_id })).body).toEqual(ultra.body);
     expect((await price('snapshots', { volume_id: id })).body.price_per_hour).toBe(0.006435);
   });
 
-  it('of nothing that is there, or could be made, is refused', async () => {
-    const snapshot_id = await aSnapshot((await aVolume({ size: 100 })).id);
+  it('are refused for resources that do not exist or could not be created', async () => {
+    const snapshot_id = await createSnapshot((await createVolume({ size: 100 })).id);
     for (const [what, body, path] of [
       ['volumes', { source: 'new-volume' }, 'size'],
       ['volumes', { source: 'new-volume', size: 102_401 }, 'size'],

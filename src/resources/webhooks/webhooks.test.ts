@@ -1,4 +1,4 @@
-/** Webhooks and addresses through the API, and messages on their way: signed, repeated under one id, visible, replayable. */
+/** Webhooks and e-mail addresses through the API, and delivery of messages: signed, retried under one id, visible, replayable. */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
@@ -12,7 +12,7 @@ import { createKeyring } from '../../platform/encryption.ts';
 import { transaction } from '../../platform/db.ts';
 import { createWebhooks } from './service.ts';
 
-/** What was mailed, and what the mail server says to it. */
+/** Sent e-mails, and the error that the mail server returns, if any. */
 const mailed: Email[] = [];
 let refusal: DriverError | null = null;
 const cloud = useCloudyard({
@@ -30,7 +30,7 @@ const cloud = useCloudyard({
     },
   },
 });
-const careful = useCloudyard({ driver: null });
+const strict = useCloudyard({ driver: null });
 
 let receiver: WebhookReceiver;
 beforeAll(async () => {
@@ -60,15 +60,15 @@ const issue = (client: Client, text = 'a message') =>
     }),
   );
 
-/** The only notification's only delivery, once it is so. */
+/** Waits until the only delivery of the only notification matches `state`, and returns it. */
 async function delivery(client: Client, state: object) {
   const read = async () => (await feed(client))[0]?.deliveries[0];
   await expect.poll(read, { timeout: 30_000 }).toMatchObject(state);
   return read();
 }
 
-/** Nobody waits for a backoff. */
-const hurry = () =>
+/** Makes pending retries run now, without their backoff. */
+const skipBackoff = () =>
   cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
 
 describe('a webhook', () => {
@@ -90,7 +90,7 @@ describe('a webhook', () => {
     expect(secret).not.toBe('');
   });
 
-  it('has a secret that the database does not know, nor what is kept for an Idempotency-Key', async () => {
+  it('has no plain-text secret in the database or in the response stored for an Idempotency-Key', async () => {
     const client = await cloud.newClient();
     const send = () =>
       cloud.post(at(client, 'webhooks'), { url: receiver.url }, { ...client, headers: { 'idempotency-key': 'once' } });
@@ -105,7 +105,7 @@ describe('a webhook', () => {
     expect(rows[0]!.all).not.toContain(Buffer.from(first.body.secret).toString('hex'));
   });
 
-  it('keeps its secret when the key is changed', async () => {
+  it('keeps its secret when the encryption key is rotated', async () => {
     const client = await cloud.newClient();
     const [old, current] = [1, 2].map((n) => ({ id: `key-${n}`, key: randomBytes(32) }));
     const over = (keys: (typeof old)[]) =>
@@ -142,18 +142,18 @@ describe('a webhook', () => {
     [{ url: 'http://10.0.0.1/' }, ['url']],
     [{ url: 'http://169.254.169.254/latest/meta-data' }, ['url']],
     [{ url: 'http://0.0.0.0/' }, ['url']],
-  ])('%j is refused, naming %j', async (body, fields) => {
-    const client = await careful.newClient();
-    const answer = await careful.post(at(client, 'webhooks'), body, client);
+  ])('refuses %j and names %j', async (body, fields) => {
+    const client = await strict.newClient();
+    const answer = await strict.post(at(client, 'webhooks'), body, client);
     expect([answer.status, answer.body.errors?.map(({ path }: { path: string }) => path)]).toEqual([400, fields]);
   });
 
-  it('of a name that does not resolve yet is accepted', async () => {
-    const client = await careful.newClient();
-    expect((await careful.post(at(client, 'webhooks'), { url: 'https://hooks.invalid/x' }, client)).status).toBe(201);
+  it('with a host name that does not resolve yet is accepted', async () => {
+    const client = await strict.newClient();
+    expect((await strict.post(at(client, 'webhooks'), { url: 'https://hooks.invalid/x' }, client)).status).toBe(201);
   });
 
-  it('is for admins, and there are sixteen at most', async () => {
+  it('requires an admin, and a client has at most sixteen', async () => {
     const client = await cloud.newClient();
     const member = { token: await cloud.newToken(client.clientId, 'member') };
     expect((await cloud.post(at(client, 'webhooks'), { url: receiver.url }, member)).status).toBe(403);
@@ -166,7 +166,7 @@ describe('a webhook', () => {
 });
 
 describe('the addresses of a client', () => {
-  it('are set whole, and shown', async () => {
+  it('are replaced as a whole and shown', async () => {
     const client = await cloud.newClient();
     const path = at(client, '').slice(0, -1);
     expect((await cloud.get(path, client)).body).toMatchObject({ id: client.clientId, emails: [] });
@@ -190,7 +190,7 @@ describe('the addresses of a client', () => {
     [{ emails: [`${'x'.repeat(250)}@example.com`] }, 'emails.0'],
     [{ emails: Array.from({ length: 21 }, (_, i) => `${i}@example.com`) }, 'emails'],
     [{ name: 'x' }, 'name'],
-  ])('%j are refused, naming %s', async (body, field) => {
+  ])('refuses %j and names %s', async (body, field) => {
     const client = await cloud.newClient();
     const answer = await cloud.patch(at(client, '').slice(0, -1), body, client);
     expect([answer.status, answer.body.errors?.map(({ path }: { path: string }) => path)]).toEqual([400, [field]]);
@@ -198,7 +198,7 @@ describe('the addresses of a client', () => {
 });
 
 describe('a message', () => {
-  it('goes to every address and webhook, and its feed says what they answered', async () => {
+  it('is sent to every address and webhook, and the feed shows their answers', async () => {
     const client = await cloud.newClient();
     await cloud.patch(at(client, '').slice(0, -1), { emails: ['a@example.com', 'b@example.com'] }, client);
     const secret = (await hook(client)).body.secret;
@@ -246,7 +246,7 @@ describe('a message', () => {
     });
   });
 
-  it('that is not taken is sent again later, under the same id, with every answer on record', async () => {
+  it('that is rejected is retried under the same id, and every answer is recorded', async () => {
     const client = await cloud.newClient();
     await hook(client);
     receiver.answer((response) => response.writeHead(503).end('not now'));
@@ -254,11 +254,11 @@ describe('a message', () => {
     const waiting = await delivery(client, { state: 'pending', attempt_count: 1 });
     const wait = Date.parse(waiting.next_attempt_at) - Date.parse(waiting.attempts[0].at);
     expect([waiting.attempts[0].answer, wait]).toEqual(['answered 503: not now', 5000]);
-    await hurry();
+    await skipBackoff();
     const again = await delivery(client, { state: 'pending', attempt_count: 2 });
     expect(Date.parse(again.next_attempt_at) - Date.parse(again.attempts[1].at)).toBe(10_000);
     receiver.answer();
-    await hurry();
+    await skipBackoff();
     const done = await delivery(client, { state: 'delivered', attempt_count: 3, next_attempt_at: null });
     expect(done.attempts.map(({ answer }: { answer: string }) => answer)).toEqual([
       'answered 503: not now',
@@ -269,14 +269,14 @@ describe('a message', () => {
     expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
   });
 
-  it('is given up after 24 hours, which shows, and can be sent once more', async () => {
+  it('fails after 24 hours and can be replayed', async () => {
     const client = await cloud.newClient();
     await hook(client);
     receiver.answer((response) => response.writeHead(500).end());
     const id = await issue(client);
     await delivery(client, { state: 'pending', attempt_count: 1 });
     cloud.clock.advance(24 * 3600);
-    await hurry();
+    await skipBackoff();
     const failed = await delivery(client, { state: 'failed', attempt_count: 2, next_attempt_at: null });
     cloud.clock.set(null);
     receiver.answer();
@@ -287,7 +287,7 @@ describe('a message', () => {
     expect((await cloud.post(path, undefined, key)).body).toEqual(replayed.body);
     await delivery(client, { state: 'delivered', attempt_count: 3 });
     expect(receiver.calls.map(({ headers }) => headers['cloudyard-id'])).toEqual([id, id, id]);
-    // Also one that was delivered: the receiver may have lost it.
+    // A delivered message can be replayed too: the receiver may have lost it.
     expect((await cloud.post(path, undefined, client)).status).toBe(200);
     await delivery(client, { state: 'delivered', attempt_count: 4 });
     expect((await cloud.post(path.replace(failed.id, randomUUID()), undefined, client)).status).toBe(404);
@@ -302,7 +302,7 @@ describe('a message', () => {
     const id = await issue(client);
     const pending = await delivery(client, { state: 'pending', attempt_count: 1 });
     await cloud.delete(at(client, `webhooks/${webhookId}`), client);
-    await hurry();
+    await skipBackoff();
     await delivery(client, {
       state: 'failed',
       webhook_id: null,
@@ -320,7 +320,7 @@ describe('a message', () => {
     await delivery(client, { state: 'failed', attempt_count: 1, attempts: [{ answer: '550 no such user' }] });
   });
 
-  it('whose job was lost is sent all the same', async () => {
+  it('whose job was lost is still sent', async () => {
     const client = await cloud.newClient();
     await hook(client);
     receiver.answer((response) => response.writeHead(500).end());

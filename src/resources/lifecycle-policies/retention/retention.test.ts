@@ -1,10 +1,10 @@
-/** What goes when something stands in the way: a disk that does not let go, a quota that has no room. */
+/** Expiry when it is obstructed: a host that fails to delete snapshots, or an exhausted quota. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { DriverError } from '../../../drivers/driver.ts';
 import { createSimulatedVolumeDriver } from '../../../drivers/simulated/volume.ts';
 
-/** Whether the host lets no snapshot go. */
+/** Whether the host fails to delete snapshots. */
 let stuck = false;
 const driver = createSimulatedVolumeDriver();
 const remove = driver.snapshots.remove;
@@ -36,8 +36,8 @@ afterEach(async () => {
 });
 
 async function newVolume(): Promise<string> {
-  const asked = await cloud.post(at('volumes'), { name: 'data', size: 1, source: 'new-volume' }, client);
-  return (await cloud.ended(asked, client)).body.created_resources.volumes[0];
+  const answer = await cloud.post(at('volumes'), { name: 'data', size: 1, source: 'new-volume' }, client);
+  return (await cloud.ended(answer, client)).body.created_resources.volumes[0];
 }
 
 async function newPolicy(max_quantity: number, volume_ids: string[]) {
@@ -70,7 +70,7 @@ const deletions = async () =>
 
 const soon = { timeout: 30_000, interval: 20 };
 
-/** Lets an hour pass, and what is due be done; what goes may not have gone. */
+/** Advances the clock by an hour and waits for due runs; deletions may still be pending. */
 async function hour(): Promise<void> {
   cloud.clock.advance(3600);
   await expect.poll(() => cloud.services.lifecyclePolicyRuns.countOpen([1]), soon).toBe(0);
@@ -81,22 +81,22 @@ async function hours(count: number, volumes: string[]): Promise<void> {
     for (const volume of volumes) await expect.poll(() => statusesOf(volume), soon).not.toContain('deleting');
   }
 }
-describe('a removal that failed', () => {
-  const ofHost = { available: 'available', stuck: 'error_deleting' };
+describe('a failed deletion of an expired snapshot', () => {
+  const statuses = { available: 'available', stuck: 'error_deleting' };
 
-  it('is asked for again after a minute, then after two, also by another worker, until it is done', async () => {
+  it('is retried after one minute, then after two, also by another worker, until it succeeds', async () => {
     const volume = await newVolume();
     const policy = await newPolicy(1, [volume]);
     stuck = true;
     await hours(2, [volume]);
-    expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
+    expect(await statusesOf(volume)).toEqual([statuses.stuck, statuses.available]);
     const [old] = await snapshotsOf(volume);
     expect((await policy.runs())[0].expired).toEqual([]);
     await cloud.afterDuties();
     expect(await deletions()).toHaveLength(1);
     cloud.clock.advance(60);
     await expect.poll(deletions, soon).toHaveLength(2);
-    await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.stuck, ofHost.available]);
+    await expect.poll(() => statusesOf(volume), soon).toEqual([statuses.stuck, statuses.available]);
     cloud.clock.advance(60);
     await cloud.afterDuties();
     expect(await deletions()).toHaveLength(2);
@@ -106,7 +106,7 @@ describe('a removal that failed', () => {
     stuck = false;
     worker = await cloud.startWorker();
     cloud.clock.advance(60);
-    await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.available]);
+    await expect.poll(() => statusesOf(volume), soon).toEqual([statuses.available]);
     expect((await policy.runs())[0].expired).toEqual([{ volume_id: volume, snapshot_id: old!.id }]);
     const tasks = await deletions();
     expect(tasks.map(({ state }: { state: string }) => state)).toEqual(['ERROR', 'ERROR', 'FINISHED']);
@@ -115,7 +115,7 @@ describe('a removal that failed', () => {
     }
   });
 
-  it('rests while the policy is paused, and is left when the policy is deleted', async () => {
+  it('is not retried while the policy is paused or after it is deleted', async () => {
     const volume = await newVolume();
     const policy = await newPolicy(1, [volume]);
     stuck = true;
@@ -124,21 +124,21 @@ describe('a removal that failed', () => {
     stuck = false;
     cloud.clock.advance(600);
     await cloud.afterDuties();
-    expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
+    expect(await statusesOf(volume)).toEqual([statuses.stuck, statuses.available]);
     stuck = true;
     await cloud.patch(policy.path, { status: 'active' }, client);
     await expect.poll(deletions, soon).toHaveLength(2);
-    await expect.poll(() => statusesOf(volume), soon).toEqual([ofHost.stuck, ofHost.available]);
+    await expect.poll(() => statusesOf(volume), soon).toEqual([statuses.stuck, statuses.available]);
     await cloud.delete(policy.path, client);
     stuck = false;
     cloud.clock.advance(600);
     await cloud.afterDuties();
-    expect(await statusesOf(volume)).toEqual([ofHost.stuck, ofHost.available]);
+    expect(await statusesOf(volume)).toEqual([statuses.stuck, statuses.available]);
   });
 });
 
-describe('a quota with room for no more than is kept', () => {
-  it('lets the oldest go first, and the policy goes on', async () => {
+describe('a quota that equals the number of retained snapshots', () => {
+  it('makes the policy delete the oldest snapshot before it takes a new one', async () => {
     const volumes = [await newVolume(), await newVolume()];
     const policy = await newPolicy(3, volumes);
     await limit(await policy.estimate());
@@ -157,7 +157,7 @@ describe('a quota with room for no more than is kept', () => {
     expect(body.results.map(({ type }: { type: string }) => type)).not.toContain('lifecycle_policy_run_failed');
   });
 
-  it('is shared by many volumes, and one that has less than it keeps gets what is left', async () => {
+  it('is shared by several volumes, and a volume below its retained count uses the remainder', async () => {
     const volumes = [await newVolume(), await newVolume(), await newVolume(), await newVolume(), await newVolume()];
     const policy = await newPolicy(2, volumes);
     await limit(await policy.estimate());
@@ -170,7 +170,7 @@ describe('a quota with room for no more than is kept', () => {
     for (const volume of volumes) expect(await statusesOf(volume)).toEqual(['available', 'available']);
   });
 
-  it('fails the volume when the oldest does not go, and goes on when it has gone', async () => {
+  it('fails the volume while the oldest snapshot cannot be deleted, and recovers afterwards', async () => {
     const volume = await newVolume();
     const policy = await newPolicy(2, [volume]);
     await limit(2);
@@ -191,7 +191,7 @@ describe('a quota with room for no more than is kept', () => {
     expect(await statusesOf(volume)).toEqual(['available', 'available']);
   });
 
-  it('takes nothing for a schedule that keeps one, or has fewer than it keeps', async () => {
+  it('deletes nothing for a schedule that retains one snapshot or is below its retained count', async () => {
     const [single, few] = [await newVolume(), await newVolume()];
     const one = await newPolicy(1, [single]);
     const three = await newPolicy(3, [few]);

@@ -9,10 +9,10 @@ import { createLifecyclePolicyDuties, startDueRuns } from './reconcile.ts';
 
 const cloud = useCloudyard({ driver: null });
 const policies = '/cloud/v1/lifecycle_policy/1/1';
-const nothing = {};
+const noDriver = {};
 
 beforeAll(async () => {
-  await cloud.db.$client.query('create table told (run_id uuid)');
+  await cloud.db.$client.query('create table notified (run_id uuid)');
   await cloud.patch('/cloudyard/v1/clients/1/quotas', {
     region_id: 1,
     volume_count_limit: 100_000,
@@ -24,8 +24,8 @@ const depsOn = (db: Db) => ({
   ...cloud.services,
   db,
   log: silentLogger,
-  // In the transaction, as a notification is.
-  notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into told values ($1)', [data['run_id']]),
+  // Written in the transaction, like a notification.
+  notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into notified values ($1)', [data['run_id']]),
   regionIds: [1],
   pollSeconds: 1,
 });
@@ -35,7 +35,7 @@ type Duty = (typeof order)[number];
 
 const perform = (which: Duty, db = cloud.db) => createLifecyclePolicyDuties(depsOn(db))[order.indexOf(which)]!.work();
 
-/** One of the periodic duties as a reconciler, so that it can be struck anywhere. */
+/** One of the periodic duties as a reconciler, so that the crash harness can interrupt it at every statement. */
 function duty(db: Db, which: Duty): Reconciler {
   return {
     resource: 'duty',
@@ -51,7 +51,7 @@ function duty(db: Db, which: Duty): Reconciler {
 
 const sql = async (text: string, ...values: unknown[]) => (await cloud.db.$client.query(text, values)).rows;
 
-/** A volume as if a host had made it. */
+/** A volume in the state that follows a successful create on a host. */
 async function newVolume(): Promise<string> {
   const { body } = await cloud.post('/cloud/v1/volumes/1/1', { name: 'data', size: 1, source: 'new-volume' });
   const [task] = await sql(
@@ -67,7 +67,7 @@ async function newVolume(): Promise<string> {
 
 const schedule = { type: 'interval', hours: 1, max_quantity: 1, retention_time: { hours: 3 } };
 
-/** A policy of a volume, whose schedule is due; the id of the schedule. Those of earlier rounds rest. */
+/** Creates a policy with a due schedule for a new volume and suspends all earlier schedules. Returns the id of the schedule. */
 async function duePolicy(): Promise<string> {
   await sql('update lifecycle_policy_schedules set next_run_at = null');
   const body = { action: 'volume_snapshot', name: 'policy', schedules: [schedule], volume_ids: [await newVolume()] };
@@ -76,8 +76,8 @@ async function duePolicy(): Promise<string> {
   return policy.schedules[0].id;
 }
 
-/** The same, whose run has begun; the id of the run's row of the volume. */
-async function begunRun(): Promise<string> {
+/** The same with a started run. Returns the id of the `lifecycle_policy_run_volumes` row. */
+async function startedRun(): Promise<string> {
   const scheduleId = await duePolicy();
   await startDueRuns(depsOn(cloud.db));
   const [row] = await sql(
@@ -88,14 +88,14 @@ async function begunRun(): Promise<string> {
   return row.id;
 }
 
-async function requested(): Promise<string> {
-  const id = await begunRun();
+async function requestedSnapshot(): Promise<string> {
+  const id = await startedRun();
   await perform('request');
   return id;
 }
 
-/** The host has done what it was asked, well or not. */
-async function observed(id: string, status: 'available' | 'error'): Promise<void> {
+/** Records the outcome of the snapshot on the host: success or failure. */
+async function recordOutcome(id: string, status: 'available' | 'error'): Promise<void> {
   await sql(
     `update snapshots set status = $2, observed_generation = generation
      where id = (select snapshot_id from lifecycle_policy_run_volumes where id = $1)`,
@@ -110,10 +110,10 @@ async function observed(id: string, status: 'available' | 'error'): Promise<void
   );
 }
 
-/** A second run of a schedule whose first snapshot is good; the id of its row. */
+/** A second run of a schedule whose first snapshot succeeded. Returns the id of its row. */
 async function secondRun(): Promise<string> {
-  const first = await requested();
-  await observed(first, 'available');
+  const first = await requestedSnapshot();
+  await recordOutcome(first, 'available');
   await perform('settle');
   cloud.clock.advance(3600);
   await perform('start');
@@ -125,9 +125,9 @@ async function secondRun(): Promise<string> {
   return row.id;
 }
 
-/** All that is written down of the runs of a volume's schedule, oldest first. */
+/** Everything recorded about the runs of a schedule, oldest first. */
 async function world(id: string, by: 'schedule' | 'volume') {
-  // What was settled by somebody who died before he ended the run.
+  // Ends a run whose worker died after settling its last volume.
   await perform('end');
   const rows = await sql(
     `select rv.state, r.done_at is not null as done, s.status as snapshot, rv.message,
@@ -161,51 +161,51 @@ async function everywhere(
   check: (id: string) => Promise<void>,
 ): Promise<void> {
   const { db, services } = cloud;
-  const figures = await crashEverywhere({ db, tasks: services.tasks, driver: nothing, reconciler, arrange, check });
+  const figures = await crashEverywhere({ db, tasks: services.tasks, driver: noDriver, reconciler, arrange, check });
   expect(figures.injected).toBeGreaterThan(10);
 }
 
-describe('wherever the scheduler fails or dies, and however often', () => {
+describe('if the scheduler fails or dies at any statement, any number of times', () => {
   it(
-    'what is due begins once',
+    'a due schedule starts one run',
     () =>
       everywhere(
         duePolicy,
         (db) => duty(db, 'start'),
-        // The dead still hold their locks for a moment, and what is locked waits for the next look.
+        // A dead connection holds its locks for a moment, and locked rows wait for the next scan.
         async (id) => {
-          const look = async () => {
+          const scan = async () => {
             await perform('start');
             await perform('request');
             return world(id, 'schedule');
           };
-          await expect.poll(look, { timeout: 30_000 }).toEqual([running]);
+          await expect.poll(scan, { timeout: 30_000 }).toEqual([running]);
         },
       ),
     120_000,
   );
 
   it(
-    'a volume of a run has one snapshot',
+    'each volume of a run gets one snapshot',
     () =>
       everywhere(
-        begunRun,
+        startedRun,
         (db) => duty(db, 'request'),
         async (id) => {
-          const look = async () => (await perform('request'), world(id, 'volume'));
-          await expect.poll(look, { timeout: 30_000 }).toEqual([running]);
+          const scan = async () => (await perform('request'), world(id, 'volume'));
+          await expect.poll(scan, { timeout: 30_000 }).toEqual([running]);
         },
       ),
     120_000,
   );
 
   it(
-    'a snapshot that is good lets the older one go, and is kept itself',
+    'a successful snapshot is kept and expires the older one',
     () =>
       everywhere(
         async () => {
           const id = await secondRun();
-          await observed(id, 'available');
+          await recordOutcome(id, 'available');
           return id;
         },
         (db) => duty(db, 'settle'),
@@ -219,12 +219,12 @@ describe('wherever the scheduler fails or dies, and however often', () => {
   );
 
   it(
-    'a snapshot that failed goes, and the older good one stays',
+    'a failed snapshot is deleted and the older successful one is kept',
     () =>
       everywhere(
         async () => {
           const id = await secondRun();
-          await observed(id, 'error');
+          await recordOutcome(id, 'error');
           return id;
         },
         (db) => duty(db, 'settle'),
@@ -237,36 +237,36 @@ describe('wherever the scheduler fails or dies, and however often', () => {
     120_000,
   );
 
-  it('a run that failed ends once, and its client is told once', () => {
+  it('a failed run ends once and notifies its client once', () => {
     const failed = { ...running, state: 'failed', done: true, snapshot: 'deleting', message: 'The disk is broken.' };
     return everywhere(
       async () => {
-        const id = await requested();
-        await observed(id, 'error');
+        const id = await requestedSnapshot();
+        await recordOutcome(id, 'error');
         return id;
       },
       (db) => duty(db, 'settle'),
       async (id) => {
         expect(await world(id, 'volume')).toEqual([failed]);
-        const [told] = await sql(
-          `select s.failing, (select count(*)::int from told where told.run_id = r.id) as messages
+        const [notified] = await sql(
+          `select s.failing, (select count(*)::int from notified where notified.run_id = r.id) as messages
            from lifecycle_policy_schedules s join lifecycle_policy_runs r on r.schedule_id = s.id
              join lifecycle_policy_run_volumes rv on rv.run_id = r.id
            where rv.id = $1`,
           id,
         );
-        expect(told).toEqual({ failing: true, messages: 1 });
+        expect(notified).toEqual({ failing: true, messages: 1 });
       },
     );
   }, 120_000);
 
   it(
-    'age never takes the last good one',
+    'the retention time never expires the last successful snapshot',
     () =>
       everywhere(
         async () => {
-          const id = await requested();
-          await observed(id, 'available');
+          const id = await requestedSnapshot();
+          await recordOutcome(id, 'available');
           await perform('settle');
           cloud.clock.advance(5 * 3600);
           return id;

@@ -1,4 +1,4 @@
-/** What is due in one instant is asked for in sets, of many clients; no one of a set stands in the way of the others. */
+/** Snapshots due at the same instant are requested in batches across clients; one failing row does not block its batch. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { silentLogger } from '../../../platform/log.ts';
@@ -13,9 +13,9 @@ function deps() {
   const { db, services } = cloud;
   return { ...services, db, log: silentLogger, notify: services.notifications.issue, regionIds: [1], pollSeconds: 1 };
 }
-const requestTheRest = () => createLifecyclePolicyDuties(deps())[1]!.work();
+const requestPending = () => createLifecyclePolicyDuties(deps())[1]!.work();
 
-/** Volumes as if a host had made them, each in a policy of its own; in the order of what comes first. */
+/** Volumes in the state that follows a successful create, each with a policy of its own, in order of creation. */
 async function policies(client: Client, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -35,10 +35,10 @@ async function policies(client: Client, count: number): Promise<string[]> {
 }
 const hourly = { type: 'interval', hours: 1 };
 
-/** Those of earlier tests rest. */
+/** Suspends the schedules of earlier tests. */
 afterEach(() => sql('update lifecycle_policy_schedules set next_run_at = null'));
 
-/** What became of volumes: their runs' states, and how many snapshots, tasks and jobs there are of each. */
+/** The run state of each volume; also asserts the number of its snapshots, tasks and jobs. */
 async function states(volumes: string[]): Promise<{ state: string; message: string | null }[]> {
   const rows = await sql(
     `select rv.state, rv.message,
@@ -62,8 +62,8 @@ const all = (count: number, state: string) => Array.from({ length: count }, () =
 const limit = (client: Client, limits: object) =>
   cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, ...limits });
 
-describe('snapshots that are due in one instant', () => {
-  it('are there at once, whosesoever they are, and each client is counted by itself', async () => {
+describe('snapshots due at the same instant', () => {
+  it('are requested in one pass for all clients, and each client has its own usage', async () => {
     const [one, other] = [await cloud.newClient(), await cloud.newClient()];
     await limit(one, { volume_snapshots_count_limit: 5, volume_snapshots_size_limit: 100 });
     const volumes = [...(await policies(one, 4)), ...(await policies(other, 3))];
@@ -91,46 +91,46 @@ describe('snapshots that are due in one instant', () => {
     );
   });
 
-  it('use what a quota leaves to the last, and those of others are made', async () => {
+  it('use the whole remaining quota, and those of other clients are unaffected', async () => {
     const [short, other] = [await cloud.newClient(), await cloud.newClient()];
     await limit(short, { volume_snapshots_size_limit: 11 });
-    const [theirs, others] = [await policies(short, 9), await policies(other, 4)];
+    const [limited, others] = [await policies(short, 9), await policies(other, 4)];
     cloud.clock.advance(3600);
     await startAndRequest(deps());
-    await requestTheRest();
+    await requestPending();
     expect(await stateOf(others)).toEqual(all(4, 'running'));
-    expect((await stateOf(theirs)).toSorted()).toEqual([...all(4, 'failed'), ...all(5, 'running')]);
-    for (const { state, message } of await states(theirs)) {
+    expect((await stateOf(limited)).toSorted()).toEqual([...all(4, 'failed'), ...all(5, 'running')]);
+    for (const { state, message } of await states(limited)) {
       if (state === 'failed') expect(message).toContain('volume_snapshots_size');
     }
     const [{ done }] = await sql(`select count(*)::int as done from lifecycle_policy_runs where done_at is not null`);
     expect(done).toBe(4);
   });
 
-  it('are made beside one whose volume is being deleted', async () => {
+  it('are requested although the volume of one is being deleted', async () => {
     const client = await cloud.newClient();
     const volumes = await policies(client, 5);
     cloud.clock.advance(3600);
     await startDueRuns(deps());
     const deleted = await cloud.delete(`/cloud/v1/volumes/${client.projectId}/1/${volumes[2]}`, client);
     expect(deleted.status).toBe(200);
-    await requestTheRest();
+    await requestPending();
     expect(await stateOf(volumes)).toEqual(['running', 'running', 'failed', 'running', 'running']);
     expect((await states([volumes[2]!]))[0]!.message).toContain('is in status deleting');
   });
 
-  it('are made beside one whose volume somebody holds, who has it when he lets go', async () => {
+  it('are requested although one volume is locked, which gets its snapshot when the lock is released', async () => {
     const volumes = await policies(await cloud.newClient(), 5);
     cloud.clock.advance(3600);
     await startDueRuns(deps());
     const holder = await cloud.db.$client.connect();
     await holder.query('begin');
     await holder.query('select from volumes where id = $1 for update', [volumes[3]]);
-    await expect(requestTheRest()).rejects.toThrow(/lock timeout/);
+    await expect(requestPending()).rejects.toThrow(/lock timeout/);
     expect(await stateOf(volumes)).toEqual(['running', 'running', 'running', 'pending', 'running']);
     await holder.query('rollback');
     holder.release();
-    await requestTheRest();
+    await requestPending();
     expect(await stateOf(volumes)).toEqual(all(5, 'running'));
   }, 30_000);
 });

@@ -1,4 +1,4 @@
-/** Policies as time passes: the clock is the test's, everything else is as it runs. */
+/** Lifecycle policies over time: the tests set the clock, everything else runs as in production. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { DriverError } from '../../../drivers/driver.ts';
@@ -6,14 +6,14 @@ import { createSimulatedVolumeDriver } from '../../../drivers/simulated/volume.t
 import { silentLogger } from '../../../platform/log.ts';
 import { startAndRequest } from './reconcile.ts';
 
-/** What the host does with a snapshot of a volume: by default what it should. */
-const trouble = new Map<string, 'fail' | 'hang'>();
+/** Volumes whose snapshots fail or hang on the simulated host; all others succeed. */
+const faults = new Map<string, 'fail' | 'hang'>();
 const driver = createSimulatedVolumeDriver();
 const apply = driver.snapshots.apply;
 driver.snapshots.apply = async (desired, signal) => {
-  const what = trouble.get(desired.volumeId);
-  if (what === 'hang') return { copying: true };
-  if (what === 'fail') {
+  const fault = faults.get(desired.volumeId);
+  if (fault === 'hang') return { copying: true };
+  if (fault === 'fail') {
     throw new DriverError('broken', { customerMessage: 'The disk is broken.', retryable: false });
   }
   return apply(desired, signal);
@@ -31,20 +31,20 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  trouble.clear();
+  faults.clear();
   client = await cloud.newClient();
   volumesPath = `/cloud/v1/volumes/${client.projectId}/1`;
   policiesPath = `/cloud/v1/lifecycle_policy/${client.projectId}/1`;
 });
 
-/** Or the next test would have its runs, too. */
+/** Otherwise the runs of these policies would show up in the next test. */
 afterEach(async () => {
   for (const { id } of (await cloud.get(policiesPath, client)).body.results) {
     await cloud.delete(`${policiesPath}/${id}`, client);
   }
 });
 
-/** What the client was told of runs that failed. */
+/** The client's notifications about failed runs. */
 async function messages() {
   const { body } = await cloud.get(`/cloudyard/v1/clients/${client.clientId}/notifications`, client);
   return body.results.filter(({ type }: { type: string }) => type === 'lifecycle_policy_run_failed');
@@ -77,32 +77,32 @@ async function newPolicy(schedules: object[], volume_ids: string[]) {
   };
 }
 
-/** Good snapshots of a volume, oldest first. */
+/** Snapshots of a volume, oldest first. */
 async function snapshotsOf(volumeId: string) {
   const { body } = await cloud.get(`/cloud/v1/snapshots/${client.projectId}/1?volume_id=${volumeId}`, client);
   return body.results as { id: string; name: string; status: string; created_at: string; tags: object[] }[];
 }
 
-async function eventually(what: () => Promise<unknown>): Promise<void> {
-  await expect.poll(what, { timeout: 30_000, interval: 50 }).toBe(true);
+async function eventually(condition: () => Promise<unknown>): Promise<void> {
+  await expect.poll(condition, { timeout: 30_000, interval: 50 }).toBe(true);
 }
 
-/** Waits until all that is due is done. */
-const quiet = () => eventually(async () => (await cloud.services.lifecyclePolicyRuns.countOpen([1])) === 0);
+/** Waits until all due runs have ended. */
+const idle = () => eventually(async () => (await cloud.services.lifecyclePolicyRuns.countOpen([1])) === 0);
 const gone = () =>
   eventually(async () => {
     const { rows } = await cloud.db.$client.query(`select from snapshots where deleted_at is not null`);
     return rows.length === 0;
   });
 
-/** Lets time pass from event to event, as it would. */
+/** Advances the clock from event to event and waits for each one. */
 async function pass(seconds: number): Promise<void> {
   const until = cloud.clock.now().getTime() + seconds * 1000;
   for (;;) {
     const next = await cloud.services.lifecyclePolicyRuns.nextEvent([1]);
     if (!next || next.getTime() > until) break;
     if (next > cloud.clock.now()) cloud.clock.set(next);
-    await quiet();
+    await idle();
   }
   cloud.clock.set(new Date(until));
   await gone();
@@ -110,8 +110,8 @@ async function pass(seconds: number): Promise<void> {
 
 const hourly = { type: 'interval', hours: 1 };
 
-describe('as time passes', () => {
-  it('a week of a daily schedule makes a snapshot a day, and keeps the newest', async () => {
+describe('over time', () => {
+  it('a daily schedule takes one snapshot a day for a week and keeps the newest', async () => {
     cloud.clock.set(new Date('2026-07-01T12:00:00Z'));
     const [first, second] = [await newVolume('first'), await newVolume('second')];
     const template = '{volume_id} of {lifecycle_policy_id} by {schedule_id} at {scheduled_at}';
@@ -150,7 +150,7 @@ describe('as time passes', () => {
     expect(await messages()).toEqual([]);
   });
 
-  it('age lets snapshots go between runs, and never the last good one', async () => {
+  it('the retention time expires snapshots between runs, but never the last successful one', async () => {
     const volume = await newVolume();
     const policy = await newPolicy(
       [{ type: 'interval', days: 1, max_quantity: 10, retention_time: { hours: 30 } }],
@@ -162,10 +162,10 @@ describe('as time passes', () => {
     expect(await snapshotsOf(volume)).toHaveLength(1);
     const [newest] = await snapshotsOf(volume);
     await policy.put('add_volumes_to_policy', []);
-    trouble.set(volume, 'fail');
+    faults.set(volume, 'fail');
     await pass(5 * day);
     expect((await snapshotsOf(volume)).map(({ id }) => id)).toEqual([newest!.id]);
-    trouble.clear();
+    faults.clear();
     await pass(day);
     const [after, ...more] = await snapshotsOf(volume);
     expect(more).toEqual([]);
@@ -173,7 +173,7 @@ describe('as time passes', () => {
     expect((await policy.runs())[0].expired).toEqual([{ volume_id: volume, snapshot_id: newest!.id }]);
   });
 
-  it('schedules of one volume keep their snapshots apart', async () => {
+  it('schedules of one volume retain their snapshots separately', async () => {
     const volume = await newVolume();
     await newPolicy(
       [
@@ -186,7 +186,7 @@ describe('as time passes', () => {
     expect(await snapshotsOf(volume)).toHaveLength(4);
   });
 
-  it('a paused policy makes and expires nothing, and resumes without a run', async () => {
+  it('a paused policy neither takes nor expires snapshots, and resuming starts no run', async () => {
     const volume = await newVolume();
     const policy = await newPolicy([{ ...hourly, retention_time: { minutes: 90 }, max_quantity: 5 }], [volume]);
     await pass(2 * 3600 + 60);
@@ -195,19 +195,19 @@ describe('as time passes', () => {
     await pass(day + 600);
     expect(await snapshotsOf(volume)).toHaveLength(2);
     await policy.patch({ status: 'active' });
-    await quiet();
+    await idle();
     expect(await policy.runs()).toHaveLength(2);
     await pass(3600);
     expect(await policy.runs()).toHaveLength(3);
     expect(await snapshotsOf(volume)).toHaveLength(1);
   });
 
-  it('downtime makes one run of each schedule', async () => {
+  it('each schedule runs once after downtime', async () => {
     const volume = await newVolume();
     const policy = await newPolicy([hourly, { type: 'interval', minutes: 50 }], [volume]);
     const due = new Date(cloud.clock.now().getTime() + 3600_000);
     cloud.clock.advance(10 * day);
-    await quiet();
+    await idle();
     const runs = await policy.runs();
     expect(runs).toHaveLength(2);
     expect(runs[0].due_at).toBe(due.toISOString().replace('.000', ''));
@@ -215,7 +215,7 @@ describe('as time passes', () => {
     expect((await policy.runs()).length).toBeGreaterThanOrEqual(4);
   });
 
-  it('a policy that is deleted keeps its snapshots, and a volume that is taken out, too', async () => {
+  it('snapshots remain after their policy is deleted or their volume is removed from it', async () => {
     const [kept, taken] = [await newVolume(), await newVolume()];
     const schedule = { ...hourly, max_quantity: 5, retention_time: { hours: 2 } };
     const policy = await newPolicy([schedule], [kept, taken]);
@@ -230,7 +230,7 @@ describe('as time passes', () => {
     expect(before.length).toBeGreaterThan(0);
   });
 
-  it('a schedule without volumes runs, and makes nothing', async () => {
+  it('a schedule without volumes runs and takes no snapshots', async () => {
     const policy = await newPolicy([hourly], []);
     await pass(3600);
     expect(await policy.runs()).toMatchObject([
@@ -239,12 +239,12 @@ describe('as time passes', () => {
   });
 });
 
-describe('when something fails', () => {
-  it('the other volumes have their snapshots, what failed is cleaned up, and the client is told once', async () => {
+describe('failures', () => {
+  it('a failed snapshot is cleaned up, other volumes get theirs, and the client is notified once', async () => {
     const [bad, good] = [await newVolume('bad'), await newVolume('good')];
     const policy = await newPolicy([{ ...hourly, max_quantity: 2 }], [bad, good]);
     await pass(2 * 3600);
-    trouble.set(bad, 'fail');
+    faults.set(bad, 'fail');
     await pass(3 * 3600);
     const runs = await policy.runs();
     expect(runs).toHaveLength(5);
@@ -263,14 +263,14 @@ describe('when something fails', () => {
         data: { policy_id: policy.id, run_id: runs[2].id, failed: [{ volume_id: bad }] },
       },
     ]);
-    trouble.clear();
+    faults.clear();
     await pass(3600);
-    trouble.set(bad, 'fail');
+    faults.set(bad, 'fail');
     await pass(3600);
     expect(await messages()).toHaveLength(2);
   });
 
-  it('a run over the quota says so, and the next one goes on', async () => {
+  it('a run over the quota reports it, and the next run proceeds', async () => {
     const volumes = [await newVolume(), await newVolume()];
     const quotas = `/cloudyard/v1/clients/${client.clientId}/quotas`;
     await cloud.patch(quotas, { region_id: 1, volume_snapshots_count_limit: 1 });
@@ -287,10 +287,10 @@ describe('when something fails', () => {
     expect((await policy.runs())[0]).toMatchObject({ failed: [], snapshots: [{}, {}] });
   });
 
-  it('a snapshot that hangs stops neither later runs nor other volumes', async () => {
+  it('a hanging snapshot blocks neither later runs nor other volumes', async () => {
     const [stuck, free] = [await newVolume(), await newVolume()];
     const policy = await newPolicy([hourly], [stuck, free]);
-    trouble.set(stuck, 'hang');
+    faults.set(stuck, 'hang');
     for (const hour of [1, 2, 3]) {
       cloud.clock.advance(3600);
       await eventually(async () => {
@@ -303,25 +303,25 @@ describe('when something fails', () => {
     for (const run of runs) {
       expect(run).toMatchObject({ done_at: null, snapshots: [{ volume_id: free }], pending: [{ volume_id: stuck }] });
     }
-    trouble.clear();
-    await quiet();
+    faults.clear();
+    await idle();
     for (const run of await policy.runs()) expect(run.snapshots).toHaveLength(2);
     await gone();
     expect(await snapshotsOf(stuck)).toHaveLength(2);
   });
 
-  it('a volume that goes is passed over', async () => {
-    const [going, staying] = [await newVolume(), await newVolume()];
-    const policy = await newPolicy([hourly], [going, staying]);
-    await cloud.ended(await cloud.delete(`${volumesPath}/${going}`, client), client);
+  it('a deleted volume is skipped', async () => {
+    const [deleted, remaining] = [await newVolume(), await newVolume()];
+    const policy = await newPolicy([hourly], [deleted, remaining]);
+    await cloud.ended(await cloud.delete(`${volumesPath}/${deleted}`, client), client);
     await pass(3600);
-    expect(await policy.runs()).toMatchObject([{ snapshots: [{ volume_id: staying }], failed: [] }]);
+    expect(await policy.runs()).toMatchObject([{ snapshots: [{ volume_id: remaining }], failed: [] }]);
     expect((await cloud.get(`${policy.path}?need_volumes=true`, client)).body.volumes).toHaveLength(1);
   });
 });
 
-describe('however many look for what is due', () => {
-  it('each schedule runs once', async () => {
+describe('concurrent scans for due schedules', () => {
+  it('start one run per schedule', async () => {
     const volume = await newVolume();
     const policies = [];
     for (let i = 0; i < 30; i++)
@@ -330,7 +330,7 @@ describe('however many look for what is due', () => {
     const { services, db, clock } = cloud;
     const deps = { ...services, db, clock, log: silentLogger, notify: services.notifications.issue, regionIds: [1] };
     await Promise.all(Array.from({ length: 10 }, () => startAndRequest(deps)));
-    await quiet();
+    await idle();
     for (const policy of policies) {
       const runs = await policy.runs();
       expect(runs).toHaveLength(2);
@@ -339,7 +339,7 @@ describe('however many look for what is due', () => {
     expect(await snapshotsOf(volume)).toHaveLength(60);
   });
 
-  it('a clock that is set back brings no second run of an instant', async () => {
+  it('do not repeat a run after the clock is set back', async () => {
     const volume = await newVolume();
     const policy = await newPolicy([{ type: 'cron', minute: '0' }], [volume]);
     const before = cloud.clock.now();

@@ -118,7 +118,7 @@ describe('creating a listener is rejected for', () => {
     ['two load balancers', { loadbalancer_id: unknownId }, ['loadbalancer_id']],
     ['an unknown pool', { default_pool_id: unknownId }, ['default_pool_id']],
     ['TERMINATED_HTTPS without a certificate', { protocol: 'TERMINATED_HTTPS' }, ['secret_id']],
-    ['TERMINATED_HTTPS with an empty one', { protocol: 'TERMINATED_HTTPS', secret_id: '' }, ['secret_id']],
+    ['TERMINATED_HTTPS with an empty certificate', { protocol: 'TERMINATED_HTTPS', secret_id: '' }, ['secret_id']],
     ['an unknown certificate', { protocol: 'TERMINATED_HTTPS', secret_id: unknownId }, ['secret_id']],
     ...['HTTPS', 'TCP', 'UDP', 'PROMETHEUS'].map((protocol) => [
       `HTTP fields of a ${protocol} listener`,
@@ -230,7 +230,7 @@ describe('listeners in the create of a load balancer', () => {
 
   it('are created by one task that names all of them in order', async () => {
     const own = unknownId.replaceAll('1', 'a');
-    const asked = knownSecrets(cloud, { [own]: 'certificate' });
+    const requested = knownSecrets(cloud, { [own]: 'certificate' });
     const names = ['one', 'two', 'three', 'four'];
     const body = {
       name: 'with parts',
@@ -270,7 +270,7 @@ describe('listeners in the create of a load balancer', () => {
       ],
       healthmonitor: { id: made.healthmonitors[0] },
     });
-    expect(asked.map(({ path }) => path)).toEqual(['listeners.4.secret_id']);
+    expect(requested.map(({ path }) => path)).toEqual(['listeners.4.secret_id']);
   });
 
   it.each<[string, object[], string[]]>([

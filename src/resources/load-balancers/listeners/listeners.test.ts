@@ -103,20 +103,20 @@ describe('creating a listener', () => {
     expect(second.body.message).toContain(id);
   });
 
-  it('holds the secrets of TERMINATED_HTTPS as certificates', async () => {
-    const asked = knownSecrets(cloud, { [own]: 'certificate', [other]: 'certificate' });
+  it('resolves the secrets of TERMINATED_HTTPS as certificates', async () => {
+    const requested = knownSecrets(cloud, { [own]: 'certificate', [other]: 'certificate' });
     const tls = { protocol: 'TERMINATED_HTTPS', secret_id: own, sni_secret_id: [other, own.toUpperCase()] };
     const id = await aListener(balancer, tls);
     expect(await getListener(id)).toMatchObject({ secret_id: own, sni_secret_id: [other, own] });
-    expect(asked.map(({ kind, path }) => [path, kind])).toEqual([
+    expect(requested.map(({ kind, path }) => [path, kind])).toEqual([
       ['secret_id', 'certificate'],
       ['sni_secret_id.0', 'certificate'],
       ['sni_secret_id.1', 'certificate'],
     ]);
-    const wanted = knownSecrets(cloud, {});
+    const requestedAgain = knownSecrets(cloud, {});
     expect((await update(id, { secret_id: own, sni_secret_id: [other, own] })).body).toEqual({ tasks: [] });
     await cloud.ended(await update(id, { sni_secret_id: [own] }));
-    expect(wanted).toEqual([]);
+    expect(requestedAgain).toEqual([]);
     const unknown = await update(id, { secret_id: unknownId, sni_secret_id: [own, unknownId] });
     expect([unknown.status, paths(unknown)]).toEqual([400, ['secret_id', 'sni_secret_id.1']]);
     await cloud.ended(await update(id, { sni_secret_id: null }));
@@ -153,7 +153,7 @@ describe('a port', () => {
     await aListener(await aBalancer(), { protocol_port: port });
   });
 
-  it('is rejected while its listener is being deleted, and free afterwards', async () => {
+  it('is unavailable while its listener is being deleted, and free afterwards', async () => {
     const port = freshPort();
     const id = await aListener(balancer, { protocol_port: port });
     host.trouble(() => ({ error: terminal(), done: false }));
@@ -203,7 +203,7 @@ describe('updating a listener', () => {
     expect([await counts(), host.log.length]).toEqual(before);
   });
 
-  it('is another try after a failure', async () => {
+  it('retries after a failure', async () => {
     const id = await aListener(balancer);
     host.trouble(() => ({ error: terminal('no'), done: false }));
     expect((await cloud.ended(await update(id, { connection_limit: 3 }))).body).toMatchObject({

@@ -15,7 +15,7 @@ const settings = fc
 const sequence = fc.uniqueArray(settings, { selector: endpointOf, maxLength: 9 });
 
 describe('replacing the members of a pool', () => {
-  it('gives the new list, keeps the rows of members in both lists, and writes only differences', () => {
+  it('returns the new list, keeps the rows of members in both lists, and writes only differences', () => {
     fc.assert(
       fc.property(sequence, sequence, (before, wanted) => {
         const present = before.map((member, position) => newMember('pool', member, position));
@@ -30,7 +30,7 @@ describe('replacing the members of a pool', () => {
         }
         const kept = new Set(wanted.map(endpointOf));
         expect(removed).toEqual(present.filter((row) => !kept.has(endpointOf(row))).map(({ id }) => id));
-        // Applied to the rows it gives the new list, and applied again it changes nothing.
+        // The writes produce the new list, and a repetition writes nothing.
         const rows = new Map(present.filter(({ id }) => !removed.includes(id)).map((row) => [row.id, row]));
         for (const row of written) rows.set(row.id, row);
         const after = [...rows.values()].sort((a, b) => a.position - b.position);

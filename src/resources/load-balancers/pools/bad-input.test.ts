@@ -331,7 +331,7 @@ describe('creating a member or monitor is rejected for', () => {
     ['no type', monitor({ type: undefined }), ['type']],
     ['a UDP check of HTTP members', monitor({ type: 'UDP-CONNECT' }), ['type']],
     ['a path of a TCP check', monitor({ url_path: '/' }), ['url_path']],
-    ['codes that are none', monitor({ type: 'HTTP', expected_codes: 'x' }), ['expected_codes']],
+    ['invalid codes', monitor({ type: 'HTTP', expected_codes: 'x' }), ['expected_codes']],
   ])('%s', async (_name, body, fields) => {
     const before = await counts();
     const answer = await cloud.post(`${pools}/${pool}/healthmonitor`, body);

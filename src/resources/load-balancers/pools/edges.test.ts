@@ -1,4 +1,4 @@
-/** Values at the bounds are stored unchanged, and which pools are compatible with which listeners. */
+/** Values at the bounds are stored unchanged, and pools must be compatible with their listeners. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { builders, member, monitor, paths, pools, unknownId, v2 } from '../test-balancers.ts';
@@ -30,9 +30,9 @@ describe('values at the bounds are accepted:', () => {
     ],
     ['one address on two ports', members(member(1), member(1, { protocol_port: 81 }))],
     ['a long wait', withMonitor({ delay: 2_147_483_647, timeout: 2_147_483, max_retries: 10, max_retries_down: 1 })],
-    ['a timeout like the delay', withMonitor({ delay: 1, timeout: 1 })],
+    ['a timeout equal to the delay', withMonitor({ delay: 1, timeout: 1 })],
     [
-      'HTTP that HTTP knows',
+      'HTTP fields of an HTTPS monitor',
       withMonitor({ type: 'HTTPS', url_path: '/a;b"c', expected_codes: '100,599', http_method: 'TRACE' }),
     ],
     [
@@ -41,7 +41,7 @@ describe('values at the bounds are accepted:', () => {
     ],
     ['a TLS hello', withMonitor({ type: 'TLS-HELLO', http_method: null, url_path: null })],
     [
-      'addresses for persistence',
+      'persistence by source address',
       persistence({ type: 'SOURCE_IP', persistence_timeout: 2_147_483, persistence_granularity: '255.255.255.255' }),
     ],
     ['cookies of the proxy', persistence({ type: 'HTTP_COOKIE', cookie_name: null, persistence_timeout: null })],
@@ -50,7 +50,7 @@ describe('values at the bounds are accepted:', () => {
       { protocol: 'HTTPS', ...persistence({ type: 'APP_COOKIE', cookie_name: 'JSESSIONID' }) },
     ],
     ['UDP', { protocol: 'UDP', ...withMonitor({ type: 'UDP-CONNECT' }) }],
-    ['UDP pinged', { protocol: 'UDP', ...withMonitor({ type: 'PING' }) }],
+    ['UDP with a PING monitor', { protocol: 'UDP', ...withMonitor({ type: 'PING' }) }],
   ])('%s', async (_name, body) => {
     const created = await getPool(await aPool({ load_balancer_id: balancer, ...body }));
     expect(created).toMatchObject(body);

@@ -162,11 +162,11 @@ describe('secrets of a pool', () => {
   const [ca, crl, own] = ['a', 'b', 'c'].map((digit) => unknownId.replaceAll('1', digit)) as [string, string, string];
   const named = { ca_secret_id: ca, crl_secret_id: crl, secret_id: own };
 
-  it('are held for their use, and shown', async () => {
-    const asked = knownSecrets(cloud, { [ca]: 'ca', [crl]: 'crl', [own]: 'certificate' });
+  it('are resolved by kind and shown', async () => {
+    const requested = knownSecrets(cloud, { [ca]: 'ca', [crl]: 'crl', [own]: 'certificate' });
     const id = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS', ...named, secret_id: own.toUpperCase() });
     expect(await getPool(id)).toMatchObject(named);
-    expect(asked.map(({ kind, path }) => [path, kind])).toEqual([
+    expect(requested.map(({ kind, path }) => [path, kind])).toEqual([
       ['ca_secret_id', 'ca'],
       ['crl_secret_id', 'crl'],
       ['secret_id', 'certificate'],
@@ -176,14 +176,14 @@ describe('secrets of a pool', () => {
   it('are not checked again by an update with the same or no secrets', async () => {
     knownSecrets(cloud, { [ca]: 'ca', [crl]: 'crl', [own]: 'certificate' });
     const id = await aPool({ load_balancer_id: balancer, protocol: 'HTTPS', ...named });
-    const asked = knownSecrets(cloud, { [own]: 'ca' });
+    const requested = knownSecrets(cloud, { [own]: 'ca' });
     expect((await cloud.patch(v2(`${pools}/${id}`), { ...named, ca_secret_id: ca.toUpperCase() })).body.tasks).toEqual(
       [],
     );
     await cloud.ended(await cloud.patch(v2(`${pools}/${id}`), { name: 'renamed' }));
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     await cloud.ended(await cloud.patch(v2(`${pools}/${id}`), { ca_secret_id: own, crl_secret_id: null }));
-    expect(asked).toEqual([{ id: own, kind: 'ca', path: 'ca_secret_id' }]);
+    expect(requested).toEqual([{ id: own, kind: 'ca', path: 'ca_secret_id' }]);
     expect(await getPool(id)).toMatchObject({ ca_secret_id: own, crl_secret_id: null, secret_id: own });
   });
 

@@ -183,7 +183,7 @@ describe('concurrent updates of pools', () => {
       accepted.at(-1)!.members.map((m) => m['address']),
     );
     expect((await getPool(id))['members'][1].id).toBe(kept);
-    // Never back to an earlier one.
+    // The host never applied an older update after a newer one.
     const weights = host.log.flatMap(
       (applied) => applied.pools.find((pool) => pool.id === id)?.members[1]?.weight ?? [],
     );
@@ -262,7 +262,7 @@ describe('the lock', () => {
     for (const answer of refused) {
       expect(answer).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
       expect(answer.body.message).toContain(task);
-      // It ends by itself, so clients may retry.
+      // The lock ends with the task, so clients may retry.
       expect(answer.headers['x-should-retry']).toBeUndefined();
     }
     release();
@@ -291,7 +291,7 @@ describe('the lock', () => {
     for (const answer of [making, other]) expect((await cloud.ended(answer)).body.state).toBe('FINISHED');
   });
 
-  it('covers the create and the deletion of a pool, which is shown meanwhile', async () => {
+  it('covers the creation and the deletion of a pool, which stays visible', async () => {
     hold();
     const body = { name: 'pending', protocol: 'TCP', lb_algorithm: 'SOURCE_IP', members: [member(1)] };
     const creating = await cloud.post(pools, { ...body, load_balancer_id: balancer, healthmonitor: monitor() });
@@ -318,7 +318,7 @@ describe('the lock', () => {
 });
 
 describe('after a permanent failure of the host', () => {
-  it('the task reports it, the pool is in ERROR with the requested settings, and the same update is another try', async () => {
+  it('the task reports it, the pool is in ERROR with the requested settings, and the same update retries it', async () => {
     const own = await aBalancer();
     const id = await aPool({ load_balancer_id: own });
     host.trouble(() => ({ error: terminal('the proxy refuses it'), done: false }));

@@ -1,4 +1,4 @@
-/** Events of a host, late, twice, never, or of something else; and what a look at the storage makes of the rows. */
+/** Registry events that arrive late, twice, never or malformed, and scans of the storage that reconcile the rows. */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
@@ -44,7 +44,7 @@ const references = [
   { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digest('d'), size: 1000 },
   { mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digest('d'), size: 1000 },
 ];
-/** The uploads of what a manifest names. */
+/** Push events of the blobs that a manifest references. */
 const blobs = () =>
   [
     { size: 100, digest: digest('c') },
@@ -62,7 +62,7 @@ const artifacts = async () =>
   (await cloud.get(`${all}/${made.id}/repositories/team%2Fapp/artifacts`)).body.results ?? [];
 
 describe('events', () => {
-  it('show repositories, artifacts and tags, and count each blob once', async () => {
+  it('create repositories, artifacts and tags, and count each blob once', async () => {
     await fresh();
     const pushed = event('push', { tag: 'v1', references });
     for (const each of [...blobs(), ...blobs(), pushed, pushed, event('push', { tag: 'v2', references })]) {
@@ -82,7 +82,7 @@ describe('events', () => {
     expect((await cloud.get(`${all}/${made.id}`)).body).toMatchObject({ repo_count: 1, storage_used: 1110 });
   });
 
-  it('count a pull once, and no look', async () => {
+  it('count a pull once, and do not count a HEAD request', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);
     const pulled = event('pull', { tag: 'v1' }, { timestamp: '2026-11-20T11:00:00Z' });
@@ -95,11 +95,11 @@ describe('events', () => {
     ]);
   });
 
-  it('move a tag to another artifact, and take an artifact away', async () => {
+  it('move a tag to another artifact and delete an artifact', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);
     await send([event('push', { tag: 'v1', digest: digest('b') }, { timestamp: '2026-11-20T10:00:01Z' })]);
-    // Late, and so not the last word.
+    // An older event that arrives late is ignored.
     await send([event('push', { tag: 'v1' }, { timestamp: '2026-11-20T10:00:00Z' })]);
     expect((await artifacts()).map((each: { digest: string; tags: [] }) => [each.digest, each.tags.length])).toEqual([
       [digest('b'), 1],
@@ -109,7 +109,7 @@ describe('events', () => {
     expect((await artifacts()).map((each: { digest: string }) => each.digest)).toEqual([digest('a')]);
   });
 
-  it('count what the host has measured, and not what a manifest says of its layers', async () => {
+  it('count the sizes that the host reports, not those that a manifest claims', async () => {
     await fresh();
     const claims = (size: number) =>
       Array.from({ length: 1100 }, (_, i) => ({ digest: `sha256:${String(i).padStart(64, '0')}`, size }));
@@ -121,7 +121,7 @@ describe('events', () => {
     expect((await storedBytes()).rows[0]).toEqual({ bytes: 1020, sum: 1020 });
   });
 
-  it('of something else change nothing, and are not sent again', async () => {
+  it('that are malformed or unknown change nothing and are accepted, so that the host does not resend them', async () => {
     await fresh();
     const strange = [
       event('push', { repository: 'nobody-999999/app' }),
@@ -152,7 +152,7 @@ describe('events', () => {
     expect(await bytes()).toBe(0);
   });
 
-  it('are taken from hosts only', async () => {
+  it('are accepted from hosts only', async () => {
     await fresh();
     for (const other of ['', 'Bearer x', `apikey ${cloud.admin}`]) {
       expect((await send([event('push', {})], other)).statusCode).toBe(401);
@@ -161,8 +161,8 @@ describe('events', () => {
   });
 });
 
-describe('a look at the storage', () => {
-  const look = async (seen: Parameters<typeof store.putScan>[2], began: Date) =>
+describe('a scan of the storage', () => {
+  const scan = async (seen: Parameters<typeof store.putScan>[2], began: Date) =>
     transaction(cloud.db, async (tx) => {
       await store.putScan(tx, (await lockById(tx, made.id))!, seen, began);
     });
@@ -181,53 +181,53 @@ describe('a look at the storage', () => {
     ]),
   };
 
-  it('brings what no event told, and takes what is gone', async () => {
+  it('adds contents without events and removes missing contents', async () => {
     await fresh();
-    await look(whole, await store.now(cloud.db));
+    await scan(whole, await store.now(cloud.db));
     expect(await bytes()).toBe(1110);
     expect(await artifacts()).toMatchObject([{ digest: digest('a'), tags: [{ name: 'v1' }] }]);
-    await look(whole, await store.now(cloud.db));
+    await scan(whole, await store.now(cloud.db));
     expect((await storedBytes()).rows[0]).toEqual({ bytes: 1110, sum: 1110 });
     const [repository] = whole.repositories;
-    await look({ ...whole, repositories: [{ ...repository!, tags: [] }] }, await store.now(cloud.db));
+    await scan({ ...whole, repositories: [{ ...repository!, tags: [] }] }, await store.now(cloud.db));
     expect(await artifacts()).toMatchObject([{ tags: [] }]);
-    await look({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
+    await scan({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
     expect([await repositories(), await bytes()]).toEqual([[], 0]);
   });
 
-  it('leaves what was told of since it began', async () => {
+  it('keeps contents whose events arrived after it started', async () => {
     await fresh();
     const began = await store.now(cloud.db);
     await send([...blobs(), event('push', { tag: 'v1', references })]);
-    await look({ repositories: [], blobs: new Map() }, began);
+    await scan({ repositories: [], blobs: new Map() }, began);
     expect(await artifacts()).toMatchObject([{ tags: [{ name: 'v1' }] }]);
     expect(await bytes()).toBe(1110);
-    await look({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
+    await scan({ repositories: [], blobs: new Map() }, await store.now(cloud.db));
     expect([await repositories(), await bytes()]).toEqual([[], 0]);
   });
 
-  it('does not bring back what was removed since it began', async () => {
+  it('does not restore contents that were removed after it started', async () => {
     await fresh();
     await send([event('push', { tag: 'v1', references })]);
     const began = await store.now(cloud.db);
     await send([event('delete', { mediaType: undefined })]);
-    await look(whole, began);
+    await scan(whole, began);
     expect(await artifacts()).toEqual([]);
-    await look(whole, await store.now(cloud.db));
+    await scan(whole, await store.now(cloud.db));
     expect(await artifacts()).toHaveLength(1);
   });
 
-  it('keeps what only events know: pulls, and when something was pushed', async () => {
+  it('keeps pull counts and push times, which only events contain', async () => {
     await fresh();
     await send([event('push', { tag: 'v1', references }), event('pull', { tag: 'v1' })]);
-    await look(whole, await store.now(cloud.db));
+    await scan(whole, await store.now(cloud.db));
     expect(await repositories()).toMatchObject([{ pull_count: 1 }]);
     expect(await artifacts()).toMatchObject([{ pushed_at: '2026-11-20T10:00:00Z', pulled_at: '2026-11-20T10:00:00Z' }]);
   });
 });
 
 describe('deletions', () => {
-  it('of what is not there are 404, and of garbage 400', async () => {
+  it('return 404 for unknown contents and 400 for invalid names', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);
     const path = `${all}/${made.id}/repositories`;

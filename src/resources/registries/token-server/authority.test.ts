@@ -1,4 +1,4 @@
-/** The keys of the token server: one set for all servers, readable with the key file only. */
+/** The keys of the token server: shared by all servers and encrypted with the key file. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
@@ -11,7 +11,7 @@ const stored = async () =>
   (await cloud.db.$client.query<{ keys: Buffer }>('select keys from registry_authority')).rows[0]!.keys;
 
 describe('the keys of the token server', () => {
-  it('are the same for servers that start together, and for those that come later', async () => {
+  it('are the same for servers that start together and for servers that start later', async () => {
     const keyring = createKeyring([old!]);
     const many = await Promise.all(Array.from({ length: 8 }, () => openAuthority(cloud.db, keyring)));
     const [one] = many;
@@ -24,7 +24,7 @@ describe('the keys of the token server', () => {
     expect(one!.password('events')).not.toBe(one!.password('uploads'));
   });
 
-  it('are nothing without the key file, and follow a new key in it', async () => {
+  it('are unreadable without the key file, and are re-encrypted with a new key', async () => {
     const before = await openAuthority(cloud.db, createKeyring([old!]));
     await expect(openAuthority(cloud.db, createKeyring([next!]))).rejects.toThrow(EncryptionError);
     expect((await stored()).toString('latin1')).not.toContain('signing');

@@ -1,4 +1,4 @@
-/** The token server in distribution's protocol: who is let in to what, and what it says to who is not. */
+/** The token server in distribution's protocol: authentication, granted scopes, and refusals. */
 import { X509Certificate } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ let one: string;
 let two: string;
 
 const basic = (credentials: string) => ({ authorization: `Basic ${Buffer.from(credentials).toString('base64')}` });
-const ask = (credentials: string | null, scopes: string[] = [], of = service) => {
+const requestToken = (credentials: string | null, scopes: string[] = [], of = service) => {
   const query = new URLSearchParams({ service: of });
   for (const scope of scopes) query.append('scope', scope);
   return cloud.get(`${path}?${query}`, { token: null, headers: credentials === null ? {} : basic(credentials) });
@@ -29,7 +29,7 @@ const accessOf = async (token: string) => {
   return payload['access'] as { name: string; actions: string[] }[];
 };
 const granted = async (credentials: string, ...scopes: string[]) => {
-  const { status, body } = await ask(credentials, scopes);
+  const { status, body } = await requestToken(credentials, scopes);
   expect(status).toBe(200);
   return Object.fromEntries((await accessOf(body.token)).map(({ name, actions }) => [name, actions.join(',')]));
 };
@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 
 describe('the token server', () => {
-  it('lets a user in to the repositories of its registries, as far as each allows', async () => {
+  it("grants a user the repositories of its registries within the user's permissions in each", async () => {
     expect(await granted('both:same', `repository:${one}/a:pull,push`, `repository:${two}/a:pull,push`)).toEqual({
       [`${one}/a`]: 'pull,push',
       [`${two}/a`]: 'pull',
@@ -69,7 +69,7 @@ describe('the token server', () => {
     expect(await granted('day:another', `repository:${two}/a:pull`)).toEqual({ [`${two}/a`]: 'pull' });
   });
 
-  it('lets in to nothing else', async () => {
+  it('grants no other scopes', async () => {
     const scopes = [
       'registry:catalog:*',
       `repository:${one}:pull`,
@@ -80,11 +80,11 @@ describe('the token server', () => {
       '',
     ];
     expect(await granted('day:pw', ...scopes)).toEqual({});
-    // What has our id in it, and another name.
+    // The prefix has the id of this registry, but another name.
     expect(await granted('day:pw', `repository:other-${one.split('-').at(-1)}/a:pull`)).toEqual({});
   });
 
-  it('speaks the form of OAuth 2, too', async () => {
+  it('supports the OAuth 2 token request', async () => {
     const form = { grant_type: 'password', service, scope: `repository:${one}/a:pull`, client_id: 'x' };
     const send = (fields: Record<string, string>) =>
       cloud.app.inject({
@@ -100,7 +100,7 @@ describe('the token server', () => {
     expect((await send({ ...form, grant_type: 'refresh_token', refresh_token: 'x' })).statusCode).toBe(401);
   });
 
-  it('takes a token of Cloudyard as the secret of the user apikey', async () => {
+  it('accepts an API token as the secret of the user `apikey`', async () => {
     const { clientId, projectId, token } = await cloud.newClient();
     const made = (await cloud.post(`/cloud/v1/registries/${projectId}/1`, { name: 'own' }, { token })).body;
     const scopes = [`repository:${prefix(made)}/a:pull,push`, `repository:${one}/a:pull`];
@@ -109,71 +109,74 @@ describe('the token server', () => {
     expect(await granted(`apikey:${reader}`, ...scopes)).toEqual({ [`${prefix(made)}/a`]: 'pull' });
     const limited = await cloud.newToken(clientId, 'admin', []);
     expect(await granted(`apikey:${limited}`, ...scopes)).toEqual({});
-    expect((await ask('apikey:a$b', scopes)).status).toBe(401);
+    expect((await requestToken('apikey:a$b', scopes)).status).toBe(401);
   });
 
-  it('lets nobody in for longer than the user is there', async () => {
+  it('issues no token that outlives its user', async () => {
     cloud.clock.set(new Date());
-    const { body } = await ask('day:pw', [`repository:${one}/a:pull`]);
+    const { body } = await requestToken('day:pw', [`repository:${one}/a:pull`]);
     expect(body.expires_in).toBe(300);
-    expect((await ask('day:pw', [`repository:${one}/a:pull,push`])).body.expires_in).toBe(120);
+    expect((await requestToken('day:pw', [`repository:${one}/a:pull,push`])).body.expires_in).toBe(120);
     try {
       cloud.clock.advance(86_400 - 100);
-      const late = await ask('day:pw', [`repository:${one}/a:pull`]);
+      const late = await requestToken('day:pw', [`repository:${one}/a:pull`]);
       expect(late.body.expires_in).toBeLessThanOrEqual(100);
       cloud.clock.advance(101);
-      expect(await ask('day:pw')).toMatchObject({ status: 401, body: { message: expect.stringContaining('expired') } });
+      expect(await requestToken('day:pw')).toMatchObject({
+        status: 401,
+        body: { message: expect.stringContaining('expired') },
+      });
     } finally {
       cloud.clock.set(null);
     }
   });
 
   it.each([
-    ['nobody', null],
+    ['an anonymous request', null],
     ['a wrong secret', 'day:wrong'],
     ['a user of no registry', 'stranger:pw'],
     ['an expired user', 'never:pw'],
     ['no name', ':pw'],
     ['no secret', 'day'],
-    ['text that no database holds', 'd\u0000y:pw'],
-    ['a token that none has', 'apikey:x\u0000$y'],
-  ])('refuses %s in words that clients show', async (_who, credentials) => {
-    const { status, body, headers } = await ask(credentials, [`repository:${one}/a:pull`]);
+    ['a user name with a null byte', 'd\u0000y:pw'],
+    ['an API token with a null byte', 'apikey:x\u0000$y'],
+  ])('refuses %s with a message that clients show', async (_case, credentials) => {
+    const { status, body, headers } = await requestToken(credentials, [`repository:${one}/a:pull`]);
     expect(status).toBe(401);
     expect(headers['www-authenticate']).toMatch(/^Basic /);
     expect(body).toMatchObject({ errors: [{ code: 'UNAUTHORIZED', message: expect.any(String) }] });
   });
 
-  it('refuses a service that is none, and any other garbage', async () => {
+  it('refuses an unknown service and malformed requests', async () => {
     for (const of of ['', 'x', 'cloudyard:', 'cloudyard:1,', 'cloudyard:99999999999', 'cloudyard:0x1']) {
-      expect([of, (await ask('day:pw', [], of)).status]).toEqual([of, 401]);
+      expect([of, (await requestToken('day:pw', [], of)).status]).toEqual([of, 401]);
     }
-    // Another region's host has other users.
-    expect((await ask('day:pw', [], 'cloudyard:2')).status).toBe(401);
+    // The host of another region has other users.
+    expect((await requestToken('day:pw', [], 'cloudyard:2')).status).toBe(401);
     expect((await cloud.get(`${path}?scope=${'x'.repeat(5000)}`, { token: null })).status).toBe(400);
     expect((await cloud.get(path, { token: null, headers: { authorization: 'Basic %%%' } })).status).toBe(401);
   });
 
-  it('lets nobody in to push while garbage collection takes links away, and it waits for who was let in', async () => {
+  it('holds push tokens while garbage collection removes links, and garbage collection waits for issued push tokens', async () => {
     const id = Number(one.split('-').at(-1));
     expect(await holdPushes(cloud.db, id, 'held', 60, 30)).toBe(true);
-    const asked = granted('day:pw', `repository:${one}/held:pull,push`);
+    const pending = granted('day:pw', `repository:${one}/held:pull,push`);
     expect(await granted('day:pw', `repository:${one}/held:pull`)).toEqual({ [`${one}/held`]: 'pull' });
-    expect(await Promise.race([asked, sleep(150, 'waits')])).toBe('waits');
+    expect(await Promise.race([pending, sleep(150, 'waits')])).toBe('waits');
     await releasePushes(cloud.db, id, 'held');
-    expect(await asked).toEqual({ [`${one}/held`]: 'pull,push' });
+    expect(await pending).toEqual({ [`${one}/held`]: 'pull,push' });
     expect(await holdPushes(cloud.db, id, 'held', 60, 30)).toBe(false);
     expect(await holdPushes(cloud.db, id, 'held', 0, 0.05)).toBe(true);
-    // One that died with it keeps nobody out for long.
+    // A hold whose process died expires.
     expect(await granted('day:pw', `repository:${one}/held:push`)).toEqual({ [`${one}/held`]: 'push' });
   });
 
-  it('refuses pushes to what is full, with the figures', async () => {
+  it('refuses pushes to a full registry and states its usage and limit', async () => {
     const { body: made } = await cloud.post(all, { name: 'full', storage_limit: 1 });
     await cloud.post(`${all}/${made.id}/users`, { name: 'full', duration: 1, secret: 'pw' });
     await cloud.db.$client.query('update registries set storage_used = $2 where id = $1', [made.id, 1024 ** 3]);
     const scope = (actions: string) => `repository:${prefix(made)}/a:${actions}`;
-    const refused = await ask('full:pw', [scope('pull,push')]);
+    const refused = await requestToken('full:pw', [scope('pull,push')]);
     expect(refused).toMatchObject({ status: 401, body: { errors: [{ code: 'DENIED' }] } });
     expect(refused.body.message).toContain('it holds 1.00 GiB, and its storage_limit is 1 GiB');
     expect(await granted('full:pw', scope('pull'))).toEqual({ [`${prefix(made)}/a`]: 'pull' });
