@@ -10,7 +10,7 @@ import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
   version: string;
-  /** Rejects when the database does not answer. */
+  /** Rejects if the database does not respond. */
   ping(): Promise<void>;
   /** The status of the drivers of all live workers. */
   driverStatus(): Promise<DriverOfWorker[]>;

@@ -1,7 +1,7 @@
 /** A password of a pull secret appears in no column, log line, metric or response except dockerconfigjson. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startStandIn } from '../../drivers/registry-login/test-registry.ts';
+import { startStubServer } from '../../drivers/registry-login/test-registry.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createVerifyLogin } from '../../drivers/registry-login/login.ts';
 
