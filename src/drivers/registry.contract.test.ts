@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
 import { registryTestHost, testHosting } from './distribution/test-host.ts';
-import type { AskForHold, RegistryDriver } from './registry.ts';
+import type { RequestHold, RegistryDriver } from './registry.ts';
 import { createSimulatedRegistryDriver } from './simulated/registry.ts';
 
 interface Subject {
@@ -47,7 +47,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
 function contract(name: string, make: () => Promise<Subject>): void {
   describe(`registry driver ${name}`, () => {
     const signal = new AbortController().signal;
-    const refuseHold: AskForHold = async () => null;
+    const refuseHold: RequestHold = async () => null;
     let subject: Subject;
     let driver: RegistryDriver;
     const push = async (repository: string, tag = 'v1') => (await subject.push?.(repository, tag)) ?? null;

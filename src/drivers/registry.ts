@@ -42,7 +42,7 @@ export interface Hold {
 }
 
 /** Requests a hold on a repository; null: a push may be in progress. */
-export type AskForHold = (prefix: string, repository: string) => Promise<Hold | null>;
+export type RequestHold = (prefix: string, repository: string) => Promise<Hold | null>;
 
 /**
  * Serves images on one host. A registry is a prefix of repository names (`<prefix>/<repository>`). It needs no creation: a
@@ -61,5 +61,5 @@ export interface RegistryDriver extends Omit<Driver<{ id: string }, never>, 'app
    * Scans the storage, deletes blobs that no manifest refers to, and returns the remaining contents. Null: the driver is
    * simulated and has no storage. @throws DriverError
    */
-  collect(ask: AskForHold, signal: AbortSignal): Promise<RegistryContents[] | null>;
+  collect(requestHold: RequestHold, signal: AbortSignal): Promise<RegistryContents[] | null>;
 }

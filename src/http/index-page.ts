@@ -22,7 +22,7 @@ export const Index = Type.Object(
       { title: 'ServerLinks', description: 'Paths on this server' },
     ),
   },
-  { title: 'ServerIndex', description: 'What this server is' },
+  { title: 'ServerIndex', description: 'Name, version and links of the server' },
 );
 
 export function describeServer(version: string): Static<typeof Index> {

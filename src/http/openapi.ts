@@ -10,13 +10,13 @@ const requestId = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 const ErrorBody = Type.Object(
   {
     exception_class: Type.Enum(Object.keys(catalogue), { description: 'Machine-readable error code' }),
-    message: Type.String({ description: 'What is wrong, for people' }),
+    message: Type.String({ description: 'Human-readable error message' }),
     request_id: Type.String({ description: 'ID of the request in the server log; also in the header `X-Request-Id`' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
           path: Type.String({ description: 'Path of the field, such as `listeners.0.protocol_port`' }),
-          message: Type.String({ description: 'What is wrong with the field' }),
+          message: Type.String({ description: 'Error message of the field' }),
         }),
         { description: 'The invalid fields, at most 100' },
       ),

@@ -10,7 +10,7 @@ import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
   version: string;
-  /** Rejects when the database does not answer. */
+  /** Rejects if the database does not respond. */
   ping(): Promise<void>;
   /** The status of the drivers of all live workers. */
   driverStatus(): Promise<DriverOfWorker[]>;
@@ -33,8 +33,8 @@ const Driver = Type.Object(
     kind: Type.Optional(Type.String({ description: 'The kind of driver: `file shares`, `load balancers`' })),
     real: Type.Boolean({ description: 'false: it is simulated' }),
     healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
-    detail: Type.String({ description: 'What it does on its host, or why it is simulated' }),
-    remedy: Type.Optional(Type.String({ description: 'The command that makes it real, or that fixes it' })),
+    detail: Type.String({ description: 'Function of the driver on its host, or the reason for the simulation' }),
+    remedy: Type.Optional(Type.String({ description: 'Command that fixes the driver or replaces the simulation' })),
     worker: Type.String({ description: 'The ID of the worker process' }),
     region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
   },
@@ -138,7 +138,7 @@ function indexRoute(app: App, version: string): void {
   };
   const schema = {
     ...described('getIndex', 'Get the name, the version and the links of the server'),
-    response: { 200: { description: 'What this server is', content } },
+    response: { 200: { description: 'Name, version and links of the server', content } },
   };
   app.get('/', { config: { access: everyone }, schema }, async (request, reply) => {
     reply.headers({ ...indexHeaders, vary: 'accept' });

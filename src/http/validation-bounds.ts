@@ -15,7 +15,7 @@ type ValidateItems = { errors?: Partial<ErrorObject>[] } & ((
   context?: { instancePath: string; rootData: unknown },
 ) => boolean);
 
-/** Replaces the keyword `items`: the one of the library has no limit and ignores `maxItems`. */
+/** Replaces the keyword `items` of the library, which has no limit and ignores `maxItems`. */
 export function boundItems(ajv: Ajv.default): void {
   ajv.removeKeyword('items');
   ajv.addKeyword({

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
-import type { AskForHold } from '../registry.ts';
+import type { RequestHold } from '../registry.ts';
 import { collect } from './collect.ts';
 import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
 import { removeContents } from './storage.ts';
@@ -15,19 +15,19 @@ let folder: string;
 let layout: Layout;
 let storage: TestStorage;
 const signal = new AbortController().signal;
-const grantHold: AskForHold = async () => ({ until: new Date(Date.now() + 5000), release: async () => undefined });
-const refuseHold: AskForHold = async () => null;
+const grantHold: RequestHold = async () => ({ until: new Date(Date.now() + 5000), release: async () => undefined });
+const refuseHold: RequestHold = async () => null;
 
-const pass = (ask: AskForHold = grantHold, patience = 60) =>
-  collect({ layout, ask, signal, patience, log: silentLogger });
+const pass = (requestHold: RequestHold = grantHold, patience = 60) =>
+  collect({ layout, requestHold, signal, patience, log: silentLogger });
 const isStored = (digest: string) => existsSync(join(layout.blob(digest), 'data'));
 const isLinked = (repository: string, digest: string) =>
   existsSync(join(layout.repositories, repository, '_layers/sha256', hexOf(digest), 'link'));
 /** Enough passes to delete all garbage, with a long time between them. */
-const passes = async (ask?: AskForHold) => {
+const passes = async (requestHold?: RequestHold) => {
   for (let i = 0; i < 3; i += 1) {
     await storage.age();
-    await pass(ask);
+    await pass(requestHold);
   }
 };
 
@@ -127,7 +127,7 @@ describe('a push in progress', () => {
 
   it('gets its layers back if it puts its manifest while the links are being removed', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
-    const pushDuringRelease: AskForHold = async () => ({
+    const pushDuringRelease: RequestHold = async () => ({
       until: new Date(Date.now() + 5000),
       release: async () => void (await storage.image('app-1/a', 'v1', [layer])),
     });
@@ -144,7 +144,7 @@ describe('a push in progress', () => {
     await storage.age();
     // While the last repository is swept, a push to the first one links a blob that this pass considers unlinked.
     await storage.link('app-1/a', 'layer', other);
-    const linkDuringSweep: AskForHold = async () => {
+    const linkDuringSweep: RequestHold = async () => {
       await storage.link('app-1/a', 'layer', old);
       return null;
     };

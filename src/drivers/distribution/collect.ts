@@ -4,7 +4,7 @@
  *
  * Invariant: a blob that a manifest refers to is never lost, whenever the manifest was put.
  * - A link is removed before its blob, so a link never points to a missing blob.
- * - A link is removed only while no push to its repository can be in progress (`AskForHold`, and no recently written
+ * - A link is removed only while no push to its repository can be in progress (`RequestHold`, and no recently written
  *   upload): a push that found the blob may still put a manifest that refers to it.
  * - A blob is first moved to the trash. A later pass deletes it if it still has no link, and moves it back otherwise.
  * - A link is restored only where a pass removed one (`swept`). Otherwise a manifest that refers to a blob of another
@@ -17,7 +17,7 @@ import { rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { refuseAborted } from '../command.ts';
-import type { AskForHold, RegistryContents } from '../registry.ts';
+import type { RequestHold, RegistryContents } from '../registry.ts';
 import { accountFor } from '../confined.ts';
 import { makeFolder, writeDurably } from '../durable-files.ts';
 import { hexOf, type Layout, namesIn } from './layout.ts';
@@ -41,7 +41,7 @@ import {
 
 export interface CollectOptions {
   layout: Layout;
-  ask: AskForHold;
+  requestHold: RequestHold;
   signal: AbortSignal;
   /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
@@ -131,12 +131,13 @@ async function purgeUploads({ layout, patience, log }: CollectOptions, repositor
   const folder = uploadsOf(repository);
   let purged = 0;
   for (const id of await namesIn(folder)) {
-    const [data, begun, made] = await Promise.all(
+    const [lastByteAt, startedAt, createdAt] = await Promise.all(
       ['data', 'startedat', ''].map((file) => writtenAt(join(folder, id, file))),
     );
-    if (!made) continue;
-    const last = Math.max(...[data, begun, made].map((at) => at?.getTime() ?? 0));
-    if (last >= Date.now() - patience * 1000 && (begun ?? made).getTime() >= Date.now() - maxUploadMs) continue;
+    if (!createdAt) continue;
+    const last = Math.max(...[lastByteAt, startedAt, createdAt].map((at) => at?.getTime() ?? 0));
+    if (last >= Date.now() - patience * 1000 && (startedAt ?? createdAt).getTime() >= Date.now() - maxUploadMs)
+      continue;
     await removeFolder(layout, join(folder, id));
     purged += 1;
   }
@@ -144,7 +145,7 @@ async function purgeUploads({ layout, patience, log }: CollectOptions, repositor
 }
 
 async function sweepLinks(options: CollectOptions, found: Marked): Promise<void> {
-  const { layout, ask, patience, log } = options;
+  const { layout, requestHold, patience, log } = options;
   const { prefix, repository } = found;
   const isOld = async (file: string) => ((await writtenAt(file))?.getTime() ?? 0) < Date.now() - patience * 1000;
   const old = [];
@@ -152,7 +153,7 @@ async function sweepLinks(options: CollectOptions, found: Marked): Promise<void>
     if (await isOld(join(layersOf(repository), hexOf(digest), 'link'))) old.push(digest);
   }
   if (old.length === 0 || (await hasLiveUpload(repository, isOld))) return;
-  const hold = await ask(prefix, repository.name);
+  const hold = await requestHold(prefix, repository.name);
   if (!hold) return;
   try {
     // Mark again: a push may have ended before the hold.

@@ -115,7 +115,9 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
       });
     },
     idleUploads: () => onHost('cannot read the sizes of uploads', () => readReport(layout)),
-    collect: (ask, signal) =>
-      turns('collect', () => onHost('cannot scan the images', () => collect({ layout, ask, signal, patience, log }))),
+    collect: (requestHold, signal) =>
+      turns('collect', () =>
+        onHost('cannot scan the images', () => collect({ layout, requestHold, signal, patience, log })),
+      ),
   };
 }

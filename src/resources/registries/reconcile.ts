@@ -1,5 +1,5 @@
 /** Reconciles registries: removals, and periodic scans of the storage that correct the rows and free unused data. */
-import type { AskForHold, RegistryDriver, RegistryHosting } from '../../drivers/registry.ts';
+import type { RequestHold, RegistryDriver, RegistryHosting } from '../../drivers/registry.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
@@ -119,13 +119,13 @@ function createUploadCounter({ db, driver, regionIds }: RegistryDutiesDeps): () 
 /** Scans the storage of the host, frees unused data, and corrects the rows. */
 async function scan({ db, driver, patience }: RegistryDutiesDeps, signal: AbortSignal): Promise<void> {
   const began = await contents.now(db);
-  const ask: AskForHold = async (prefix, repository) => {
+  const requestHold: RequestHold = async (prefix, repository) => {
     const until = new Date(Date.now() + holdSeconds * 1000 - 1000);
     const id = (await store.findKnown(db, [prefix])).get(prefix);
     if (id === undefined || !(await store.holdPushes(db, id, repository, patience, holdSeconds))) return null;
     return { until, release: () => store.releasePushes(db, id, repository) };
   };
-  const found = await driver.collect(ask, signal);
+  const found = await driver.collect(requestHold, signal);
   if (!found) return;
   const known = await store.findKnown(
     db,

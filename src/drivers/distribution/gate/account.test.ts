@@ -77,17 +77,17 @@ describe('the account of a registry', () => {
     expect(await account.take(null, 'a', 11)).toBe(true);
   });
 
-  it('has a bound for uploads that are begun at once, and for layers, manifests and tags', async () => {
+  it('limits concurrent new uploads, and layers, manifests and tags', async () => {
     const account = createAccount(layout, 'app-1', { ...limits, uploads: 3, objects: 5 });
     await account.ready(grant);
-    const reasons = await Promise.all(Array.from({ length: 5 }, () => account.crowded(true)));
+    const reasons = await Promise.all(Array.from({ length: 5 }, () => account.limitReached(true)));
     expect(reasons).toEqual([null, null, null, 'uploads', 'uploads']);
-    for (let i = 0; i < 3; i += 1) account.opened();
+    for (let i = 0; i < 3; i += 1) account.releasePlace();
     // Five objects: a repository, two layers, a manifest and a tag.
     const layers = [await storage.layer('app-1/a', 'one'), await storage.layer('app-1/a', 'two')];
     await storage.image('app-1/a', 'v1', layers);
     const full = createAccount(layout, 'app-1', { ...limits, uploads: 3, objects: 5 });
     await full.ready(grant);
-    expect(await full.crowded(false)).toBe('objects');
+    expect(await full.limitReached(false)).toBe('objects');
   });
 });

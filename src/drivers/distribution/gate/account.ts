@@ -142,9 +142,9 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
 
     /**
      * The limit on counts that the registry has reached, or null. With `opens` it reserves a place for an upload that is
-     * about to start, until `opened`.
+     * about to start, until `releasePlace`.
      */
-    async crowded(opens: boolean): Promise<'uploads' | 'objects' | null> {
+    async limitReached(opens: boolean): Promise<'uploads' | 'objects' | null> {
       const reason = () => {
         if (uploads.size + opening >= most.uploads) return 'uploads';
         return objects + added.objects >= most.objects ? 'objects' : null;
@@ -156,20 +156,20 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     },
 
     /** Waits until fewer manifests are being received: distribution keeps each one in memory until it is complete. */
-    async manifestBegins(): Promise<void> {
+    async startManifest(): Promise<void> {
       while (manifests >= most.manifests) await sleep(50);
       manifests += 1;
     },
 
     /** `bytes`: the bytes that were counted for the manifest. */
-    manifestEnds(bytes: number, isStored: boolean): void {
+    endManifest(bytes: number, isStored: boolean): void {
       manifests -= 1;
       arriving -= bytes;
       if (isStored) added = { bytes: added.bytes + bytes, objects: added.objects + 2 };
     },
 
     /** The upload has started, or was refused. */
-    opened(): void {
+    releasePlace(): void {
       opening -= 1;
     },
 

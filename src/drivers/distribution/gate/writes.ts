@@ -57,8 +57,8 @@ export function createWrites(deps: WritesDeps) {
   };
 
   /** @throws Refusal if the registry has too many uploads or objects */
-  const refuseCrowded = async (account: Account, opens: boolean) => {
-    const reason = await account.crowded(opens);
+  const requireBelowLimits = async (account: Account, opens: boolean) => {
+    const reason = await account.limitReached(opens);
     if (reason === 'uploads') {
       throw new Refusal(
         429,
@@ -136,7 +136,7 @@ export function createWrites(deps: WritesDeps) {
   };
 
   const sendManifest: Send = async (request, response, target, account) => {
-    await account.manifestBegins();
+    await account.startManifest();
     let taken = 0;
     let isStored = false;
     try {
@@ -150,11 +150,11 @@ export function createWrites(deps: WritesDeps) {
         onAnswer: ({ statusCode }) => void (isStored = statusCode === 201),
       });
     } finally {
-      account.manifestEnds(taken, isStored);
+      account.endManifest(taken, isStored);
     }
   };
 
-  const beginUpload: Send = async (request, response, target, account) => {
+  const startUpload: Send = async (request, response, target, account) => {
     const { url, repository, mount } = target;
     // A mounted blob adds bytes that no request body contains.
     const mounted = mount === null ? 0 : ((await sizeOf(join(layout.blob(mount), 'data'))) ?? 0);
@@ -188,9 +188,9 @@ export function createWrites(deps: WritesDeps) {
       const account = accountOf(prefix);
       await account.ready(grant);
       if (kind === 'upload') return sendUpload(request, response, target, account);
-      await refuseCrowded(account, kind === 'uploads');
+      await requireBelowLimits(account, kind === 'uploads');
       if (kind === 'manifest') await sendManifest(request, response, target, account);
-      else await beginUpload(request, response, target, account).finally(() => account.opened());
+      else await startUpload(request, response, target, account).finally(() => account.releasePlace());
     },
   };
 }
