@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
-  stub.asked.length = 0;
+  stub.requests.length = 0;
 });
 
 const runs = requires('docker-registry');
@@ -71,7 +71,7 @@ describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () =>
     });
     const { authority } = registry;
     expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'accepted' });
-    expect(stub.asked[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
+    expect(stub.requests[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
     expect(await inside({ authority }, wrong)).toMatchObject({ outcome: 'refused' });
     await registry.stop();
   });
@@ -96,7 +96,7 @@ describe('a server that is not a registry', () => {
   it.each([404, 403, 204, 301])('gets no password if it responds to /v2/ with %i', async (status) => {
     stub.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
     expect(await verify()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
-    expect(stub.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(stub.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it.each([
@@ -109,7 +109,7 @@ describe('a server that is not a registry', () => {
   ])('gets no password if its challenge is %j', async (challenge) => {
     challengeWith(challenge);
     expect(await verify()).toMatchObject({ outcome: 'no_registry' });
-    expect(stub.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(stub.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it('is reported as not_asked if it requires no login', async () => {

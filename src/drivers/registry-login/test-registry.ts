@@ -56,21 +56,21 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
 /** Starts a server that responds with the given listener, and records its requests. */
 export async function startStubServer(): Promise<{
   authority: string;
-  asked: Pick<IncomingMessage, 'url' | 'headers'>[];
+  requests: Pick<IncomingMessage, 'url' | 'headers'>[];
   answer(listener: RequestListener): void;
   stop(): Promise<void>;
 }> {
   let listener: RequestListener = (_request, response) => void response.writeHead(404).end();
-  const asked: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
+  const requests: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
   const server: Server = createServer((request, response) => {
-    asked.push(request);
+    requests.push(request);
     listener(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requests,
     answer: (other) => void (listener = other),
     async stop() {
       server.closeAllConnections();
