@@ -353,7 +353,7 @@ describe.skipIf(!requires(...yardParts))(skipReason(...yardParts) ?? 'the egress
       execFileSync('nft', ['delete', 'table', 'inet', egressTable(yard.dataDir)]);
       const second = await yard.start(['start']);
       expect(table()).toContain(String(yard.nfsPort));
-      expect(second.stdout()).not.toContain('the kernel does not keep');
+      expect(second.stdout()).not.toContain('the kernel does not block');
       await second.stop();
       expect(table()).toBeNull();
     } finally {
