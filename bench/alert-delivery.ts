@@ -1,4 +1,4 @@
-/** From the create that reaches the threshold to the webhook's call, with a grouping window of one second. */
+/** Time from the create that reaches the threshold to the webhook call, with a grouping window of one second. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import type { Workplace } from './workplace.ts';
 const clients = 40;
 const rounds = 3;
 const betweenMs = 150;
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
 export async function alertDelivery(workplace: Workplace): Promise<Row[]> {
   const settings = { CLOUDYARD_NOTIFICATION_WINDOW_SECONDS: '1', CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1' };
@@ -55,7 +55,7 @@ async function cross(url: string, { clientId, create }: Tenant, calls: Map<strin
   for (;;) {
     const called = calls.get(`/${clientId}`);
     if (called !== undefined) return called - crossed;
-    if (performance.now() - crossed > patienceMs) throw new Error(`no message for client ${clientId}`);
+    if (performance.now() - crossed > timeoutMs) throw new Error(`no message for client ${clientId}`);
     await sleep(10);
   }
 }

@@ -1,4 +1,4 @@
-/** `authorize` with a hundred thousand keys in memory, against the least that Fastify can do. */
+/** `authorize` with 100,000 keys in memory, against a bare Fastify route. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../src/platform/db.ts';
 import { startBareRoute } from './bare-server.ts';
@@ -60,7 +60,7 @@ export async function authorize(workplace: Workplace): Promise<Row[]> {
   ];
 }
 
-/** As if they had been created one by one, so the last of them has the version that servers see. */
+/** Inserts keys with increasing versions, as if they had been created one by one. */
 async function seedKeys(db: Db): Promise<void> {
   await db.$client.query(
     `insert into api_keys (id, project_id, region_id, name, description, containers, is_disabled, key_id, secret_hash,

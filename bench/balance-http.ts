@@ -1,14 +1,14 @@
-/** HTTP through a listener of Cloudyard, against the same HAProxy with a configuration written by hand. */
+/** HTTP through a listener of Cloudyard, against the same HAProxy with a handwritten configuration. */
 import { createBalancer } from './balancers.ts';
 import { startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
-import { missingHaproxy, startByHand, startMembers } from './proxies.ts';
+import { missingHaproxy, startHandwritten, startMembers } from './proxies.ts';
 import { interleave, ratios } from './rounds.ts';
 import { perSecond } from './table.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
-const what = 'HTTP through a listener / HAProxy by hand';
+const what = 'HTTP through a listener / handwritten HAProxy';
 const rounds = 9;
 const seconds = 2;
 const warmUpSeconds = 2;
@@ -23,7 +23,7 @@ export async function balanceHttp(workplace: Workplace): Promise<Row[]> {
   const member = await startMembers(workplace);
   const members = [member(0), member(1)];
   const { url } = await createBalancer(cloudyard, [members]);
-  const byHand = await startByHand(workplace, members);
+  const byHand = await startHandwritten(workplace, members);
   const through = (at: string, length = seconds) =>
     requestsPerSecond(workplace, { method: 'GET', url: at, headers: {}, connections, seconds: length });
   for (const at of [url, byHand]) await through(at, warmUpSeconds);

@@ -1,4 +1,4 @@
-/** Load balancers to measure with. */
+/** Creates load balancers for benchmarks. */
 import { finished } from './client.ts';
 import type { Client } from './client.ts';
 import type { Cloudyard } from './cloudyard.ts';
@@ -9,12 +9,12 @@ export const poolsPath = '/cloud/v1/lbpools/1/1';
 const firstPort = 8000;
 
 export interface Balancer {
-  /** Of its first listener. */
+  /** URL of its first listener. */
   url: string;
   pools: string[];
 }
 
-/** One listener for each pool. Where the members are checked, by TCP every ten seconds. */
+/** Creates a load balancer with one listener for each pool. Health checks use TCP every ten seconds. */
 export async function createBalancer(cloudyard: Cloudyard, pools: Member[][], checked = false): Promise<Balancer> {
   const monitor = { type: 'TCP', delay: 10, timeout: 5, max_retries: 2 };
   const listeners = pools.map((members, i) => ({
@@ -44,7 +44,7 @@ export function updatePath(pool: string): string {
   return `${poolsPath.replace('/v1/', '/v2/')}/${pool}`;
 }
 
-/** Milliseconds until the pool has these members. */
+/** Updates the members of a pool. Returns the milliseconds until the task has finished. */
 export function updateMembers(client: Client, pool: string, members: Member[]): Promise<number> {
   return finished(client, 'PATCH', updatePath(pool), JSON.stringify({ members }));
 }

@@ -1,4 +1,4 @@
-/** The least that Fastify can do: one route, no logger, no hook, that answers bytes which it was given. */
+/** A bare Fastify route without logger and hooks, which returns fixed bytes. */
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
 

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from './cloudyard.ts';
 import type { Workplace } from './workplace.ts';
 
-/** The bare route, in a process of its own, under the same Node, answering these bytes. Returns its URL. */
+/** Starts the bare route in a separate process of the same Node. Returns its URL. */
 export async function startBareRoute(workplace: Workplace, bytes: string): Promise<string> {
   const bodyFile = join(workplace.dir, 'bare-body');
   writeFileSync(bodyFile, bytes);
   const port = await freePort();
   const program = fileURLToPath(new URL('bare-route.ts', import.meta.url));
-  // Detached as the server is: Linux shares the processors out between sessions before it does between processes.
+  // Detached like the server, because Linux schedules sessions before processes.
   const child = spawn(process.execPath, [program, String(port), bodyFile], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,

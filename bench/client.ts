@@ -1,10 +1,10 @@
-/** A client of the API that costs less than what it measures. */
+/** A lightweight client of the API. */
 import { Agent, request } from 'node:http';
 import type { Cloudyard } from './cloudyard.ts';
 
 export type Client = (method: string, path: string, body?: string) => Promise<any>;
 
-/** Node's own client on kept connections: `fetch` costs more than the server's part of some of these requests. */
+/** Uses node:http with keep-alive, because `fetch` costs more than the server's part of some requests. */
 export function createClient({ url, headers }: Cloudyard): Client {
   const agent = new Agent({ keepAlive: true });
   return (method, path, body) =>
@@ -22,7 +22,7 @@ export function createClient({ url, headers }: Cloudyard): Client {
     });
 }
 
-/** Milliseconds from the request to the news that its one task is FINISHED. @throws when it ends otherwise */
+/** Milliseconds from the request to the response that its task is FINISHED. @throws if the task fails */
 export async function finished(client: Client, method: string, path: string, body?: string): Promise<number> {
   const began = performance.now();
   const { tasks } = await client(method, path, body);

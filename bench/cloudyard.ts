@@ -1,4 +1,4 @@
-/** Runs the real server as a process of its own, with logging on, as an operator would. */
+/** Runs the real server as a separate process with logging, as an operator would. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, openSync, closeSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -12,30 +12,30 @@ import type { Workplace } from './workplace.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const token = 'bench$bench-secret';
-const startPatienceMs = 60_000;
-const stopPatienceMs = 20_000;
+const startTimeoutMs = 60_000;
+const stopTimeoutMs = 20_000;
 
 export interface Cloudyard {
   url: string;
   headers: Record<string, string>;
-  /** Of the server's own Node process, whatever started it. */
+  /** Pid of the server's Node process, not of npm or the launcher. */
   pid: number;
-  /** From the command to the printed start table and a /readyz that answers 200. */
+  /** Time from the command to the printed start table and a 200 response of /readyz. */
   readyAfterMs: number;
   database: ConnectionOptions;
-  /** What it runs with, `CLOUDYARD_…` and all. */
+  /** Its environment, including `CLOUDYARD_…`. */
   environment: Record<string, string>;
-  /** @throws for an answer that is not 2xx */
+  /** @throws if the response is not 2xx */
   request(method: string, path: string, body?: unknown): Promise<any>;
   stop(): Promise<void>;
 }
 
 export interface Launch {
-  /** `serve` accepts and leaves the work to nobody; `start` works, too. */
+  /** `serve` accepts requests without running jobs; `start` also runs a worker. */
   command: 'serve' | 'start';
-  /** As `npm start`, whose own time then counts, too. */
+  /** Starts through `npm start`, whose time then counts. */
   throughNpm?: boolean;
-  /** Beside the settings that every bench has. */
+  /** In addition to the common settings. */
   settings?: Record<string, string>;
 }
 
@@ -82,21 +82,21 @@ function launchServer({ command, throughNpm }: Launch, logFile: string, env: Rec
   const log = openSync(logFile, 'w');
   const npm = process.env.npm_execpath;
   const args = throughNpm && npm ? [npm, 'start'] : [join(root, 'bin', 'cloudyard.mjs'), command];
-  // Ctrl-C does not reach it: the bench stops what it started.
+  // Detached, so that Ctrl-C does not reach it: the bench stops it.
   const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', log, log], detached: true });
   closeSync(log);
   return child;
 }
 
-/** The operator's own settings are none of ours. */
+/** The environment of this process without settings of Cloudyard. */
 function withSettings(settings: Record<string, string>): Record<string, string> {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(CLOUDYARD_|DATABASE_URL$|npm_)/.test(name));
   return { ...(Object.fromEntries(inherited) as Record<string, string>), ...settings };
 }
 
-/** Asked often, so that the figure is no coarser than the question. */
+/** Polls every 5 ms, which is the precision of the result. */
 async function ready(url: string, child: ChildProcess, logFile: string): Promise<void> {
-  const deadline = performance.now() + startPatienceMs;
+  const deadline = performance.now() + startTimeoutMs;
   for (;;) {
     const log = readFileSync(logFile, 'utf8');
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
@@ -117,7 +117,7 @@ function serverPid(logFile: string): number | null {
   return listening && Number(listening[1]);
 }
 
-/** By the pid of the server itself: npm and the launcher end with it. */
+/** Signals the server process; npm and the launcher end with it. */
 function stopOnce(child: ChildProcess, logFile: string, dataDir: string): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stop = async () => {
@@ -125,7 +125,7 @@ function stopOnce(child: ChildProcess, logFile: string, dataDir: string): () => 
     if (child.exitCode === null && child.signalCode === null) {
       const exited = new Promise((resolve) => child.once('exit', resolve));
       process.kill(serverPid(logFile) ?? child.pid!, 'SIGTERM');
-      const gone = await Promise.race([exited.then(() => true), sleep(stopPatienceMs, false, { ref: false })]);
+      const gone = await Promise.race([exited.then(() => true), sleep(stopTimeoutMs, false, { ref: false })]);
       if (!gone) throw new Error(`the server does not stop: process ${serverPid(logFile)}, directory ${dataDir}`);
     }
     if (cluster && !cluster.startsWith(dataDir)) toRemove.add(cluster);
@@ -133,7 +133,7 @@ function stopOnce(child: ChildProcess, logFile: string, dataDir: string): () => 
   return () => (stopping ??= stop());
 }
 
-/** Clusters that had to lie outside the data directory, because PostgreSQL's account cannot enter it. */
+/** Clusters outside the data directory, because PostgreSQL's account cannot enter it. */
 const toRemove = new Set<string>();
 process.on('exit', () => {
   for (const dir of toRemove) rmSync(dir, { recursive: true, force: true });
@@ -147,7 +147,7 @@ function realpathOrNull(path: string): string | null {
   }
 }
 
-/** PostgreSQL's pid file says where its socket is: the same one that the server uses. */
+/** The server's socket, from PostgreSQL's pid file. */
 function connectionOf(dataDir: string): ConnectionOptions {
   const lines = readFileSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n');
   return { host: lines[4]!, port: Number(lines[3]), user: 'cloudyard', database: 'cloudyard' };

@@ -1,4 +1,4 @@
-/** Acceptance of a create, against pgbench with the same statements and as many connections. No worker runs. */
+/** Acceptance of creates, against pgbench with the same statements and number of connections. No worker runs. */
 import { randomUUID } from 'node:crypto';
 import type { Db } from '../src/platform/db.ts';
 import { startCloudyard } from './cloudyard.ts';
@@ -27,7 +27,7 @@ export async function createShare(workplace: Workplace): Promise<Row[]> {
 
   const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true } as const;
   const create = () => services.fileShares.create({ actor, requestId: randomUUID() }, scope, body);
-  // The first one counts the tasks of its client, which those of the same second do not.
+  // The first create counts the tasks of its client; later creates of the same second do not.
   await create();
   const script = await scriptOf(services.db, await recordStatements(create), await recordStatements(create));
 
@@ -50,7 +50,7 @@ export async function createShare(workplace: Workplace): Promise<Row[]> {
   ];
 }
 
-/** Both sides did all of the work, or the comparison is none. @throws when a count does not equal the rows */
+/** Checks that both sides did the same work. @throws if a counter does not match the rows */
 async function checkCounts(db: Db): Promise<void> {
   const { rows } = await db.$client.query<{ shares: number; tasks: number; jobs: number; usage: number; rows: number }>(
     `select (select count(*) from file_shares) as shares, (select count(*) from tasks) as tasks,

@@ -1,4 +1,4 @@
-/** The latency of one client while another one floods the server over 64 connections, against its latency without the flood. */
+/** Latency of one client while another floods the server over 64 connections, against its latency without the flood. */
 import { startCloudyard } from './cloudyard.ts';
 import { latencies, requestsPerSecond } from './load.ts';
 import type { Load } from './load.ts';
@@ -28,7 +28,7 @@ export async function fairness(workplace: Workplace): Promise<Row[]> {
   await create();
   const list = () => latencies({ ...given, method: 'GET', url: `${cloudyard.url}${path}?limit=10` });
 
-  // Longer than the requests that it is to disturb, which start a second later.
+  // Longer than the measured requests, which start a second later.
   const flood = { headers: cloudyard.headers, connections, seconds: seconds + 2 };
   const floods: Record<string, Load> = {
     'lists of 100': { ...flood, method: 'GET', url: `${cloudyard.url}${sharesPath}?limit=100` },

@@ -1,4 +1,4 @@
-/** From the request for a share to the news that its task is FINISHED, as a client with a clock sees it. */
+/** Time from the create of a share to the response that its task is FINISHED, measured by the client. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, finished } from './client.ts';
 import type { Client } from './client.ts';
@@ -34,7 +34,7 @@ export async function finishShare(workplace: Workplace): Promise<Row[]> {
   return [row('p50', 0.5, 30), row('p99', 0.99, 150)];
 }
 
-/** At a steady pace, however long the answers take. */
+/** Sends at a steady rate, independent of the response time. */
 async function latencies(client: Client, body: string, length: number): Promise<number[]> {
   const began = performance.now();
   const shares = Array.from({ length: length * perSecond }, async (_, i) => {

@@ -1,4 +1,4 @@
-/** A region with 1,000 pools of 10 checked members: how long an update takes there, and what a lost worker costs. */
+/** A region with 1,000 pools of 10 checked members: latency of an update, and recovery time after the loss of a worker. */
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBalancer, updateMembers } from './balancers.ts';
@@ -23,9 +23,9 @@ const membersOfEach = 10;
 const createdAtOnce = 10;
 const rounds = 3;
 const updates = 30;
-/** One of so many pools changes when the worker is killed: half of them just before it, and half while there is none. */
+/** One of 25 pools is updated around the kill of the worker: half of them before it, half while no worker runs. */
 const changingEvery = 25;
-/** By then it works on some of them. */
+/** Long enough for the worker to run some of the updates. */
 const killAfterMs = 60;
 const requestEveryMs = 10;
 
@@ -50,21 +50,26 @@ export async function fullRegion(workplace: Workplace): Promise<Row[]> {
   }
   const traffic = startRequests(made[0]!.url);
   const change = (pool: string) => updateMembers(client, pool, membersOf(member, 7));
-  const changing = pools.filter((_, i) => i % changingEvery === 0);
-  const half = changing.length / 2;
-  const begun = changing.slice(0, half).map(change);
+  const updated = pools.filter((_, i) => i % changingEvery === 0);
+  const half = updated.length / 2;
+  const early = updated.slice(0, half).map(change);
   await sleep(killAfterMs);
   await worker.kill();
-  const missed = changing.slice(half).map(change);
+  const late = updated.slice(half).map(change);
   const began = performance.now();
   await startWorker(workplace, cloudyard);
-  await Promise.all([...begun, ...missed]);
-  const converged = (performance.now() - began) / 1000;
+  await Promise.all([...early, ...late]);
+  const recoverySeconds = (performance.now() - began) / 1000;
   const { answered, failed } = await traffic.stop();
   const failures = `${what}: of ${answered + failed} connections meanwhile`;
   return [
     { what: `${what}: update pool to FINISHED, p50`, values: latencies, unit: 'ms', bar: { atMost: 300 } },
-    { what: `${what}: worker killed, to in step again`, values: [converged], unit: 's', bar: { atMost: 20 } },
+    {
+      what: `${what}: worker killed to all updates finished`,
+      values: [recoverySeconds],
+      unit: 's',
+      bar: { atMost: 20 },
+    },
     { what: failures, values: [failed], unit: 'failures', bar: { atMost: 0 } },
   ];
 }
@@ -86,7 +91,7 @@ async function createAll(cloudyard: Cloudyard, member: MemberOf): Promise<Balanc
   return made;
 }
 
-/** Of pools all over the region, one after the other; the median of their milliseconds. */
+/** Updates pools across the region sequentially. Returns the median in milliseconds. */
 async function updateSome(client: Client, pools: string[], member: MemberOf, round: number): Promise<number> {
   const latencies: number[] = [];
   for (let i = 0; i < updates; i++) {
@@ -96,7 +101,7 @@ async function updateSome(client: Client, pools: string[], member: MemberOf, rou
   return median(latencies);
 }
 
-/** A connection for each request, at a steady pace. */
+/** Sends requests on new connections at a steady rate. */
 function startRequests(url: string): { stop(): Promise<{ answered: number; failed: number }> } {
   const all: Promise<boolean>[] = [];
   let stopped = false;

@@ -1,4 +1,4 @@
-/** GET of one share, against the least that Fastify can do and the most that PostgreSQL can. */
+/** GET of one share, against a bare Fastify route and against pgbench. */
 import { startBareRoute } from './bare-server.ts';
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
@@ -17,7 +17,7 @@ const rounds = 9;
 const seconds = 1;
 const warmUpSeconds = 3;
 const connections = 32;
-/** As many as the server's pool has. */
+/** The size of the server's pool. */
 const clients = 8;
 
 export async function getShare(workplace: Workplace): Promise<Row[]> {

@@ -1,4 +1,4 @@
-/** 64 creates at a time of one client against those of 64 clients: what its hot counters cost. No worker runs. */
+/** Cost of hot counters: 64 concurrent creates of one client, against creates of 64 clients. No worker runs. */
 import { startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import type { Turn } from './load.ts';

@@ -1,4 +1,4 @@
-/** A page of 20 out of a thousand shares, against a page of 20 out of a million in another project. */
+/** A page of 20 of a million shares, against a page of 20 of a thousand shares in another project. */
 import { startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, median } from './rounds.ts';
@@ -21,7 +21,7 @@ export async function listShares(workplace: Workplace): Promise<Row[]> {
   await seedShares(db, cloudyard, other.id, many);
 
   const { headers } = cloudyard;
-  // One after the other: the question is how long a page takes.
+  // Sequential, to measure the latency of a page.
   const millisecondsOf = async (projectId: number, length: number) => {
     const url = `${cloudyard.url}/cloud/v1/file_shares/${projectId}/1?limit=20`;
     const load = { method: 'GET', url, headers, connections: 1, seconds: length } as const;

@@ -1,6 +1,6 @@
 /**
- * The load generator for machines without wrk, and for a steady pace. On plain sockets, because Node's HTTP client would
- * be slower than the server it measures; so it understands only answers with a content-length, or without a body.
+ * The load generator for machines without wrk, and for steady rates. It uses plain sockets, because Node's HTTP client is
+ * slower than the server, and supports only responses with a content-length or without a body.
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -18,8 +18,8 @@ let requests = 0;
 let failures = 0;
 const latencies: number[] = [];
 
-if (load.perSecond === undefined) await Promise.all(Array.from({ length: load.connections }, askUntilDeadline));
-else await askAtPace(load.perSecond);
+if (load.perSecond === undefined) await Promise.all(Array.from({ length: load.connections }, sendUntilDeadline));
+else await sendAtRate(load.perSecond);
 const seconds = (performance.now() - began) / 1000;
 process.stdout.write(JSON.stringify({ requests, failures, seconds, latencies }));
 
@@ -34,7 +34,7 @@ function requestBytes(of: Turn): Buffer {
   return Buffer.from(`${load.method} ${of.path} HTTP/1.1\r\n${head.join('')}\r\n${body}`);
 }
 
-/** Calls `answered` with every whole answer. */
+/** Opens a connection. Calls `answered` for every complete response. */
 function open(answered: (socket: Socket) => void): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(url.port), url.hostname, () => resolve(socket));
@@ -42,7 +42,7 @@ function open(answered: (socket: Socket) => void): Promise<Socket> {
     socket.setNoDelay(true).setEncoding('latin1').once('error', reject);
     socket.on('data', (chunk) => {
       received += chunk;
-      if (!isWhole(received)) return;
+      if (!isComplete(received)) return;
       requests += 1;
       if (!received.startsWith('HTTP/1.1 2')) failures += 1;
       received = '';
@@ -51,7 +51,7 @@ function open(answered: (socket: Socket) => void): Promise<Socket> {
   });
 }
 
-function askUntilDeadline(): Promise<void> {
+function sendUntilDeadline(): Promise<void> {
   return new Promise((resolve, reject) => {
     const next = (socket: Socket) => {
       if (performance.now() < deadline) socket.write(nextRequest());
@@ -61,8 +61,8 @@ function askUntilDeadline(): Promise<void> {
   });
 }
 
-/** A request counts from when it was due, however late a connection was free for it. */
-async function askAtPace(perSecond: number): Promise<void> {
+/** Sends at a steady rate. Latency includes waiting for a free connection. */
+async function sendAtRate(perSecond: number): Promise<void> {
   const due = new Map<Socket, number>();
   const free: Socket[] = [];
   const total = Math.floor(load.seconds * perSecond);
@@ -87,13 +87,13 @@ async function askAtPace(perSecond: number): Promise<void> {
   const start = performance.now();
   while (latencies.length < total) {
     send();
-    // A timer of Node's is a millisecond at least.
+    // Node's timers take at least a millisecond.
     await new Promise((resolve) => setImmediate(resolve));
   }
   for (const socket of sockets) socket.end();
 }
 
-function isWhole(answer: string): boolean {
+function isComplete(answer: string): boolean {
   const end = answer.indexOf('\r\n\r\n');
   if (end < 0) return false;
   const length = /\r\ncontent-length: (\d+)/i.exec(answer);

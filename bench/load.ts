@@ -1,4 +1,4 @@
-/** Load over keep-alive connections: `wrk` where it is installed, otherwise a small generator in a process of its own. */
+/** Load over keep-alive connections: `wrk` if it is installed, otherwise load-process.ts in a separate process. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface Load {
   body?: unknown;
   connections: number;
   seconds: number;
-  /** Requests that take turns, instead of the one above: the same method, to other paths, of other clients. */
+  /** Requests to alternate between, instead of the one above: the same method with other paths, headers and bodies. */
   turns?: Turn[];
 }
 
@@ -26,18 +26,18 @@ export interface Turn {
   body: unknown;
 }
 
-/** Milliseconds of each request, at a steady pace: a slow answer does not slow it, and waiting for a connection counts. */
+/** Milliseconds of each request at a steady rate, including the wait for a free connection. */
 export async function latencies(load: Load & { perSecond: number }): Promise<number[]> {
-  const { latencies, failures } = await runOwn(load);
+  const { latencies, failures } = await runGenerator(load);
   if (failures > 0) throw new Error(`${load.method} ${load.url}: ${failures} of ${latencies.length} requests failed`);
   return latencies;
 }
 
 const wrk = findProgram('wrk');
 
-/** Requests a second. @throws when one of them was not answered 2xx */
+/** Requests a second. @throws if a response is not 2xx */
 export async function requestsPerSecond(workplace: Workplace, load: Load): Promise<number> {
-  return wrk ? withWrk(wrk, workplace, load) : withOwn(load);
+  return wrk ? withWrk(wrk, workplace, load) : withGenerator(load);
 }
 
 async function withWrk(program: string, { dir }: Workplace, load: Load): Promise<number> {
@@ -57,7 +57,7 @@ async function withWrk(program: string, { dir }: Workplace, load: Load): Promise
   return Number(/Requests\/sec: +([\d.]+)/.exec(stdout)![1]);
 }
 
-/** For wrk: each request is the next of the turns. */
+/** A wrk script that sends the turns in order. */
 function scriptOf(method: string, turns: Turn[]): string {
   const text = (value: string) => `[==[${value}]==]`;
   const requests = turns.map(({ path, headers, body }) => {
@@ -71,8 +71,8 @@ request = function() turn = turn % #turns + 1; return turns[turn] end
 `;
 }
 
-async function withOwn(load: Load): Promise<number> {
-  const { requests, failures, seconds } = await runOwn(load);
+async function withGenerator(load: Load): Promise<number> {
+  const { requests, failures, seconds } = await runGenerator(load);
   if (failures > 0) throw new Error(`${load.method} ${load.url}: ${failures} of ${requests} requests failed`);
   return requests / seconds;
 }
@@ -84,7 +84,7 @@ interface Outcome {
   latencies: number[];
 }
 
-async function runOwn(load: Load): Promise<Outcome> {
+async function runGenerator(load: Load): Promise<Outcome> {
   const program = fileURLToPath(new URL('load-process.ts', import.meta.url));
   const { stdout } = await execute(process.execPath, [program, JSON.stringify(load)], { maxBuffer: 2 ** 26 });
   return JSON.parse(stdout) as Outcome;

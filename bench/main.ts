@@ -1,6 +1,6 @@
 /**
- * `npm run bench [name…]`: measures what is said to be fast, and prints one table. It is a measurement and no test: a
- * bar that is missed is printed, not failed on.
+ * `npm run bench [name…]` runs benchmarks and prints one table. It is not a test: a missed bar is printed and does not fail
+ * the run.
  */
 import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
@@ -23,7 +23,7 @@ import { updatePool } from './update-pool.ts';
 import { createWorkplace } from './workplace.ts';
 import type { Workplace } from './workplace.ts';
 
-/** A part of the run: it starts what it needs in the workplace, and leaves it to the workplace to stop. */
+/** A benchmark. It starts processes in the workplace, which stops them. */
 type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
@@ -44,19 +44,19 @@ const benches: Record<string, Bench> = {
   policies: runPolicies,
 };
 
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !Object.hasOwn(benches, name));
+const requested = process.argv.slice(2);
+const unknown = requested.filter((name) => !Object.hasOwn(benches, name));
 if (unknown.length > 0) {
-  process.stderr.write(`there is no bench ${unknown.join(', ')}; there are: ${Object.keys(benches).join(', ')}\n`);
+  process.stderr.write(`unknown benchmark ${unknown.join(', ')}; use one of: ${Object.keys(benches).join(', ')}\n`);
   process.exit(2);
 }
 
 const rows: Row[] = [];
-for (const name of asked.length > 0 ? asked : Object.keys(benches)) rows.push(...(await run(name)));
+for (const name of requested.length > 0 ? requested : Object.keys(benches)) rows.push(...(await run(name)));
 process.stdout.write(`\n${tableOf(rows)}\n${disturbance() ?? ''}\n`);
 process.exit(0);
 
-/** One that breaks shows as a row, and the others still run. */
+/** Runs a benchmark. A failure becomes a row, and the others still run. */
 async function run(name: string): Promise<Row[]> {
   const began = performance.now();
   process.stderr.write(`${name} …`);

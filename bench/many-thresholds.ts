@@ -1,4 +1,4 @@
-/** What a create costs among 10,000 clients with thresholds and counters, against one that is alone. No worker runs. */
+/** Cost of a create among 10,000 clients with thresholds and counters, against a single client. No worker runs. */
 import { startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
@@ -36,7 +36,7 @@ export async function manyThresholds(workplace: Workplace): Promise<Row[]> {
   return [
     {
       what: `cost of a create among ${clients} clients with thresholds`,
-      // Of two rates: what one costs is the other way round.
+      // Cost is the inverse of a rate.
       values: ratios(measured.alone, measured.many),
       measured: perSecond(measured.many),
       peer: perSecond(measured.alone),

@@ -1,4 +1,4 @@
-/** Runs statements with pgbench, prepared, over the same socket and on the same database that the server uses. */
+/** Runs prepared statements with pgbench over the server's socket and on its database. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +10,10 @@ import type { Workplace } from './workplace.ts';
 
 const program = findProgram('pgbench');
 
-/** Why there is no peer to compare with; null when there is one. */
+/** The reason to skip comparisons with pgbench, or null. */
 export const missingPgbench = program ? null : 'skipped: pgbench is not installed';
 
-/** @throws when a statement fails */
+/** @throws if a statement fails */
 export async function transactionsPerSecond(
   workplace: Workplace,
   database: ConnectionOptions,

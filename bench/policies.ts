@@ -1,4 +1,4 @@
-/** Policies and volumes to measure with, by the hundred thousand. */
+/** Seeds policies and volumes for benchmarks. */
 import { transaction } from '../src/platform/db.ts';
 import type { Db } from '../src/platform/db.ts';
 
@@ -6,12 +6,12 @@ export const schedulesEach = 3;
 const volumeCount = 1000;
 
 /**
- * Writes active policies of one volume each, whose schedules are due in a year, as if they had been created one by one,
- * and lets PostgreSQL look at them.
+ * Inserts active policies of one volume each, with schedules that are due in a year, as if they had been created one by
+ * one, and analyzes the tables.
  */
 export async function seedPolicies(db: Db, count: number): Promise<void> {
   await transaction(db, async (tx) => {
-    // Without the checks of foreign keys, which are most of the time that this takes.
+    // Skips foreign key checks, which would take most of the time.
     await tx.$client.query('set local session_replication_role = replica');
     await tx.$client.query(insertVolumes, [volumeCount]);
     await tx.$client.query(insertPolicies, [count]);
@@ -45,7 +45,7 @@ const joinVolumes = `
   select p.id, v.id from lifecycle_policies p
     join (select id, row_number() over (order by id) as n from volumes) v on v.n = p.id % $1::int + 1`;
 
-/** Has one schedule each of so many policies, all over the table, be due at an instant. */
+/** Makes one schedule of `count` random policies due at an instant. */
 export async function makeDue(db: Db, count: number, at: Date): Promise<void> {
   await db.$client.query(
     `update lifecycle_policy_schedules set next_run_at = $2 where position = 1 and policy_id in (
@@ -54,8 +54,8 @@ export async function makeDue(db: Db, count: number, at: Date): Promise<void> {
   );
 }
 
-/** Forgets all runs, and what they asked for. Nobody has begun to work on it. */
-export async function forgetRuns(db: Db): Promise<void> {
+/** Deletes all runs and their snapshots, tasks and jobs. No worker has started them. */
+export async function deleteRuns(db: Db): Promise<void> {
   await db.$client.query('truncate lifecycle_policy_runs, lifecycle_policy_run_volumes, snapshots, tasks');
   await db.$client.query(`delete from row_counts where resource = 'snapshot'`);
   await db.$client.query(`update quota_counters set usage = 0 where kind like 'volume_snapshots%'`);

@@ -1,4 +1,4 @@
-/** HAProxy run by hand: members that answer at once, and the peer of what Cloudyard makes. */
+/** HAProxy processes outside Cloudyard: members that respond at once, and the peer with a handwritten configuration. */
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -8,11 +8,11 @@ import { findHaproxy } from '../src/drivers/haproxy/detect.ts';
 import { freePort } from './cloudyard.ts';
 import type { Workplace } from './workplace.ts';
 
-/** The one that Cloudyard runs, too. */
+/** The program that Cloudyard runs. */
 export const haproxy = findHaproxy().haproxy;
 export const missingHaproxy = haproxy === null ? 'skipped: haproxy is not installed' : null;
 
-const patienceMs = 5000;
+const timeoutMs = 5000;
 const defaults = `defaults
   mode http
   timeout client 50s
@@ -20,13 +20,13 @@ const defaults = `defaults
   timeout server 50s
 `;
 
-/** As a request of the API names it. */
+/** A member's fields in an API request. */
 export interface Member {
   address: string;
   protocol_port: number;
 }
 
-/** As many members as one likes: one program that listens on every address of 127.0.0.0/8. */
+/** Any number of members: one program that listens on every address of 127.0.0.0/8. */
 export async function startMembers(workplace: Workplace): Promise<(n: number) => Member> {
   const port = await freePort();
   const frontend = `frontend members
@@ -37,8 +37,8 @@ export async function startMembers(workplace: Workplace): Promise<(n: number) =>
   return (n) => ({ address: `127.20.${Math.floor(n / 250) % 250}.${(n % 250) + 1}`, protocol_port: port });
 }
 
-/** What somebody would write who wants these members behind a port. Returns its address. */
-export async function startByHand(workplace: Workplace, members: Member[]): Promise<string> {
+/** Starts HAProxy with a handwritten configuration for these members. Returns its URL. */
+export async function startHandwritten(workplace: Workplace, members: Member[]): Promise<string> {
   const port = await freePort();
   const servers = members.map(({ address, protocol_port }, i) => `  server s${i} ${address}:${protocol_port}\n`);
   const proxies = `frontend web
@@ -60,7 +60,7 @@ async function startProxy(workplace: Workplace, name: string, configuration: str
     child.kill('SIGKILL');
     await exited;
   });
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   while (!(await listens(port))) {
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`haproxy does not start with ${file}`);
     await sleep(20);

@@ -1,4 +1,4 @@
-/** Images through skopeo: to and from a registry of Cloudyard, and a bare distribution without anybody to ask. */
+/** Pushes and pulls with skopeo: a registry of Cloudyard, against a bare distribution without authentication. */
 import { execFileSync, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export async function pushAndPull(workplace: Workplace): Promise<Row[]> {
   };
   const sides = (way: (target: string) => () => Promise<number>) =>
     interleave(rounds, { ours: way(targets.ours), bare: way(targets.bare) });
-  // Every push is of other bytes: skopeo remembers what a registry has, and would not send it again.
+  // Every push has other bytes, because skopeo does not send layers again that a registry has.
   const pushes = await sides((target) => side(target, (image) => pushed(workplace, image)));
   const pulls = await sides((target) => side(target, (image) => pulled(workplace, image)));
   const row = (what: string, { ours, bare }: Record<'ours' | 'bare', number[]>): Row => ({
@@ -55,7 +55,7 @@ async function cloudyardRegistry(workplace: Workplace): Promise<string> {
   return url;
 }
 
-/** As Debian configures it, without users. */
+/** Starts distribution with Debian's configuration, without users. */
 async function bareRegistry(workplace: Workplace, program: string): Promise<string> {
   const addr = `127.0.0.1:${await freePort()}`;
   const file = join(workplace.dir, 'bare.yml');
@@ -96,12 +96,12 @@ async function pulled(workplace: Workplace, image: string): Promise<number> {
   return figure;
 }
 
-/** What was written before is on the disk first, so that no side pays for the other. */
+/** Times a command after earlier writes are flushed, so that neither side pays for the other. */
 async function timed(start: () => Skopeo): Promise<number> {
   execFileSync('sync');
   const began = performance.now();
-  const { code, told } = await start().ended;
+  const { code, output } = await start().ended;
   const seconds = (performance.now() - began) / 1000;
-  if (code !== 0) throw new Error(`skopeo: ${told}`);
+  if (code !== 0) throw new Error(`skopeo: ${output}`);
   return imageMib / seconds;
 }

@@ -1,37 +1,37 @@
 /**
- * Waits until the rest of the machine is quiet. Between two rounds nothing of the bench works, so whatever keeps the
- * processors busy then is somebody else's, and would weigh on the sides unequally: the more processes a side has, the more
- * of the machine it is left. The waiting is limited for a run as a whole; afterwards rounds are taken as they come.
+ * Waits until the machine is idle. Between rounds the bench is idle, so any load comes from other programs. It would affect
+ * the sides unequally, because a side with more processes gets a larger share of the processors. The total wait of a run is
+ * limited; later rounds start without it.
  */
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const lookMs = 250;
-/** Of all processors together. */
+const sampleMs = 250;
+/** Maximum busy share of all processors. */
 const quietShare = 0.15;
-let patienceMs = 45_000;
+let remainingMs = 45_000;
 let rounds = 0;
 let busyRounds = 0;
 
 export async function quiet(): Promise<void> {
   rounds += 1;
   while ((await busyShare()) > quietShare) {
-    patienceMs -= lookMs;
-    if (patienceMs > 0) continue;
+    remainingMs -= sampleMs;
+    if (remainingMs > 0) continue;
     busyRounds += 1;
     return;
   }
 }
 
-/** What to think of the figures; null when nothing speaks against them. */
+/** A warning about the results, or null. */
 export function disturbance(): string | null {
   if (busyRounds === 0) return null;
-  return `Something else kept the machine busy before ${busyRounds} of ${rounds} rounds: run it again on a quiet one.`;
+  return `Other load kept the machine busy before ${busyRounds} of ${rounds} rounds; run the benchmark again on an idle machine.`;
 }
 
 async function busyShare(): Promise<number> {
   const before = times();
-  await sleep(lookMs);
+  await sleep(sampleMs);
   const after = times();
   return 1 - (after.idle - before.idle) / Math.max(1, after.all - before.all);
 }

@@ -1,8 +1,8 @@
 import { quiet } from './quiet.ts';
 
 /**
- * Measures sides in turn (A B A B …), so that whatever else the machine does meanwhile weighs on all of them alike; the
- * ratio of each round is taken by itself, and the median of the rounds counts.
+ * Measures sides in turn (A B A B …), so that other load affects all sides equally. Each round has its own ratio, and the
+ * median of the rounds counts.
  */
 export type Sides<Name extends string> = Record<Name, () => Promise<number>>;
 
@@ -27,7 +27,7 @@ export function median(values: number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value that a share of `q` of all values is at or below. */
+/** The `q` quantile. */
 export function quantile(values: number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)]!;

@@ -1,4 +1,4 @@
-/** A thousand schedules that are due in one instant: among a hundred thousand policies, and until all are started. */
+/** A thousand schedules due at one instant: a scan among 100,000 policies, and the time until all are started. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../src/platform/clock.ts';
 import type { Db } from '../src/platform/db.ts';
@@ -7,7 +7,7 @@ import { startAndRequest } from '../src/resources/lifecycle-policies/runs/reconc
 import { snapshots } from '../src/resources/snapshots/table.ts';
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
-import { forgetRuns, makeDue, seedPolicies } from './policies.ts';
+import { deleteRuns, makeDue, seedPolicies } from './policies.ts';
 import { interleave, median, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
 import type { Row } from './table.ts';
@@ -19,22 +19,22 @@ const few = 1000;
 const steady = 25;
 const many = 100_000;
 const rounds = 5;
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 export async function runPolicies(workplace: Workplace): Promise<Row[]> {
   const other = createWorkplace();
   workplace.closing(other.clear);
   const among = { few: await aServer(other, few), many: await aServer(workplace, many) };
-  const looks = await interleave(rounds, {
-    few: () => look(among.few),
-    many: () => look(among.many),
+  const scans = await interleave(rounds, {
+    few: () => scan(among.few),
+    many: () => scan(among.many),
   });
   return [
     {
-      what: `${due} runs started, and their snapshots asked for, of ${many.toLocaleString('en-US')} policies / of ${few.toLocaleString('en-US')}`,
-      values: ratios(looks.many, looks.few),
-      measured: `${median(looks.many).toFixed(0)} ms`,
-      peer: `${median(looks.few).toFixed(0)} ms`,
+      what: `${due} runs started and their snapshots requested, of ${many.toLocaleString('en-US')} policies / of ${few.toLocaleString('en-US')}`,
+      values: ratios(scans.many, scans.few),
+      measured: `${median(scans.many).toFixed(0)} ms`,
+      peer: `${median(scans.few).toFixed(0)} ms`,
       unit: 'ratio',
       bar: { atMost: 1.3 },
     },
@@ -49,7 +49,7 @@ async function liftLimits(cloudyard: Cloudyard): Promise<void> {
 
 type Served = Awaited<ReturnType<typeof openServices>>;
 
-/** One that accepts and leaves the work to nobody. */
+/** A server without a worker, and its services in this process. */
 async function aServer(workplace: Workplace, policies: number): Promise<Served> {
   const cloudyard = await startCloudyard(workplace, { command: 'serve' });
   await liftLimits(cloudyard);
@@ -58,20 +58,20 @@ async function aServer(workplace: Workplace, policies: number): Promise<Served> 
   return services;
 }
 
-async function look(services: Served): Promise<number> {
+async function scan(services: Served): Promise<number> {
   const { db, notifications } = services;
   await makeDue(db, due, new Date(Date.now() - 1000));
   const deps = { ...services, log: silentLogger, clock: systemClock, notify: notifications.issue, regionIds: [1] };
   const began = performance.now();
   await startAndRequest(deps);
   const took = performance.now() - began;
-  const asked = await db.$count(snapshots);
-  if (asked !== due) throw new Error(`${asked} snapshots were asked for, and ${due} were due`);
-  await forgetRuns(db);
+  const requested = await db.$count(snapshots);
+  if (requested !== due) throw new Error(`${requested} snapshots were requested, but ${due} were due`);
+  await deleteRuns(db);
   return took;
 }
 
-/** A server that works, through its own look at what is due. */
+/** Measures a server with a worker, which scans for due schedules itself. */
 async function untilStarted(workplace: Workplace): Promise<Row[]> {
   const own = createWorkplace();
   workplace.closing(own.clear);
@@ -88,29 +88,29 @@ async function untilStarted(workplace: Workplace): Promise<Row[]> {
     await spread(db, steady);
     late.push((await started(db, steady, instant)).latest);
   }
-  const all = `${due} due in one instant`;
+  const all = `${due} due at one instant`;
   const of = (which: keyof Started) => bursts.map((burst) => burst[which]);
   return [
     { what: `${all}: until all are claimed`, values: of('claimed'), unit: 's', bar: { atMost: 2 } },
-    { what: 'until the last of their snapshots is asked for', values: of('asked'), unit: 's', bar: { atMost: 2 } },
+    { what: 'until the last of their snapshots is requested', values: of('requested'), unit: 's', bar: { atMost: 2 } },
     { what: 'until the last of their runs is done', values: of('done'), unit: 's', bar: { atMost: 15 } },
-    { what: '5 due a second: the latest to be asked for', values: late, unit: 's', bar: { atMost: 1 } },
+    { what: '5 due a second: the slowest request for a snapshot', values: late, unit: 's', bar: { atMost: 1 } },
   ];
 }
 
-/** In seconds. */
+/** Units: seconds. */
 interface Started {
   /** From the instant until the last run was claimed. */
   claimed: number;
-  /** From the instant until all snapshots, with their tasks and jobs, were there for others to see. */
-  asked: number;
-  /** From the instant until all snapshots were made, and the runs ended. */
+  /** From the instant until all snapshots, with their tasks and jobs, were committed. */
+  requested: number;
+  /** From the instant until all snapshots were created and the runs ended. */
   done: number;
-  /** The longest from an instant of its own until a snapshot was asked for. */
+  /** The longest time from the instant of a schedule until its snapshot was requested. */
   latest: number;
 }
 
-/** Has some schedules be due one after the other, five a second. */
+/** Makes schedules due one after the other, five a second. */
 async function spread(db: Db, count: number): Promise<void> {
   await makeDue(db, count, new Date(Date.now() + 1000));
   await db.$client.query(
@@ -121,7 +121,7 @@ async function spread(db: Db, count: number): Promise<void> {
 }
 
 async function started(db: Db, count: number, instant: Date): Promise<Started> {
-  const asked = await since(instant, db, 'lifecycle_policy_run_volumes where snapshot_id is not null', count);
+  const requested = await since(instant, db, 'lifecycle_policy_run_volumes where snapshot_id is not null', count);
   const done = await since(instant, db, 'lifecycle_policy_runs where done_at is not null', count);
   await since(instant, db, 'graphile_worker.jobs', 0);
   const { rows } = await db.$client.query(
@@ -131,15 +131,15 @@ async function started(db: Db, count: number, instant: Date): Promise<Started> {
        join snapshots s on s.id = rv.snapshot_id`,
   );
   await db.$client.query('delete from lifecycle_policy_runs');
-  return { ...rows[0], asked, done };
+  return { ...rows[0], requested, done };
 }
 
-/** Seconds from an instant until there are so many of some rows. */
-async function since(instant: Date, db: Db, rows: string, wanted: number): Promise<number> {
-  for (const giveUp = performance.now() + patienceMs; performance.now() < giveUp; ) {
+/** Seconds from an instant until the number of rows is `expected`. */
+async function since(instant: Date, db: Db, rows: string, expected: number): Promise<number> {
+  for (const giveUp = performance.now() + timeoutMs; performance.now() < giveUp; ) {
     const [{ count }] = (await db.$client.query(`select count(*) as count from ${rows}`)).rows;
-    if (count === wanted) return (Date.now() - instant.getTime()) / 1000;
+    if (count === expected) return (Date.now() - instant.getTime()) / 1000;
     await sleep(50);
   }
-  throw new Error(`after ${patienceMs / 1000} s there are not ${wanted} of ${rows}`);
+  throw new Error(`expected ${expected} rows of ${rows} within ${timeoutMs / 1000} s`);
 }

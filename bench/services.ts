@@ -1,4 +1,4 @@
-/** The services in this process, on the server's database: to record their statements and to seed rows. */
+/** The services in this process on the server's database, to record statements and seed rows. */
 import { systemClock } from '../src/platform/clock.ts';
 import { connect } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';

@@ -1,10 +1,10 @@
-/** File shares to measure with: the request that makes one, and rows by the million. */
+/** Creates and seeds file shares for benchmarks. */
 import { transaction } from '../src/platform/db.ts';
 import type { Db } from '../src/platform/db.ts';
 import type { CreateFileShare } from '../src/resources/file-shares/schema.ts';
 import type { Cloudyard } from './cloudyard.ts';
 
-/** Of the client and project that the first start makes. */
+/** Path of the default project of the operator. */
 export const scope = { clientId: 1, projectId: 1, regionId: 1, regionName: 'local' };
 export const sharesPath = '/cloud/v1/file_shares/1/1';
 
@@ -18,17 +18,17 @@ async function defaultNetwork(cloudyard: Cloudyard): Promise<{ network_id: strin
   return { network_id: results[0].id, subnet_id: results[0].subnets[0] };
 }
 
-/** What a create counts is never to be the limit. */
+/** Raises quotas so that no create reaches a limit. */
 export async function liftQuotas(cloudyard: Cloudyard): Promise<void> {
   const limits = { region_id: 1, sfs_count_limit: 1e9, sfs_size_limit: 1e12, loadbalancer_count_limit: 1e9 };
   await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', limits);
 }
 
-/** Writes available shares with their counts, as if they had been created one by one, and lets PostgreSQL look at them. */
+/** Inserts available shares and their counts, as if they had been created one by one, and analyzes the tables. */
 export async function seedShares(db: Db, cloudyard: Cloudyard, projectId: number, count: number): Promise<void> {
   const { network_id, subnet_id } = await defaultNetwork(cloudyard);
   await transaction(db, async (tx) => {
-    // Without the checks of foreign keys, which are most of the time that this takes.
+    // Skips foreign key checks, which would take most of the time.
     await tx.$client.query('set local session_replication_role = replica');
     await tx.$client.query(insertShares, [count, projectId, network_id, subnet_id]);
     await tx.$client.query(countShares, [projectId, count]);

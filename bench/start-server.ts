@@ -1,4 +1,4 @@
-/** `npm start`: how long until it serves, on an empty data directory and again, and what it weighs when nobody asks. */
+/** `npm start`: time until it is ready, on an empty data directory and after a stop, and memory when idle. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCloudyard } from './cloudyard.ts';

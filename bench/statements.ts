@@ -1,6 +1,6 @@
 /**
- * What the peer runs is what the server runs: the statements are recorded from the services themselves, not copied, so
- * that the comparison follows every change of them.
+ * Records the statements of the services for the pgbench peer, so that the peer always runs the same statements as the
+ * server.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
@@ -19,7 +19,7 @@ export interface Script {
 
 type Query = (...args: unknown[]) => unknown;
 
-/** The statements that `work` sends, on whatever connection. Other work of this process is not recorded. */
+/** Records the statements that `work` sends on any connection, and no others of this process. */
 export async function recordStatements(work: () => Promise<unknown>): Promise<Statement[]> {
   const recorded = new AsyncLocalStorage<Statement[]>();
   const statements: Statement[] = [];
@@ -44,8 +44,8 @@ function statementOf([config, values]: unknown[]): Statement {
 }
 
 /**
- * A script that repeats the work with new ids. Takes two recordings: what is the same in both is sent as it is, times are
- * the time, and a UUID that differs is a new random one in each transaction.
+ * A script that repeats the work with new ids. It compares two recordings: equal values are constants, times become now(),
+ * and different UUIDs become random ones in each transaction.
  */
 export async function scriptOf(db: Db, one: Statement[], other: Statement[]): Promise<Script> {
   const variables: Record<string, string> = {};
@@ -58,7 +58,7 @@ export async function scriptOf(db: Db, one: Statement[], other: Statement[]): Pr
   };
   const lines: string[] = [];
   for (const [i, { text, values }] of one.entries()) {
-    // pgbench makes each mention of a parameter one of its own, which has to say its type.
+    // pgbench makes each occurrence of a parameter a separate one, which needs a type.
     const types = values.length > 0 ? await typesOf(db, text) : [];
     const given = values.map((value, n) => `${parameter(value, other[i]!.values[n])}::${types[n]}`);
     lines.push(`${text.replace(/\$(\d+)/g, (_, n) => given[n - 1]!)};`);
@@ -67,7 +67,7 @@ export async function scriptOf(db: Db, one: Statement[], other: Statement[]): Pr
   return { text: [...setting, ...lines].join('\n'), variables };
 }
 
-/** What PostgreSQL takes the parameters for. */
+/** The types that PostgreSQL infers for the parameters. */
 async function typesOf(db: Db, text: string): Promise<string[]> {
   const client = await db.$client.connect();
   try {
@@ -92,8 +92,8 @@ function define(variables: Record<string, string>, value: string): string {
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /**
- * pgbench has whole numbers only, so PostgreSQL makes the UUID out of one: 48 random bits. It takes what follows a colon
- * for a variable, in text too, so a colon is written as an escape.
+ * pgbench has only integers, so PostgreSQL builds the UUID from one of 48 random bits. pgbench interprets a colon as the
+ * start of a variable, even in strings, so colons are escaped.
  */
 function expression(text: string, fresh: Map<string, string>): string {
   const plain = text.replaceAll('\\', '\\\\').replaceAll("'", "''").replaceAll(':', '\\x3a');
@@ -101,11 +101,11 @@ function expression(text: string, fresh: Map<string, string>): string {
     if (!fresh.has(id)) fresh.set(id, `random_${fresh.size}`);
     return `b3c80000-0000-4000-8000-' || lpad(to_hex(:${fresh.get(id)}::bigint), 12, '0') || E'`;
   });
-  if (made === plain) throw new Error(`what changes from one run to the next is no UUID: ${text}`);
+  if (made === plain) throw new Error(`the two recordings differ in a value that is not a UUID: ${text}`);
   return `(E'${made}')`;
 }
 
-/** As pg sends it. */
+/** The text format in which pg sends a value. */
 function asText(value: unknown): string {
   if (Array.isArray(value)) return `{${value.map(asText).join(',')}}`;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -1,14 +1,14 @@
-/** The one table that a run prints. */
+/** The table that a run prints. */
 import { median, spread } from './rounds.ts';
 
 export type Row = Measured | NotMeasured;
 
 export interface Measured {
   what: string;
-  /** The figure of each round; the median counts. */
+  /** The result of each round; the median counts. */
   values: number[];
   unit: keyof typeof formats;
-  /** What a ratio is made of, in words. */
+  /** The two sides of a ratio. */
   measured?: string;
   peer?: string;
   bar: { atLeast: number } | { atMost: number };
@@ -31,7 +31,7 @@ const heads = ['what', 'Cloudyard', 'peer', 'value', 'rounds', 'bar', 'reached']
 
 export function tableOf(rows: Row[]): string {
   const cells = [heads, ...rows.map((row) => ('why' in row ? [row.what, row.why] : cellsOf(row)))];
-  // A reason runs on over the columns of the figures that it stands for.
+  // The reason of a skipped row spans all columns.
   const widthOf = (row: string[], column: number) => (column === 0 || row.length > 2 ? row[column]!.length : 0);
   const widths = heads.map((_, column) => Math.max(...cells.map((row) => widthOf(row, column))));
   const [head, ...lines] = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
@@ -47,7 +47,7 @@ function cellsOf({ what, measured = '', peer = '', values, unit, bar }: Measured
   return [what, measured, peer, format(value), rounds, `${sign} ${format(limit)}`, reached ? 'yes' : 'NO'];
 }
 
-/** For the columns that show what a ratio is made of. */
+/** Formats a rate for the columns of the two sides. */
 export function perSecond(values: number[]): string {
   return `${Math.round(median(values)).toLocaleString('en-US')}/s`;
 }

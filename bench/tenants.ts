@@ -1,4 +1,4 @@
-/** Clients to measure with: each with a token, a project and a network of its own, and no limits. */
+/** Creates clients for benchmarks, each with a token, a project and a network, and without limits. */
 import { randomUUID } from 'node:crypto';
 import { transaction } from '../src/platform/db.ts';
 import type { Services } from '../src/main/services.ts';
@@ -8,7 +8,7 @@ import type { Turn } from './load.ts';
 export interface Tenant {
   clientId: number;
   token: string;
-  /** The request that creates a share of it. */
+  /** The request that creates a share of the client. */
   create: Turn;
 }
 

@@ -1,4 +1,4 @@
-/** From the request for other members of a pool to the news that HAProxy has them. */
+/** Time from the update of a pool's members to the response that the task is FINISHED, with HAProxy. */
 import { createBalancer, updateMembers } from './balancers.ts';
 import { createClient } from './client.ts';
 import { startCloudyard } from './cloudyard.ts';
@@ -22,7 +22,7 @@ export async function updatePool(workplace: Workplace): Promise<Row[]> {
   const { pools } = await createBalancer(cloudyard, [[member(0)]]);
   const client = createClient(cloudyard);
   let version = 0;
-  // One stays, one comes, one goes.
+  // One member stays, one is added, one is removed.
   const update = () => updateMembers(client, pools[0]!, [member(0), member(++version)]);
   const round = async () => {
     const latencies: number[] = [];

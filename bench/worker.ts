@@ -1,4 +1,4 @@
-/** A worker beside a server that does not work itself, to be killed and started again. */
+/** A worker for a server that runs without one. It can be killed and restarted. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ const patienceMs = 60_000;
 let started = 0;
 
 export interface Worker {
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL and resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
-/** Resolves when it works. */
+/** Starts a worker and resolves when it is ready. */
 export async function startWorker(workplace: Workplace, { environment }: Cloudyard): Promise<Worker> {
   const logFile = join(workplace.dir, `worker-${++started}.log`);
   const log = openSync(logFile, 'w');

@@ -1,6 +1,5 @@
 /**
- * Where a bench works: a directory of its own, and a list of what it started. All is gone afterwards, whether the bench
- * ended, broke or was interrupted.
+ * The temporary directory of a bench and the clean-up of its processes, also after a failure or an interruption.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,14 +7,14 @@ import { join } from 'node:path';
 
 export interface Workplace {
   dir: string;
-  /** Registers how to stop what was started; the last one started is stopped first. */
+  /** Registers a clean-up step. Steps run in reverse order. */
   closing(step: () => Promise<unknown>): void;
   clear(): Promise<void>;
 }
 
 export function createWorkplace(): Workplace {
   const dir = mkdtempSync(join(tmpdir(), 'cloudyard-bench-'));
-  // Started by root, PostgreSQL runs as another account and has to enter.
+  // As root, PostgreSQL runs as another account, which must be able to enter the folder.
   chmodSync(dir, 0o755);
   const steps: (() => Promise<unknown>)[] = [];
   const clear = async () => {

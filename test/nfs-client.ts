@@ -5,7 +5,7 @@ import type { Yard } from './processes.ts';
 
 const execute = promisify(execFile);
 
-/** NFSv3, because libnfs 4.0 writes no more than 3 KB at a time over NFSv4. */
+/** NFSv3, because libnfs 4.0 writes at most 3 KB at a time over NFSv4. */
 export function nfsUrl(yard: Yard, connectionPoint: string, path = '', version: 3 | 4 = 3): string {
   const at = connectionPoint.indexOf(':/');
   const [host, share] = [connectionPoint.slice(0, at), connectionPoint.slice(at + 1)];
@@ -13,7 +13,7 @@ export function nfsUrl(yard: Yard, connectionPoint: string, path = '', version: 
   return `nfs://${host}${share}${path}?version=${version}&${ports}`;
 }
 
-/** @throws with what the client wrote to stderr */
+/** @throws with the client's stderr */
 export async function nfs(tool: 'nfs-ls' | 'nfs-cat' | 'nfs-cp', ...args: string[]): Promise<string> {
   const { stdout } = await execute(tool, args, { timeout: 60_000, maxBuffer: 1 << 28 });
   return stdout;

@@ -1,7 +1,7 @@
 /**
- * Cloudyard as real processes: one data directory, the commands that run on it, and what they start (PostgreSQL,
- * NFS-Ganesha, rpcbind, HAProxy). `cleanUp` ends every process by its id and leaves no mount and no loop device behind; it also
- * runs when the test process ends without having called it.
+ * Cloudyard as real processes: one data directory, commands that run on it, and their daemons (PostgreSQL, NFS-Ganesha,
+ * rpcbind, HAProxy). `cleanUp` ends every process by its id and leaves no mount and no loop device behind. It also runs when
+ * the test process exits without having called it.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';

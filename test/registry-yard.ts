@@ -60,9 +60,9 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
 
   const call = (method: string, path: string, options: CallOptions = {}): Promise<Reply> =>
     new Promise((resolve, reject) => {
-      const asked = start(method, path, options, resolve);
-      asked.on('error', reject);
-      asked.end(options.body);
+      const sent = start(method, path, options, resolve);
+      sent.on('error', reject);
+      sent.end(options.body);
     });
 
   return {

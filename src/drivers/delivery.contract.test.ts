@@ -17,14 +17,14 @@ interface Subject<Message> {
   /** Ids of received messages, with duplicates; null for a simulated driver. */
   arrived(): string[] | null;
   /** Stops the receiver. */
-  vanish(): Promise<void>;
+  stopReceiver(): Promise<void>;
   cleanUp(): Promise<void>;
 }
 
 const email = (): Email => ({
   id: randomUUID(),
-  to: 'somebody@example.com',
-  subject: 'about quotas',
+  to: 'recipient@example.com',
+  subject: 'quotas',
   text: 'plain',
   html: '<p>rich</p>',
 });
@@ -37,7 +37,7 @@ const simulated = <Message>(message: () => Message) => {
     driver: createSimulatedDeliveryDriver<Message>('messages', 'it is a test', 'none'),
     message,
     arrived: () => null,
-    vanish: nothing,
+    stopReceiver: nothing,
     cleanUp: nothing,
   });
 };
@@ -48,7 +48,7 @@ async function smtp(): Promise<Subject<Email>> {
     driver: createSmtpDriver({ url: server.url, from }),
     message: email,
     arrived: () => server.messages().map((message) => headersOf(message)['cloudyard-id']!),
-    vanish: server.stop,
+    stopReceiver: server.stop,
     cleanUp: nothing,
   };
 }
@@ -59,7 +59,7 @@ async function webhook(): Promise<Subject<WebhookCall>> {
     driver: createWebhookDriver({ allowPrivate: true, now: () => new Date() }),
     message: call(receiver.url),
     arrived: () => receiver.calls.map(({ headers }) => String(headers['cloudyard-id'])),
-    vanish: receiver.stop,
+    stopReceiver: receiver.stop,
     cleanUp: nothing,
   };
 }
@@ -117,7 +117,7 @@ function contract<Message extends { id: string }>(name: string, make: () => Prom
     });
 
     it('reports a retryable error with a message if the receiver is down', async () => {
-      await subject.vanish();
+      await subject.stopReceiver();
       if (!subject.driver.real) return;
       const failure = await subject.driver.send(subject.message(), signal).catch((error: unknown) => error);
       expect(failure).toMatchObject({ name: 'DriverError', retryable: true });
@@ -138,7 +138,7 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     expect(headers).toMatchObject({
       'message-id': `<${id}@example.com>`,
       from,
-      to: 'somebody@example.com',
+      to: 'recipient@example.com',
       'auto-submitted': 'auto-generated',
     });
     expect(headers['bcc']).toBeUndefined();
@@ -152,7 +152,7 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
   it.each([
     ['550 no such user', false],
     ['451 come back later', true],
-  ])('after "%s" another try is worth it: %s', async (answer, retryable) => {
+  ])('the reply "%s" is retryable: %s', async (answer, retryable) => {
     const server = await refusingSmtpServer(answer);
     const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
     await expect(driver.send(email(), neverAborted)).rejects.toMatchObject({

@@ -43,7 +43,7 @@ describe('findBusyPort', () => {
     expect(await findBusyPort(ports, dataDir)).toBeNull();
   });
 
-  it('names the program that has the port, and a command with a free port', async () => {
+  it('names the program that uses the port, and a command with a free port', async () => {
     const port = await listening();
     const busy = await findBusyPort([{ daemon: 'NFS', port, host: '127.0.0.1', setting }], dataDir);
     expect(busy).toMatchObject({

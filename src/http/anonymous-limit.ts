@@ -1,6 +1,6 @@
 /**
- * How many requests without a valid credential an address may make. A credential that was valid before on this server is
- * not limited, so an attacker does not lock out the clients that share its address.
+ * Limits the requests without a valid credential of each address. Requests with a credential that this server has accepted
+ * before are not limited, so an attacker does not lock out the clients that share its address.
  *
  * Invariant: once the limit is reached, a request that is refused costs no query.
  */
@@ -10,13 +10,13 @@ import { addressGroup } from './connection-limits.ts';
 export interface AnonymousLimits {
   /** Requests a minute of one address (IPv6: of one /64 network). */
   perMinute: number;
-  /** The same for loopback, where proxies and CI are. */
+  /** The same for loopback, the address of local proxies and CI. */
   perMinuteLoopback: number;
 }
 
 const defaultAnonymousLimits: AnonymousLimits = { perMinute: 600, perMinuteLoopback: 6000 };
 
-/** What is counted: failed authentication, and requests to public operations that cost more than a refusal. */
+/** Counted are failed authentications, and requests to public operations that cost more than a refusal. */
 export type AnonymousKind = 'failed' | 'public';
 
 export type AnonymousLimit = ReturnType<typeof createAnonymousLimit>;
@@ -26,13 +26,13 @@ declare module 'fastify' {
     anonymousLimit: AnonymousLimit;
   }
   interface FastifyContextConfig {
-    /** A public operation that is not free: its requests are counted for each address. */
+    /** Counts the requests of each address, for public operations that are not free. */
     isCounted?: boolean;
   }
 }
 
 const windowMs = 60_000;
-/** More addresses than this are not counted within a minute. */
+/** Further addresses within a minute are not counted. */
 const maxAddresses = 100_000;
 
 export function createAnonymousLimit(limits = defaultAnonymousLimits) {
@@ -52,7 +52,7 @@ export function createAnonymousLimit(limits = defaultAnonymousLimits) {
   };
 
   return {
-    /** Whether the address has used up its requests of this minute. */
+    /** Whether the address has reached its limit in this minute. */
     isReached(kind: AnonymousKind, address: string): boolean {
       if (counts.size === 0) return false;
       const group = addressGroup(address);

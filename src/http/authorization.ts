@@ -1,8 +1,8 @@
 /**
  * Authenticates and authorizes every request: the token (401), its role (403), then the project, region or client of the
- * path (404 when it does not exist or belongs to another client; 403 when the token is limited to other projects).
+ * path (404 if it does not exist or belongs to another client; 403 if the token is limited to other projects).
  *
- * Invariant: a route without a declared access does not exist: the app does not start with one.
+ * Invariant: every route declares its access; otherwise the app does not start.
  */
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { atLeast } from '../authz/actor.ts';
@@ -15,9 +15,9 @@ import type { App } from './app.ts';
 export interface AuthorizationDeps {
   /** The owner of the token; null for an unknown, expired or revoked token. */
   authenticate(token: string): Promise<Actor | null>;
-  /** Whether the token was valid before, from memory. */
+  /** Whether this server has accepted the token before; reads memory only. */
   recognizes(token: string): boolean;
-  /** The client of an existing project; null otherwise. */
+  /** The client of a project; null if the project does not exist. */
   clientOfProject(projectId: number): Promise<number | null>;
   regionName(regionId: number): string | null;
 }
@@ -32,7 +32,7 @@ export interface DeclaredOperation {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every registered route, the hidden ones and the automatic HEAD routes excluded. */
+    /** Every registered route except hidden routes and automatic HEAD routes. */
     declaredOperations: DeclaredOperation[];
   }
 }
@@ -66,7 +66,7 @@ function declare(declared: DeclaredOperation[], route: RouteOptions): void {
   declared.push({ operationId, method, path: route.url, access });
 }
 
-/** Limits public operations that cost something, by address. */
+/** Limits the requests of each address to public operations that are not free. */
 function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (error?: Error) => void): void {
   if (!request.routeOptions.config.isCounted) return done();
   if (limit.isReached('public', request.ip)) return done(limit.refusal());
@@ -103,7 +103,7 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
   }
 }
 
-/** Webhooks, addresses and thresholds are shared by all projects of a client. */
+/** All projects of a client share its webhooks, addresses and thresholds. */
 function concernsAllProjects({ reach, role }: Access): boolean {
   return reach === 'operator' || (reach === 'client' && role !== 'reader');
 }
@@ -127,7 +127,7 @@ async function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, ac
 
 const developmentPath = '/cloudyard/v1/dev/';
 
-/** Before the body is read: a path without a route needs none. */
+/** Thrown before the body is read. */
 function noRoute({ method, url }: FastifyRequest): ClientError {
   const hint = url.startsWith(developmentPath) ? '; development mode needs the setting CLOUDYARD_DEV=1' : '';
   return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}${hint}`);
@@ -147,7 +147,7 @@ function factsOf(request: FastifyRequest): RequestFacts {
     return typeof value === 'string' ? value : undefined;
   };
   const userAgent = header('user-agent')?.slice(0, maxHeaderLength);
-  // Each proxy appends its own address: the end is trustworthy, the beginning is from the client.
+  // Each proxy appends an address, so the end is trustworthy and the beginning comes from the client.
   const forwardedFor = header('x-forwarded-for')?.slice(-maxHeaderLength);
   return {
     operation: request.routeOptions.schema!.operationId!,
@@ -161,7 +161,7 @@ function factsOf(request: FastifyRequest): RequestFacts {
   };
 }
 
-/** The scheme is `apikey` in any case: real clients send `APIKey`. */
+/** The scheme `apikey` is case-insensitive: some clients send `APIKey`. */
 function tokenOf(request: FastifyRequest): string | null {
   return /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null;
 }

@@ -1,8 +1,8 @@
 /**
- * How large a valid body can be, computed from its schema. The limits that a body is read under come from here
- * (json-body.ts), so that a route needs none of its own.
+ * Computes the size of the largest valid body from its schema. json-body.ts reads bodies within these bounds, so a route
+ * needs no limit of its own.
  *
- * Invariant: every array, map and string of a request schema is bounded. The app does not start otherwise.
+ * Invariant: every array, map and string of a request schema is bounded; otherwise the app does not start.
  */
 import type { TSchema } from 'typebox';
 import { formats } from './formats.ts';
@@ -10,13 +10,13 @@ import { formats } from './formats.ts';
 export interface BodyBounds {
   /** Bytes of the body. */
   bytes: number;
-  /** Fields and list items, those of nested objects and lists included. An empty object or list counts as one. */
+  /** Fields and list items, including nested ones. An empty object or list counts as one. */
   values: number;
   /** Fields of one object. */
   fields: number;
 }
 
-/** The largest body that a schema accepts, in characters of its names and literals, and in `BodyBounds` units. */
+/** The largest body that a schema accepts, without punctuation. `values` and `fields`: as in `BodyBounds`. */
 interface Extent {
   characters: number;
   values: number;
@@ -24,20 +24,20 @@ interface Extent {
 }
 
 const kib = 1024;
-/** The most that is accepted without `bodyLimit` in the route. */
+/** The largest limit of a route without `bodyLimit`. */
 export const defaultBodyLimit = kib * kib;
-/** A character as JSON escapes it: `\u00e9`. */
+/** The length of an escaped character in JSON, such as `\u00e9`. */
 const bytesPerCharacter = 6;
 /** Punctuation and indentation around one field or list item. */
 const bytesPerValue = 32;
-/** Enough for a body with mistakes to get errors that name its fields. */
+/** Allows a body with some excess values, so that its errors can name the fields. */
 const spareValues = 1000;
-/** Validation of this many takes some 20 ms. */
+/** Validation of this number of values takes about 20 ms. */
 const maxValues = 40_000;
 /** Limits are multiples of this. */
 const granularity = 64 * kib;
 
-/** @throws Error naming what has no bound; `operation` is for the message */
+/** `operation` is for the message. @throws Error with the path of the unbounded part */
 export function bodyBounds(schema: TSchema | undefined, operation: string, limit = defaultBodyLimit): BodyBounds {
   const { characters, values, fields } = schema ? extentOf(schema, `${operation}: body`) : none;
   const bytes = characters * bytesPerCharacter + values * bytesPerValue;
@@ -48,9 +48,9 @@ export function bodyBounds(schema: TSchema | undefined, operation: string, limit
   };
 }
 
-/** @throws Error where a part of the path or of the query has no bound */
-export function requireBounds(schema: TSchema | undefined, what: string): void {
-  if (schema) extentOf(schema, what);
+/** Checks the schema of a path or query; `at` is for the message. @throws Error with the path of the unbounded part */
+export function requireBounds(schema: TSchema | undefined, at: string): void {
+  if (schema) extentOf(schema, at);
 }
 
 const none: Extent = { characters: 0, values: 0, fields: 0 };

@@ -1,6 +1,6 @@
 /**
- * What one client may take of this server: requests a second, open requests, open waits, and slots to run in
- * (request-slots.ts). All tokens of a client share its limits; a client of weight n has n times the limits and the share.
+ * Limits each client on this server: requests per second, open requests, open waits, and slots (request-slots.ts). All
+ * tokens of a client share its limits; a client of weight n has n times the limits and the slots.
  *
  * A request enters after its token is authenticated and before its body is read. It holds a slot until its handler has
  * finished: a client that disconnects does not get the slot back earlier, or else it could run any number of handlers.
@@ -12,11 +12,11 @@ import type { App } from './app.ts';
 import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
 import type { Flow, RequestSlots } from './request-slots.ts';
 
-/** Of a client of weight 1, on each server. */
+/** The limits of a client of weight 1 on each server. */
 export interface ClientLimits {
   /** 0: no limit. */
   requestsPerSecond: number;
-  /** Requests at once before that counts; absent or 0: those of one second. */
+  /** The size of a burst that `requestsPerSecond` allows; absent or 0: the requests of one second. */
   requestBurst?: number;
   /** Requests that run or wait for a slot. */
   openRequests: number;
@@ -39,7 +39,7 @@ interface Client {
   flow: Flow;
   open: number;
   waits: number;
-  /** Token bucket of the requests a second. */
+  /** Token bucket for `requestsPerSecond`. */
   allowance: number;
   refilledAt: number;
 }
@@ -65,7 +65,7 @@ export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimi
     return client;
   };
 
-  /** Null, or why the client may not have another open request. */
+  /** The error for one more request of the client; null if it is within the limits. */
   const refusalOf = (client: Client): ClientError | null => {
     const { weight } = client.flow;
     const open = limits.openRequests * weight;
@@ -84,9 +84,9 @@ export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimi
   };
 
   const addWait = (client: Client, change: 1 | -1) => {
-    const most = limits.openWaits * client.flow.weight;
-    if (change === 1 && client.waits >= most) {
-      throw refusal('open_waits', `the client has ${most} open waits on this server, its limit; try again later`);
+    const maxWaits = limits.openWaits * client.flow.weight;
+    if (change === 1 && client.waits >= maxWaits) {
+      throw refusal('open_waits', `the client has ${maxWaits} open waits on this server, its limit; try again later`);
     }
     client.waits += change;
     waits += change;
@@ -110,7 +110,7 @@ export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimi
   });
 }
 
-/** With a callback, because every request passes here: see telemetry.ts. */
+/** Uses a callback, because it runs for every request: see telemetry.ts. */
 function leave(
   request: FastifyRequest,
   { raw }: FastifyReply,
@@ -134,7 +134,7 @@ function costOf(method: string | string[], operation: string): number {
   return operation.startsWith('list') ? listCost : readCost;
 }
 
-/** 0 when the request is within the allowance; otherwise the seconds until one is. */
+/** Returns 0 if the request is within the allowance, otherwise the seconds until the next request is. */
 function takeAllowance(client: Client, rate: number, burst: number): number {
   const now = performance.now();
   client.allowance = Math.min(burst, client.allowance + ((now - client.refilledAt) / 1000) * rate);
@@ -144,7 +144,7 @@ function takeAllowance(client: Client, rate: number, burst: number): number {
   return 0;
 }
 
-/** A request's place in the queue, then its slot. */
+/** The place of a request in the queue, and then its slot. */
 class Slot implements RequestSlot {
   #state: 'running' | 'waiting' | 'ended' = 'running';
   readonly #slots: RequestSlots;
@@ -171,11 +171,11 @@ class Slot implements RequestSlot {
   enter(start: () => void): void {
     this.#client.open += 1;
     if (this.#slots.tryStart(this.#client.flow, this.#cost)) start();
-    else this.#queueUp(start);
+    else this.#enqueue(start);
   }
 
   /** A client that disconnects leaves the queue, and its handler never runs. */
-  #queueUp(start: () => void): void {
+  #enqueue(start: () => void): void {
     const { raw } = this.#reply;
     this.#state = 'waiting';
     const gone = () => {

@@ -2,7 +2,7 @@
  * The HTTP server of the API, with the limits that apply before a request is authenticated.
  *
  * Invariant: a client that sends or reads slowly holds a connection for a bounded time, and the clients of one address
- * hold a part of the connections only. A request that waits for its answer (`?wait=`) is not limited here.
+ * hold only a part of the connections. A request that waits for a task (`?wait=`) is not limited here.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -15,20 +15,20 @@ import { isInNetworks } from '../platform/network-address.ts';
 import { currentResponse, refuseConnection } from './error-handling.ts';
 
 export interface ConnectionLimits {
-  /** From the first byte of a request, or from the start of the connection, until all headers are there. */
+  /** From the first byte of a request, or from the start of the connection, until all headers have arrived. */
   headersSeconds: number;
-  /** The same until the body is complete. */
+  /** From the same moment until the body has arrived. */
   requestSeconds: number;
   /** Between two requests. */
   idleSeconds: number;
-  /** How long a client may take for a part of a response (1 MiB at most in streamed lists). */
+  /** How long a client may read nothing of a response. */
   stalledSeconds: number;
-  /** How often the times above are checked. */
+  /** The interval of checks of the times above. */
   checkSeconds: number;
-  /** Open connections: all, and those of one address. Addresses of IPv6 count by their /64 network. */
+  /** Open connections in total and of one address. IPv6 addresses count by their /64 network. */
   connections: number;
   connectionsPerAddress: number;
-  /** Requests that a client may send ahead before the first of them is answered. */
+  /** Requests that a client may pipeline before it receives the first response. */
   pipelinedRequests: number;
 }
 
@@ -41,7 +41,7 @@ export function defaultConnectionLimits(descriptors = descriptorLimit()): Connec
   return {
     headersSeconds: 15,
     requestSeconds: 120,
-    // Longer than nginx keeps a connection to us (60 s): the proxy closes first, so no request meets a closed connection.
+    // Longer than nginx keeps idle upstream connections (60 s), so that nginx never sends a request on a closed connection.
     idleSeconds: 72,
     stalledSeconds: 60,
     checkSeconds: 5,
@@ -51,11 +51,11 @@ export function defaultConnectionLimits(descriptors = descriptorLimit()): Connec
   };
 }
 
-/** Answers by itself and returns true, or leaves the request to the framework. */
+/** Responds and returns true, or leaves the request to the framework and returns false. */
 export type QuickAnswer = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 export interface ServerOptions {
-  /** Where they differ from the default ones. */
+  /** Overrides of the defaults. */
   limits?: Partial<ConnectionLimits> | undefined;
   log: Logger;
   quick?: QuickAnswer | undefined;
@@ -68,7 +68,7 @@ export function limitedServer({ log, quick, trustedProxies = [], ...options }: S
   return (handle, { http }) => {
     const answer: RequestListener = (request, response) => {
       if (declaresBody(request) && isMistrusted(request)) response.shouldKeepAlive = false;
-      // A server that closes leaves all to Fastify, which ends the connections of its clients.
+      // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
     };
     const server = createServer(
@@ -89,8 +89,9 @@ export function limitedServer({ log, quick, trustedProxies = [], ...options }: S
 }
 
 /**
- * Whether others may see the end of a body elsewhere. A proxy that announces one to GET and does not send it would have
- * the start of its next request taken for the body; HTTP/1.0 knows no chunks. Such a connection is closed.
+ * Whether a proxy may disagree with this server about the end of the body. If a proxy announces a body for GET but does not
+ * send it, the start of its next request would be read as the body. HTTP/1.0 has no chunked encoding. Such a connection
+ * is closed after the response.
  */
 function isMistrusted({ method, httpVersionMinor }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD' || httpVersionMinor === 0;
@@ -106,20 +107,20 @@ interface Queue {
   waiting: number;
 }
 
-/** The requests of a connection are handled one after the other. A client that sends too many ahead is cut off. */
-function inTurn(most: number, handle: RequestListener): RequestListener {
+/** Handles the requests of a connection one after another, and closes the connection of a client that pipelines too many. */
+function inTurn(maxPipelined: number, handle: RequestListener): RequestListener {
   const queues = new WeakMap<Socket, Queue>();
   return (request, response) => {
-    // Node gives a response its socket when those before it are finished.
+    // Node assigns the socket to a response once the previous responses are finished.
     if (response.socket) return handle(request, response);
     const { socket } = request;
     const queue = queues.get(socket) ?? { last: response, waiting: 0 };
     queues.set(socket, queue);
-    const before = queue.waiting === 0 ? currentResponse(socket)! : queue.last;
+    const previous = queue.waiting === 0 ? currentResponse(socket)! : queue.last;
     queue.last = response;
     queue.waiting += 1;
-    if (queue.waiting >= most) return socket.destroy();
-    before.once('close', () => {
+    if (queue.waiting >= maxPipelined) return socket.destroy();
+    previous.once('close', () => {
       queue.waiting -= 1;
       if (!socket.destroyed) handle(request, response);
     });
@@ -150,14 +151,14 @@ function limitAddresses(
       else open.set(address, left);
     });
   });
-  // One line for all that were refused: a flood must not fill the log.
+  // One line for each address and interval, so that a flood does not fill the log.
   every(server, checkSeconds, () => {
     for (const [address, count] of refused) log.warn({ address, count, connectionsPerAddress }, 'connections refused');
     refused.clear();
   });
 }
 
-/** Resets connections whose client has not taken any part of a response for too long. */
+/** Resets connections whose client has read nothing of a response for `stalledSeconds`. */
 function closeStalled(server: Server, { stalledSeconds, checkSeconds }: ConnectionLimits): void {
   const sockets = new Map<Socket, { taken: number; since: number }>();
   server.on('connection', (socket: Socket) => {
@@ -179,7 +180,7 @@ function every(server: Server, seconds: number, work: () => void): void {
   server.once('close', () => clearInterval(timer));
 }
 
-/** What counts as one client: an IPv4 address, or the /64 network of an IPv6 address. */
+/** The key that connections are counted by: an IPv4 address, or the /64 network of an IPv6 address. */
 export function addressGroup(address: string): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
   const parsed = ipaddr.IPv6.parse(address);

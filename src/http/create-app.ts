@@ -1,6 +1,6 @@
 /**
- * The Fastify app: hooks that authenticate, authorize, limit, validate, measure and log every request, so that a route
- * contains only its own work. Resources supply the routes, main/ supplies the dependencies.
+ * The Fastify app. Its hooks authenticate, authorize, limit, validate, measure and log every request, so a route contains
+ * only its own work. Resources supply the routes, and main/ supplies the dependencies.
  */
 import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
@@ -32,7 +32,7 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
   poolSize: number;
   /** Requests wait until this promise settles. */
   holdUntil?: Promise<unknown> | undefined;
-  /** Answers frequent requests before Fastify sees them: the framework would cost more than the answer. */
+  /** Responds to frequent requests before Fastify, whose overhead would exceed the cost of the response. */
   quick?: QuickAnswer | undefined;
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined;

@@ -1,4 +1,4 @@
-/** Turns whatever was thrown into the one error body, and never lets an inner fault show. */
+/** Converts every thrown error into an error response. Details of internal errors are logged and never sent. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -18,21 +18,21 @@ export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
     } catch (other) {
       failure = other;
     }
-    const told = asClientError(failure, request);
-    if (told.status >= 500) request.log.error({ err: failure }, 'request failed');
+    const clientError = asClientError(failure, request);
+    if (clientError.status >= 500) request.log.error({ err: failure }, 'request failed');
     if (Number(request.headers['content-length']) <= drainable) reply.removeHeader('connection');
-    return send(reply, request, told);
+    return send(reply, request, clientError);
   });
 }
 
 /**
- * Fastify closes the connection after an error in a body, and who is cut off while sending may never see the answer.
- * What declares this many bytes at most is read to its end and thrown away instead, for as long as a
- * request may take (connection-limits.ts).
+ * Fastify closes the connection after an error in a body, and a client that is still sending may miss the response. So
+ * bodies of at most this declared length are read to their end and discarded, within the time limit of a request
+ * (connection-limits.ts).
  */
 const drainable = 16 * 1024 * 1024;
 
-/** For requests that reach no route: a path that cannot be decoded, or a part of it that is too long. */
+/** For requests without a route because the path cannot be decoded or a component of it is too long. */
 export function frameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   send(reply.header('x-request-id', request.id), request, asClientError(error, request));
 }
@@ -42,12 +42,12 @@ const unreadable: Record<string, { status: number; message: string }> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'the path and the headers are longer than 16 KiB' },
 };
 
-/** For what Node cannot read as a request, or has waited for too long. */
+/** For requests that Node cannot parse, or that did not arrive in time. */
 export function unreadableRequest(error: { code?: string }, socket: Socket): void {
   if (error.code !== 'ECONNRESET' && socket.writable && awaitsAnswer(socket)) {
     const { status, message } = unreadable[error.code ?? ''] ?? {
       status: 400,
-      message: 'this is not a request of HTTP/1.1',
+      message: 'the request is not valid HTTP/1.1',
     };
     writeError(socket, status, invalidInput([{ path: '', message }]));
   }
@@ -55,8 +55,8 @@ export function unreadableRequest(error: { code?: string }, socket: Socket): voi
 }
 
 /**
- * Whether the client would take bytes for the answer to the request at fault. They would be taken for another one's while
- * an earlier request is unanswered, and for one that nobody made after an answer or where no byte was received.
+ * Whether the client would read bytes as the response to the invalid request. While an earlier request has no response, the
+ * client would read them as its response. Without a pending request, it would read them as a response to its next request.
  */
 function awaitsAnswer(socket: Socket): boolean {
   const { parser } = socket as Socket & { parser?: { incoming?: IncomingMessage | null } | null };
@@ -72,14 +72,14 @@ export function currentResponse(socket: Socket): ServerResponse | null {
   return response ?? null;
 }
 
-/** For a client that has too many connections. */
+/** Sends an error to a client with too many connections, and closes the connection. */
 export function refuseConnection(socket: Socket): void {
   const message = 'too many open connections from your address; close some, then try again';
   writeError(socket, 503, new ClientError('Unavailable', message, { headers: { 'retry-after': '1' } }));
   socket.destroy();
 }
 
-/** Where there is no response to write to. */
+/** Writes an error response without a response object of Node. */
 function writeError(socket: Socket, status: number, error: ClientError): void {
   const body = errorBody(error, randomUUID());
   const headers = Object.entries(error.headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -90,8 +90,8 @@ function writeError(socket: Socket, status: number, error: ClientError): void {
 }
 
 /**
- * Answers for a request whose `Idempotency-Key` another one claimed meanwhile; false for every other error.
- * @throws ClientError 409 when that one asked for something else
+ * Repeats the response of a concurrent request that claimed the same `Idempotency-Key`; false for every other error.
+ * @throws ClientError 409 if that request was different
  */
 export type Repeat = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>;
 
@@ -121,9 +121,9 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
     return new ClientError('UnsupportedMediaType', 'send the body as `Content-Type: application/json`');
   }
   if (code === 'FST_ERR_BAD_URL') return unreadablePath('is not percent-encoded UTF-8');
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return unreadablePath('has a part that is too long to name anything');
-  // What else Fastify refuses is the request's fault: a broken body, a bad header, a client that hung up (ECONNRESET,
-  // which would be the database's fault below).
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return unreadablePath('has a component that is too long');
+  // Other errors of Fastify are caused by the request: a malformed body, an invalid header, or a client that disconnected
+  // (ECONNRESET, which `isUnavailable` would attribute to the database).
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return invalidInput([
       { path: '', message: (message ?? 'the request cannot be read').replace(/^body\b/i, 'the body') },

@@ -1,4 +1,4 @@
-/** The formats of strings that request schemas name: the longest text that has one, and how errors describe it. */
+/** The string formats of request schemas, with their maximum lengths and their descriptions in errors. */
 import type Ajv from 'ajv';
 import addFormats from 'ajv-formats';
 import { canonicalNetwork, isAddress } from '../platform/network-address.ts';
@@ -26,12 +26,12 @@ export const formats: Record<string, Format> = {
 type Matches = (text: string) => boolean;
 
 /**
- * Adds the formats to a validator. Text that is too long is rejected by its length: the regular expressions of some
- * formats take time that grows with the square of it.
+ * Adds the formats to a validator. The length is checked first, because the regular expressions of some formats take
+ * quadratic time.
  */
 export function addRequestFormats(ajv: Ajv.default): void {
   addFormats.default(ajv);
-  // The package's own accepts `urn:uuid:…`, which PostgreSQL does not.
+  // The format of the package accepts `urn:uuid:…`, which PostgreSQL rejects.
   ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
   ajv.addFormat('ip-address', isAddress);
   ajv.addFormat('ip-network', (text: string) => canonicalNetwork(text) !== null);

@@ -1,4 +1,4 @@
-/** Whatever is sent, the answer is a 4xx in the one shape, and never a 500: what hunting for one has found. */
+/** Malformed requests get a 4xx error body, never a 500. Regression tests for requests that once caused a 500. */
 import { request as httpRequest, Agent } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
@@ -19,7 +19,7 @@ function expectRefused({ status, body, headers }: Answer, path?: string): void {
 }
 
 describe('a path', () => {
-  it.each(['%ff', '%', '%zz', '%E0%A4%A', 'a'.repeat(501)])('that has %s is refused', async (part) => {
+  it.each(['%ff', '%', '%zz', '%E0%A4%A', 'a'.repeat(501)])('with the component %s is rejected', async (part) => {
     expectRefused(await cloud.get(`${tasks}/${part}`));
     expectRefused(await cloud.get(`/cloud/v1/file_shares/1/1/${part}`));
     expectRefused(await cloud.delete(`/cloud/v1/file_shares/1/1/${part}`));
@@ -34,14 +34,14 @@ describe('a query', () => {
     '9999-12-31T23:59:59-23:59',
     '2026-02-30T00:00:00Z',
     '2026-01-01T00:00:00+5',
-  ])('for tasks since %s is refused, as no calendar or no column has it', async (instant) => {
+  ])('for tasks since %s is rejected, because the date does not exist or cannot be stored', async (instant) => {
     for (const name of ['from_timestamp', 'to_timestamp']) {
       expectRefused(await cloud.get(`${tasks}?${new URLSearchParams({ [name]: instant })}`), name);
     }
   });
 
   it.each(['2026-01-01T00:00:00+05', '2026-01-01T00:00:00+0500', '2026-01-01 00:00:00', '2026-01-01t00:00:00z'])(
-    'for tasks since %s is understood',
+    'for tasks since %s is accepted',
     async (instant) => {
       const { status } = await cloud.get(`${tasks}?${new URLSearchParams({ from_timestamp: instant })}`);
       expect(status).toBe(200);
@@ -49,7 +49,7 @@ describe('a query', () => {
   );
 
   it.each(['{"a\\u0000":"b"}', '{"a":"\\u0000"}', '{"a":"\\ud800"}', '{"\\udfff":"x"}'])(
-    'for tags %s is refused, as no tag can be so',
+    'for tags %s is rejected, because such a tag cannot be stored',
     async (pairs) => {
       for (const name of ['tag_key_value', 'metadata_kv']) {
         const query = new URLSearchParams({ [name]: pairs });
@@ -65,7 +65,7 @@ describe('a body', () => {
   const post = (path: string, payload: string, key: string) =>
     cloud.post(path, payload, { headers: { 'content-type': 'application/json', 'idempotency-key': key } });
 
-  it('that nests too deeply is refused, also where no schema looks at it', async () => {
+  it('that is nested too deeply is rejected, also if its operation has no schema', async () => {
     for (const path of [`${tasks}/acknowledge_all`, `${tasks}/acknowledge`, '/cloud/v1/file_shares/1/1']) {
       expectRefused(await post(path, deep(20_000), 'deep'));
       expectRefused(await post(path, `{"a":${deep(60)}}`, 'deep'));
@@ -73,21 +73,21 @@ describe('a body', () => {
     }
   });
 
-  it('may have brackets in its text, however they are escaped', async () => {
+  it('may contain brackets in strings, next to escaped quotes and backslashes', async () => {
     const description = `\\"${'[{'.repeat(100)}\\\\`;
     const made = await cloud.post('/cloud/v1/projects', { name: 'brackets', description });
     expect(made).toMatchObject({ status: 201, body: { description } });
   });
 });
 
-describe('over a connection', () => {
+describe('a connection', () => {
   let port: number;
   beforeAll(async () => {
     await cloud.app.listen({ host: '127.0.0.1', port: 0 });
     port = (cloud.app.server.address() as AddressInfo).port;
   });
 
-  /** What the server answers to bytes, until it closes the connection. */
+  /** Sends bytes and returns the response once the server closes the connection. */
   async function answerTo(bytes: string | Buffer): Promise<Answer> {
     const socket = connect(port, '127.0.0.1');
     socket.write(bytes);
@@ -96,18 +96,22 @@ describe('over a connection', () => {
   }
 
   it.each([
-    ['noise', 400, Buffer.from([0, 255, 254, 13, 10, 13, 10])],
-    ['a greeting of TLS', 400, Buffer.from('160301020001000001fc0303', 'hex')],
-    ['two lengths', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
+    ['random bytes', 400, Buffer.from([0, 255, 254, 13, 10, 13, 10])],
+    ['a TLS ClientHello', 400, Buffer.from('160301020001000001fc0303', 'hex')],
+    [
+      'two Content-Length headers',
+      400,
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
+    ],
     ['a header of 30 KB', 431, `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(30_000)}\r\n\r\n`],
     ['a query of 30 KB', 431, `GET /healthz?${'x'.repeat(30_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
-  ])('%s gets the one error body', async (_what, status, bytes) => {
+  ])('gets an error body for %s', async (_what, status, bytes) => {
     const answer = await answerTo(bytes);
     expect(answer).toMatchObject({ status, body: { exception_class: 'InvalidInput', errors: [{ path: '' }] } });
     expect(answer.body.request_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('a body of 2 MiB gets its 413 every time, and the connection goes on', async () => {
+  it('gets 413 for each body of 2 MiB, and stays open', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const send = (path: string, payload?: string) =>
       new Promise<{ status?: number; headers: IncomingHttpHeaders; port?: number }>((resolve, reject) => {

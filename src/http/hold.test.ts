@@ -1,4 +1,4 @@
-/** A server that listens before it is ready keeps its clients waiting, rather than sending them away. */
+/** A server that listens before it is ready delays early requests instead of rejecting them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
@@ -7,15 +7,15 @@ import { silentLogger } from '../platform/log.ts';
 
 const cloud = useCloudyard({ driver: null });
 
-it('answers what came too early when it is ready, and then at once', async () => {
+it('holds early requests until the server is ready', async () => {
   const { promise: holdUntil, resolve } = Promise.withResolvers<void>();
   const app = await createApi(cloud.services, { log: silentLogger, holdUntil });
-  const ask = async (url: string) =>
+  const statusOf = async (url: string) =>
     (await app.inject({ url, headers: { authorization: `apikey ${cloud.admin}` } })).statusCode;
-  const early = ['/readyz', '/cloud/v1/registries/1/1'].map(ask);
-  expect(await Promise.race([...early, sleep(100, 'waits')])).toBe('waits');
+  const early = ['/readyz', '/cloud/v1/registries/1/1'].map(statusOf);
+  expect(await Promise.race([...early, sleep(100, 'pending')])).toBe('pending');
   resolve();
   expect(await Promise.all(early)).toEqual([200, 200]);
-  expect(await ask('/readyz')).toBe(200);
+  expect(await statusOf('/readyz')).toBe(200);
   await app.close();
 });

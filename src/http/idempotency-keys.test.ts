@@ -35,7 +35,7 @@ const reused = {
 };
 const same = (answer: Answer) => ({ status: answer.status, body: answer.body });
 
-/** A share on the host, as far as the rows know: rules and extensions are allowed. */
+/** A share whose rows are as after its creation on a host, so that rules and extensions are allowed. */
 async function shareOnHost(): Promise<string> {
   const { body } = await cloud.post(shares, valid);
   const task = await cloud.get(`/cloud/v1/tasks/${body.tasks[0]}`);
@@ -48,8 +48,8 @@ async function shareOnHost(): Promise<string> {
   return id;
 }
 
-describe('a request that is repeated under its Idempotency-Key', () => {
-  it('gets the same answer and does nothing more', async () => {
+describe('a request that is repeated with the same Idempotency-Key', () => {
+  it('gets the same response and changes nothing', async () => {
     const first = await post(shares, valid);
     expect(first.status).toBe(200);
     const [before, tasks] = [await count(), await taskCount()];
@@ -57,17 +57,17 @@ describe('a request that is repeated under its Idempotency-Key', () => {
     expect([await count(), await taskCount()]).toEqual([before, tasks]);
   });
 
-  it('is the same request however its body is spelled', async () => {
+  it('may have the fields of its body in another order', async () => {
     const first = await post(shares, valid);
-    const respelled = Object.fromEntries(Object.entries(valid).reverse());
-    expect(same(await post(shares, respelled))).toEqual(same(first));
+    const reordered = Object.fromEntries(Object.entries(valid).reverse());
+    expect(same(await post(shares, reordered))).toEqual(same(first));
   });
 
-  it('gets the answer that was lost when the client went away between commit and answer', async () => {
+  it('gets the response that was lost when the client disconnected before it', async () => {
     await cloud.app.listen({ port: 0, host: '127.0.0.1' });
     const { port } = cloud.app.server.address() as AddressInfo;
     const before = await count();
-    // The request gets as far as its last row lock, and waits there; meanwhile its client is gone.
+    // The request waits for its last row lock while its client disconnects.
     const blocker = await cloud.db.$client.connect();
     await blocker.query('begin');
     await blocker.query(`select from quota_counters where client_id = 1 for update`);
@@ -99,28 +99,28 @@ describe('a request that is repeated under its Idempotency-Key', () => {
     expect(await count()).toBe(before + 1);
   });
 
-  it('is done once of ten at a time, and all ten get the one answer', async () => {
+  it('is executed once if it is sent ten times concurrently, and all ten get the same response', async () => {
     const before = await count();
     const answers = await Promise.all(Array.from({ length: 10 }, () => post(shares, valid)));
     for (const answer of answers) expect(same(answer)).toEqual({ status: 200, body: answers[0]!.body });
     expect(await count()).toBe(before + 1);
   });
 
-  it('may be done anew after 24 hours, and not before', async () => {
+  it('is executed again after 24 hours, and not before', async () => {
     cloud.clock.set(new Date('2026-11-20T10:00:00Z'));
     const first = await post(shares, valid);
     cloud.clock.advance(24 * 3600);
     expect((await post(shares, valid)).body).toEqual(first.body);
     expect(await post(shares, { ...valid, size: 2 })).toMatchObject(reused);
     cloud.clock.advance(0.001);
-    const anew = await post(shares, valid);
-    expect(anew.status).toBe(200);
-    expect(anew.body).not.toEqual(first.body);
-    expect((await post(shares, valid)).body).toEqual(anew.body);
+    const second = await post(shares, valid);
+    expect(second.status).toBe(200);
+    expect(second.body).not.toEqual(first.body);
+    expect((await post(shares, valid)).body).toEqual(second.body);
     cloud.clock.set(null);
   });
 
-  it('is forgotten by the clean-up when it is older than that, and only then', async () => {
+  it('is deleted by the clean-up after 24 hours, and not before', async () => {
     cloud.clock.set(new Date('2026-11-20T10:00:00Z'));
     await post(shares, valid, { key: 'old' });
     cloud.clock.advance(24 * 3600 + 1);
@@ -135,7 +135,7 @@ describe('a request that is repeated under its Idempotency-Key', () => {
 });
 
 describe('a key that was used', () => {
-  it('for another body is refused, and nothing is done', async () => {
+  it('for another body is refused, and changes nothing', async () => {
     await post(shares, valid);
     const before = await count();
     expect(await post(shares, { ...valid, size: 2 })).toMatchObject(reused);
@@ -151,7 +151,7 @@ describe('a key that was used', () => {
     expect(await post('/cloud/v1/tasks/acknowledge_all', undefined, { key: other })).toMatchObject(reused);
   });
 
-  it('for another body at the very same time is refused as well, with the one error body', async () => {
+  it('for another body by a concurrent request is refused with IdempotencyKeyReused', async () => {
     const before = await count();
     const sizes = [1, 2, 3, 4, 5, 6];
     const answers = await Promise.all(sizes.map((size) => post(shares, { ...valid, size })));
@@ -167,7 +167,7 @@ describe('a key that was used', () => {
     expect(await count()).toBe(before + 1);
   });
 
-  it('for a price is refused for another price, also at the very same time', async () => {
+  it('for a price is refused for another price, also by a concurrent request', async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4, 5, 6].map((size) => post(prices, { size, source: 'new-file-share' })),
     );
@@ -175,17 +175,17 @@ describe('a key that was used', () => {
     for (const answer of answers.filter(({ status }) => status !== 200)) expect(answer).toMatchObject(reused);
   });
 
-  it('by one client is free for another', async () => {
+  it('by one client is unused for another client', async () => {
     const { token, projectId } = await cloud.newClient();
     const body = { name: 'a network' };
-    const mine = await post('/cloud/v1/networks/1/1', body);
-    const theirs = await post(`/cloud/v1/networks/${projectId}/1`, body, { token });
-    expect([mine.status, theirs.status]).toEqual([200, 200]);
-    expect(theirs.body).not.toEqual(mine.body);
-    expect((await post('/cloud/v1/networks/1/1', body)).body).toEqual(mine.body);
+    const first = await post('/cloud/v1/networks/1/1', body);
+    const second = await post(`/cloud/v1/networks/${projectId}/1`, body, { token });
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.body).not.toEqual(first.body);
+    expect((await post('/cloud/v1/networks/1/1', body)).body).toEqual(first.body);
   });
 
-  it('by one token is free for another token of the same client, which never sees the first answer', async () => {
+  it('by one token is unused for another token of the client, which does not get the first response', async () => {
     const first = await post(shares, valid);
     const second = await post(shares, valid, { token: await cloud.newToken(1, 'member') });
     expect(second.status).toBe(200);
@@ -193,19 +193,19 @@ describe('a key that was used', () => {
     expect((await post(shares, valid)).body).toEqual(first.body);
   });
 
-  it('without success is free: whoever mends a request may send it under the same key', async () => {
+  it('by a failed request may be used again for the corrected request', async () => {
     expect((await post(shares, { ...valid, size: 0 })).status).toBe(400);
     expect((await post(shares, { ...valid, size: 999_999_999 })).status).toBe(409);
     const unknown = { network_id: '11111111-1111-4111-8111-111111111111' };
     expect((await post(shares, { ...valid, network: unknown })).status).toBe(400);
-    const mended = await post(shares, valid);
-    expect(mended.status).toBe(200);
-    expect((await post(shares, valid)).body).toEqual(mended.body);
+    const corrected = await post(shares, valid);
+    expect(corrected.status).toBe(200);
+    expect((await post(shares, valid)).body).toEqual(corrected.body);
   });
 });
 
-describe('every kind of POST repeats its answer with its status', () => {
-  it('a price and a check of limits, also when they would be others by now', async () => {
+describe('a repeated POST returns the same status and body', () => {
+  it('for prices and checks of limits, also if the result would differ now', async () => {
     const client = await cloud.newClient();
     const limits = `/cloud/v1/file_shares/${client.projectId}/1/check_limits`;
     const first = await post(limits, { size: 5 }, client);
@@ -218,7 +218,7 @@ describe('every kind of POST repeats its answer with its status', () => {
     expect(same(await post(prices, { size: 5, source: 'new-file-share' }))).toEqual(same(price));
   });
 
-  it('an access rule, which answers the rule', async () => {
+  it('for an access rule', async () => {
     const path = `${shares}/${await shareOnHost()}/access_rule`;
     const body = { access_mode: 'ro', ip_address: '10.0.0.1' };
     const first = await post(path, body);
@@ -228,7 +228,7 @@ describe('every kind of POST repeats its answer with its status', () => {
     expect((await cloud.get(path)).body.count).toBe(1);
   });
 
-  it('metadata, which answers 204 and nothing', async () => {
+  it('for metadata, with status 204 and no body', async () => {
     const path = `${shares}/${await shareOnHost()}/metadata`;
     for (let i = 0; i < 2; i++) expect(same(await post(path, { a: '1' }))).toEqual({ status: 204, body: '' });
     await cloud.delete(`${path}_item?key=a`);
@@ -236,14 +236,14 @@ describe('every kind of POST repeats its answer with its status', () => {
     expect((await cloud.get(path)).body.count).toBe(0);
   });
 
-  it('a project, which answers 201', async () => {
+  it('for a project, with status 201', async () => {
     const first = await post('/cloud/v1/projects', { name: 'once' });
     expect(first.status).toBe(201);
     expect(same(await post('/cloud/v1/projects', { name: 'once' }))).toEqual(same(first));
     expect((await cloud.post('/cloud/v1/projects', { name: 'once' })).status).toBe(409);
   });
 
-  it('an acknowledgement, and an extension', async () => {
+  it('for an acknowledgement and an extension', async () => {
     const id = await shareOnHost();
     const first = await post(`${shares}/${id}/extend`, { size: 2 });
     expect(same(await post(`${shares}/${id}/extend`, { size: 2 }))).toEqual(same(first));
@@ -264,7 +264,7 @@ describe('a key', () => {
     }
   });
 
-  it('that is empty or longer is refused by name, and nothing is done', async () => {
+  it('that is empty or longer is rejected with the path Idempotency-Key, and changes nothing', async () => {
     const before = await count();
     for (const text of ['', 'x'.repeat(256)]) {
       const answer = await post(shares, valid, { key: text });
@@ -273,7 +273,7 @@ describe('a key', () => {
     expect(await count()).toBe(before);
   });
 
-  it('means nothing on requests that are no POST', async () => {
+  it('is ignored for methods other than POST', async () => {
     const id = await shareOnHost();
     const headers = { 'idempotency-key': key };
     expect((await cloud.patch(`${shares}/${id}`, { name: 'one' }, { headers })).body.name).toBe('one');

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on every POST: answers a repeated request from what was kept. See idempotency/idempotency.ts. */
+/** `Idempotency-Key` on every POST: a repeated request gets the stored response. See idempotency/idempotency.ts. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalidInput } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
@@ -9,12 +9,12 @@ export interface IdempotencyDeps {
   fingerprintOf(method: string, path: string, body: unknown): string;
   recallAnswer(context: RequestContext): Promise<{ answer: unknown } | undefined>;
   keepAnswer(context: RequestContext, answer: unknown): Promise<void>;
-  /** True when the error says that another request claimed the key. */
+  /** Whether the error means that another request claimed the key. */
   isAlreadyAnswered(error: unknown): boolean;
 }
 
 export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
-  // With callbacks, because every request passes here: see telemetry.ts.
+  // Callbacks, because the hooks run for every request: see telemetry.ts.
   app.addHook('preHandler', (request, reply, done) => {
     const key = request.headers['idempotency-key'];
     if (request.method !== 'POST' || key === undefined || !request.by) return done();
@@ -29,7 +29,7 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
   });
 }
 
-/** Notes the key for the transaction to claim, or answers from what was kept under it; then true. */
+/** Sends the stored response of the key and returns true, or sets the key for the transaction to claim. */
 async function repeatIfKnown(
   deps: IdempotencyDeps,
   request: FastifyRequest,
@@ -39,7 +39,7 @@ async function repeatIfKnown(
   if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
     throw invalidInput([{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }]);
   }
-  // With the query: what a key was used for, it also says there.
+  // With the query, which is part of the request that the key identifies.
   const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
   request.by.idempotency = { key, fingerprint, claimed: false };
   const kept = await deps.recallAnswer(request.by);
@@ -47,7 +47,7 @@ async function repeatIfKnown(
   return kept !== undefined;
 }
 
-/** For the error handler: the request lost the race for its key, so the winner's answer is there by now. */
+/** For the error handler: the request lost the race for its key, so the response of the winner is stored by now. */
 export function repeatAnswer(deps: IdempotencyDeps): Repeat {
   return async (error, request, reply) => {
     if (!deps.isAlreadyAnswered(error)) return false;

@@ -10,7 +10,7 @@ const get = (accept?: string) => cloud.get('/', { token: null, headers: accept =
 
 describe('GET /', () => {
   it.each([undefined, '*/*', 'application/json', 'image/png'])(
-    'answers a program (Accept: %s) with JSON',
+    'returns JSON to a program (Accept: %s)',
     async (accept) => {
       const { status, headers, body } = await get(accept);
       expect([status, headers['content-type'], headers.vary]).toEqual([
@@ -22,7 +22,7 @@ describe('GET /', () => {
     },
   );
 
-  it('answers a browser with a page that names the version', async () => {
+  it('returns a page with the version to a browser', async () => {
     const { status, headers, body } = await get(browser);
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).toContain(`Version ${version}`);
@@ -37,7 +37,7 @@ describe('GET /', () => {
     expect([...page.matchAll(/href="([^"]+)"/g)].map(([, href]) => href)).toEqual(Object.values(body.links));
   });
 
-  it('allows its own style sheet and nothing else, and loads nothing', async () => {
+  it('allows only its own style sheet and loads nothing', async () => {
     const { headers, body } = await get(browser);
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(body) ?? [];
     const hash = createHash('sha256').update(style).digest('base64');
@@ -50,7 +50,7 @@ describe('GET /', () => {
 });
 
 describe('the page', () => {
-  it('escapes whatever it shows', () => {
+  it('escapes all values', () => {
     const page = indexPage({ ...describeServer(`"><script>alert('1')</script>&`), name: '<b>' });
     expect(page).toContain('Version &quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;');
     expect(page).toContain('<h1>&lt;b&gt;</h1>');

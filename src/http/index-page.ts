@@ -1,7 +1,7 @@
 /**
- * `GET /`: what this server is and where to go from here, as a page for people and as JSON for programs.
+ * `GET /`: the name, version and links of the server, as a page for browsers and as JSON for programs.
  *
- * Invariant: the page loads nothing and runs nothing. Its policy admits its own style sheet, by hash, and no other source.
+ * Invariant: the page loads nothing and runs no script. Its content security policy allows only its own style sheet.
  */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';

@@ -1,9 +1,9 @@
 /**
  * Reads JSON bodies within the bounds that their schemas imply (body-bounds.ts).
  *
- * Invariant: what a body costs is bounded before it is parsed. The text is scanned for its depth and the number of its
- * fields and list items, and no body with too many reaches the parser. A large body is scanned, parsed, validated and
- * handled in separate turns of the event loop, and each client has one large body in memory at a time.
+ * Invariant: the cost of a body is bounded before it is parsed. A scan of the text checks its depth and the number of its
+ * fields and list items, and the parser receives no body that exceeds a bound. A large body is scanned, parsed, validated
+ * and handled in separate turns of the event loop, and each client has one large body in memory at a time.
  */
 import type { FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
@@ -24,11 +24,11 @@ declare module 'fastify' {
   }
 }
 
-/** For routes whose body has no schema, and for paths without a route. */
+/** The bounds of routes whose body has no schema, and of paths without a route. */
 const smallest = bodyBounds(undefined, '');
 export const smallestBodyLimit = smallest.bytes;
 
-/** A body of more bytes is large. */
+/** A large body is longer than this. */
 const largeBytes = 512 * 1024;
 
 export function jsonBodies(app: App): void {
@@ -39,12 +39,12 @@ export function jsonBodies(app: App): void {
     requireBounds(params, `${operationId}: path`);
     requireBounds(querystring, `${operationId}: query`);
     const bounds = bodyBounds(body, operationId, route.bodyLimit);
-    // Of a body without a schema nothing is known but its route's limit.
+    // Without a schema of the body, only the limit of the route applies.
     route.bodyLimit = body ? bounds.bytes : (route.bodyLimit ?? bounds.bytes);
     if (body) Object.assign(route.schema!, { 'x-body-limit-bytes': bounds.bytes });
     route.config = { ...route.config, bodyBounds: bounds };
     if (bounds.bytes > largeBytes) {
-      // The body is not read before its turn; what has arrived of it waits in the socket.
+      // The body is not read before its turn; bytes that have arrived stay in the buffer of the socket.
       route.preParsing = (request, reply, payload, done) => {
         if (Number(request.headers['content-length']) <= largeBytes) return done(null, payload);
         const answered = new Promise<void>((resolve) => reply.raw.once('close', resolve));
@@ -68,7 +68,7 @@ interface RequestSchemas {
 
 const clientOf = (request: FastifyRequest) => String(request.by?.actor.clientId ?? request.ip);
 
-/** JSON only; an empty body is no body (clients send the content type with a DELETE, too). */
+/** Accepts JSON only. An empty body counts as absent: some clients send the content type with a DELETE. */
 function parseJson(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
@@ -89,8 +89,8 @@ const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Which bound the text of a body passes, in words; undefined when it passes none. Text that is not JSON may get either
- * answer: the parser rejects it.
+ * The message for the bound that the text of a body exceeds; undefined if it exceeds none. The result for invalid JSON is
+ * undefined behaviour, because the parser rejects it.
  */
 export function faultOfStructure(json: string, bounds: Pick<BodyBounds, 'values' | 'fields'>): string | undefined {
   // Fields of the objects that the position is in, from the outermost; -1 in a list.
@@ -109,7 +109,7 @@ export function faultOfStructure(json: string, bounds: Pick<BodyBounds, 'values'
       if (depth > 0 && fields[depth - 1]! > 0 && ++fields[depth - 1]! > bounds.fields)
         return tooManyFields(bounds.fields);
     } else if (char === openList || char === openObject) {
-      // What walks through a body recurses: a deeper one than any schema has would end in a stack overflow.
+      // Code that walks a body recurses, so the depth is limited to avoid a stack overflow. No schema is this deep.
       if (depth === maxDepth) return `the body must not nest objects and arrays more than ${maxDepth} deep`;
       if (++values > bounds.values) return tooManyValues(bounds.values);
       fields[depth++] = char === openObject ? 1 : 0;
@@ -118,8 +118,8 @@ export function faultOfStructure(json: string, bounds: Pick<BodyBounds, 'values'
   return undefined;
 }
 
-const tooManyValues = (most: number) => `the body must not have more than ${most} fields and list items`;
-const tooManyFields = (most: number) => `no object in the body may have more than ${most} fields`;
+const tooManyValues = (limit: number) => `the body must not have more than ${limit} fields and list items`;
+const tooManyFields = (limit: number) => `no object in the body may have more than ${limit} fields`;
 
 /** 413 with the limit of the operation. */
 export function bodyTooLarge(request: FastifyRequest): ClientError {

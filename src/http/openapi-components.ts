@@ -1,8 +1,8 @@
 /**
- * Moves what an OpenAPI document repeats into its components: every schema with a `title` becomes the schema of that name,
- * and every path parameter the parameter of its name. Generated clients get named types this way.
+ * Moves repeated parts of an OpenAPI document into its components: every schema with a `title` becomes the schema of that
+ * name, and every path parameter becomes the parameter of its name. So generated clients get named types.
  *
- * Invariant: two shapes with one name are equal but for their annotations; otherwise the app does not start.
+ * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
 
 type Json = Record<string, unknown>;
@@ -12,7 +12,7 @@ export interface Components {
   parameters: Record<string, Json>;
 }
 
-/** Returns `paths` with references, and the components that they refer to. @throws Error for two shapes with one name */
+/** Returns `paths` with references, and their components. @throws Error for different shapes with the same name */
 export function withComponents(paths: Json): { paths: Json; components: Components } {
   const schemas = new Map<string, { schema: Json; comparable: string }>();
   const parameters: Record<string, Json> = {};
@@ -36,7 +36,7 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
   };
 }
 
-/** These may differ between the uses of a named shape. */
+/** Fields that may differ between the uses of a named shape. */
 const annotations = ['description', 'default', 'deprecated', 'examples'];
 
 function referToSchema(schemas: Map<string, { schema: Json; comparable: string }>, name: string, schema: Json): Json {

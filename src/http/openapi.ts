@@ -1,4 +1,4 @@
-/** The OpenAPI document: the paths come from the operations, and the introduction, errors and components from here. */
+/** The OpenAPI document. Operations supply the paths; this module adds the introduction, errors and components. */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type } from 'typebox';
 import { catalogue } from '../errors/catalogue.ts';

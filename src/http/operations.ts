@@ -24,7 +24,7 @@ import { pathParameters } from './path-parameters.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may call the operation. The app does not start with a route that has none. */
+    /** The access rule of the operation. The app does not start with a route that has none. */
     access?: Access;
   }
 }
@@ -78,16 +78,16 @@ export interface OperationDefinition<
   id: string;
   /** Imperative, without a full stop: "Create a volume". */
   summary: string;
-  /** Markdown; what the summary leaves open. */
+  /** Markdown; adds to the summary. */
   description?: string;
   access: Access;
-  /** Answers carry the header `Deprecation: true`. */
+  /** Responses have the header `Deprecation: true`. */
   deprecated?: boolean;
   query?: Query;
   body?: Body;
-  /** The shape of the answer's body. Without one the body is empty. */
+  /** The shape of the response body. Without one the body is empty. */
   answer?: Answer;
-  /** Default: 200 with an answer, 204 without one. */
+  /** Default: 200 with `answer`, 204 without it. */
   status?: 200 | 201 | 204;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
   route?: RouteShorthandOptions;
@@ -100,7 +100,7 @@ export interface OperationDefinition<
 /** Groups operations in the API reference. */
 export interface OperationTag {
   name: string;
-  /** Markdown: what the resource is, its states, and what its formats mean. */
+  /** Markdown: the resource, its states and its formats. */
   description: string;
 }
 
@@ -145,7 +145,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
           url: path,
           config: { ...route?.config, access },
           schema,
-          // Not async: a promise for each request would cost a tenth of a small answer.
+          // Not async: a promise for each request would cost a tenth of a small response.
           handler: (request: FastifyRequest, reply: FastifyReply): any => {
             if (deprecated) reply.header('deprecation', 'true');
             reply.code(status);

@@ -1,10 +1,10 @@
-/** The API reference at `/docs`. The page loads nothing from other hosts, and calls nobody but this server. */
+/** The API reference at `/docs`. Invariant: the page sends requests only to this server. */
 import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { everyone } from '../authz/access.ts';
 import type { App } from './app.ts';
 
-/** Everything that would call the vendor of the page is disabled. */
+/** Disables every feature that would send requests to the vendor of the page. */
 const configuration = {
   url: '/openapi.json',
   telemetry: false,
@@ -34,7 +34,7 @@ export function referencePage(app: App): void {
     await page.register(scalar, { routePrefix: '/docs', configuration } as never);
     return page;
   };
-  // Cached: its script is 4 MB, and slow clients share one copy.
+  // Cached, because the script is 4 MB: all clients share one copy, also slow ones.
   const pages = new Map<string, Promise<PageAnswer>>();
   const load = async (path: string): Promise<PageAnswer> => (await (opened ??= open())).inject({ url: path });
   for (const url of ['/docs', '/docs/*']) {

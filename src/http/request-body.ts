@@ -1,6 +1,6 @@
 /**
- * Reads a whole body. Fastify's own reader keeps one object for each chunk, and a client chooses the chunks: 16 KiB sent
- * byte by byte would take 1.8 MB.
+ * Reads a complete body into one buffer. The reader of Fastify keeps an object for each chunk, and the client chooses the
+ * chunks: 16 KiB sent byte by byte would take 1.8 MB.
  */
 import { errorCodes } from 'fastify';
 import type { FastifyRequest } from 'fastify';

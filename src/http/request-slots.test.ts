@@ -4,7 +4,7 @@ import type { Flow } from './request-slots.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Slots on a clock that the test holds, for a pool of 8. */
+/** Slots with a manual clock, for a pool of 8. */
 function openSlots() {
   let time = 0;
   const slots = createRequestSlots(8, () => time);
@@ -18,8 +18,8 @@ function openSlots() {
     slots,
     served,
     running,
-    /** Returns the withdrawal of a request that waits. */
-    ask(flow: Flow, cost = requestCost) {
+    /** Starts a request, or enqueues it and returns a function that withdraws it. */
+    send(flow: Flow, cost = requestCost) {
       if (slots.tryStart(flow, cost)) return start(flow, cost);
       return slots.wait(flow, cost, () => start(flow, cost));
     },
@@ -31,7 +31,7 @@ function openSlots() {
       slots.end(ended!.flow, ended!.cost);
       await turn();
     },
-    pass: (ms: number) => void (time += ms),
+    advance: (ms: number) => void (time += ms),
     runningOf: (flow: Flow) => running.filter((one) => one.flow === flow).length,
   };
 }
@@ -42,36 +42,36 @@ describe('slots of requests', () => {
     [listCost, 3],
     [readCost, 48],
   ])('leave a quarter of the pool free while one client floods it (requests of %i: %i run)', (cost, most) => {
-    const { ask, slots, runningOf } = openSlots();
+    const { send, slots, runningOf } = openSlots();
     const flood = createFlow(1);
-    for (let i = 0; i < 64; i++) ask(flood, cost);
+    for (let i = 0; i < 64; i++) send(flood, cost);
     expect(runningOf(flood)).toBe(most);
     expect(slots.counts().waiting).toBe(64 - most);
   });
 
   it.each([requestCost, listCost, readCost])('start every request (%i) of another client at once', async (cost) => {
-    const { ask, running, endFirst } = openSlots();
+    const { send, running, endFirst } = openSlots();
     const [flood, victim] = [createFlow(1), createFlow(1)];
-    for (let i = 0; i < 64; i++) ask(flood);
+    for (let i = 0; i < 64; i++) send(flood);
     for (let i = 0; i < 20; i++) {
-      ask(victim, cost);
+      send(victim, cost);
       expect(running.at(-1)!.flow).toBe(victim);
       await endFirst(flood);
-      ask(flood);
+      send(flood);
       await endFirst(victim);
     }
   });
 
-  it('shrink a flood while others are there, and let it grow when they are gone', async () => {
-    const { ask, slots, endFirst, runningOf, pass } = openSlots();
+  it('shrink a flood while another client is active, and let it grow again afterwards', async () => {
+    const { send, slots, endFirst, runningOf, advance } = openSlots();
     const [flood, victim] = [createFlow(1), createFlow(1)];
-    for (let i = 0; i < 64; i++) ask(flood);
-    ask(victim);
+    for (let i = 0; i < 64; i++) send(flood);
+    send(victim);
     for (let i = 0; i < 8; i++) await endFirst(flood);
     expect(runningOf(flood)).toBe(1);
     await endFirst(victim);
     expect(runningOf(flood)).toBe(2);
-    pass(2000);
+    advance(2000);
     await endFirst(flood);
     expect(runningOf(flood)).toBe(6);
     expect(slots.counts().running).toBe(6);
@@ -81,16 +81,16 @@ describe('slots of requests', () => {
     [1, 1],
     [3, 1],
     [1, 5],
-  ])('serve two floods of weights %i and %i in that proportion', async (a, b) => {
-    const { ask, served, endFirst } = openSlots();
+  ])('serve two floods of weights %i and %i in the proportion of the weights', async (a, b) => {
+    const { send, served, endFirst } = openSlots();
     const [first, second] = [createFlow(a), createFlow(b)];
-    for (const flow of [first, second]) for (let i = 0; i < 64; i++) ask(flow);
+    for (const flow of [first, second]) for (let i = 0; i < 64; i++) send(flow);
     for (let i = 0; i < 6; i++) await endFirst();
     served.length = 0;
     for (let i = 0; i < 600; i++) {
       await endFirst();
-      ask(first);
-      ask(second);
+      send(first);
+      send(second);
     }
     const ratio = served.filter((flow) => flow === first).length / served.filter((flow) => flow === second).length;
     expect(ratio / (a / b)).toBeGreaterThan(0.9);
@@ -98,20 +98,20 @@ describe('slots of requests', () => {
   });
 
   it('do not stop for clients whose requests hang', async () => {
-    const { ask, endFirst, runningOf, served } = openSlots();
+    const { send, endFirst, runningOf, served } = openSlots();
     const hanging = Array.from({ length: 20 }, () => createFlow(1));
     const other = createFlow(1);
-    for (const flow of hanging) for (let i = 0; i < 64; i++) ask(flow);
-    for (let i = 0; i < 10; i++) ask(other, listCost);
+    for (const flow of hanging) for (let i = 0; i < 64; i++) send(flow);
+    for (let i = 0; i < 10; i++) send(other, listCost);
     for (let i = 0; i < 10; i++) await endFirst(other);
     expect(served.filter((flow) => flow === other)).toHaveLength(10);
     expect(hanging.map(runningOf).every((count) => count > 0)).toBe(true);
   });
 
-  it('forget what is withdrawn', async () => {
-    const { ask, slots, endFirst, served } = openSlots();
+  it('do not start withdrawn requests', async () => {
+    const { send, slots, endFirst, served } = openSlots();
     const flow = createFlow(1);
-    const withdrawals = Array.from({ length: 20 }, () => ask(flow));
+    const withdrawals = Array.from({ length: 20 }, () => send(flow));
     for (const withdraw of withdrawals) withdraw?.();
     for (let i = 0; i < 6; i++) await endFirst();
     expect(served).toHaveLength(6);

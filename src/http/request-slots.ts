@@ -1,15 +1,16 @@
 /**
- * Slots for requests that run, by client. Each client has a first-in-first-out queue of its own.
+ * Slots for running requests. Each client has its own first-in-first-out queue.
  *
- * Invariant: a client that runs nothing starts at once, so neither the length of another client's queue nor requests of it
- * that hang delay it. What it shares with others is the event loop and the database pool, so the slots of each are few:
+ * Invariant: the request of a client without running requests starts at once, so neither the queue nor the hanging requests
+ * of another client delay it. Clients share the event loop and the database pool, so each client has few slots:
  *
  * - A client that is alone may run `aloneUnits`. That keeps the database busy and leaves a quarter of the pool free.
- * - Once another client was seen within `sharingMs`, a client may run a `share` for each unit of its weight, and one more
- *   while no other client runs anything or waits.
+ * - If another client sent a request within `sharingMs`, a client may run a `share` for each unit of its weight, and one
+ *   more while no other client runs or waits.
  *
- * Units: a database connection is `requestCost`. A list costs two, because it counts beside reading. A read of one thing
- * costs `readCost`, because concurrent ones are short and share statements (platform/batched-read.ts).
+ * Units: a database connection is `requestCost`. A list costs two connections, because it counts and reads concurrently. A
+ * read of one resource costs `readCost`, because concurrent reads are short and share statements
+ * (platform/batched-read.ts).
  */
 export const readCost = 1;
 export const requestCost = 8;
@@ -20,7 +21,7 @@ const sharingMs = 1000;
 /** One client on this server. */
 export interface Flow {
   weight: number;
-  /** Units of the requests that run. */
+  /** Units of the running requests. */
   running: number;
   waiting: Waiting[];
 }
@@ -50,7 +51,7 @@ export function createRequestSlots(poolSize: number, now = () => performance.now
   let sharedUntil = -Infinity;
 
   const noteSeen = (flow: Flow, at: number) => {
-    // Each change from one client to another renews it.
+    // Each request of a different client than the last one extends the sharing period.
     if (latest !== flow) sharedUntil = latestAt + sharingMs;
     latest = flow;
     latestAt = at;
@@ -93,7 +94,7 @@ export function createRequestSlots(poolSize: number, now = () => performance.now
   };
 
   return {
-    /** Whether a request may start at once. If not, `wait` calls back when it may. */
+    /** Starts a request and returns true, or returns false if it must `wait`. */
     tryStart(flow: Flow, cost: number): boolean {
       const at = now();
       noteSeen(flow, at);
@@ -102,7 +103,7 @@ export function createRequestSlots(poolSize: number, now = () => performance.now
       return true;
     },
 
-    /** Returns a function that withdraws the request; without effect once it has started. */
+    /** Enqueues a request. Returns a function that withdraws it, without effect once it has started. */
     wait(flow: Flow, cost: number, start: () => void): () => void {
       const one = { cost, start };
       flow.waiting.push(one);
@@ -114,18 +115,18 @@ export function createRequestSlots(poolSize: number, now = () => performance.now
       };
     },
 
-    /** Ends a request that has started; those that now may start do so in this turn of the event loop. */
+    /** Ends a running request; requests that may now start do so in this turn of the event loop. */
     end(flow: Flow, cost: number): void {
       flow.running -= cost;
       running -= 1;
       if (flow.running === 0) flowsThatRun -= 1;
       if (waiting === 0 || dispatching) return;
       dispatching = true;
-      // Not from here: a request that is refused at once ends while it starts, and would start the next one.
+      // Deferred: a request that is refused ends while it starts, and would start the next one recursively.
       setImmediate(dispatch);
     },
 
-    /** Requests that run and that wait, of all clients. */
+    /** The running and the waiting requests of all clients. */
     counts: () => ({ running, waiting }),
   };
 }

@@ -15,7 +15,7 @@ export const Described = <T extends TSchema>(schema: T, description: string, exa
 /** The type or `null`. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** An integer of PostgreSQL's type `integer`. */
+/** An integer in the range of the PostgreSQL type `integer`. */
 export const IntegerId = Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647 });
 
 export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
@@ -29,7 +29,7 @@ export const Name = Type.String({
     '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
 });
 
-/** Text that is compared with something, such as a part of a name, or that is accepted and ignored. */
+/** Text that is only compared, such as a part of a name, or that is accepted and ignored. */
 export const ShortText = Type.String({ maxLength: 255 });
 
 export const ProjectRegion = Type.Object({ project_id: IntegerId, region_id: IntegerId });
@@ -67,23 +67,23 @@ export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 
 
 export const Timestamp = Type.String({ description: 'ISO 8601, UTC' });
 
-/** A date that states its offset, in answers. */
+/** A date with its offset, in responses. */
 export const DateTime = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 
-/** Fields of the answers of every resource that belongs to a project and a region. */
+/** Response fields of every resource that belongs to a project and a region. */
 export const PlaceFields = {
   project_id: Type.Integer({ description: 'ID of the project' }),
   region: Type.String({ description: 'Name of the region' }),
   region_id: Type.Integer({ description: 'ID of the region' }),
 };
 
-/** Fields of the answers of every resource that tasks create and change. */
+/** Response fields of every resource that tasks create and change. */
 export const TaskFields = {
   creator_task_id: Described(Uuid, 'ID of the task that created the resource'),
   task_id: Described(Nullable(Uuid), 'ID of the task that is changing the resource; null when there is none'),
 };
 
-/** A page of a list. The title is that of the item with `Collection` appended. */
+/** A page of a list. Its title is the title of the item with `Collection` appended. */
 export const Collection = <T extends TSchema>(item: T) => {
   const { title } = item as { title?: string };
   return Type.Object(

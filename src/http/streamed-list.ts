@@ -1,18 +1,18 @@
 /**
- * Answers that may be large. Lists in them are read and written in groups, so that no answer is too long for memory or for
- * a string, and other requests are answered in between. Short answers are sent whole.
+ * Sends large responses. Their lists are read and written in groups, so that a response does not exceed the memory or the
+ * length of a string, and other requests are handled in between. Short responses are sent at once.
  *
- * Failure modes: once a long answer has begun, an error can only break it off. Check the request before calling this.
+ * Failure modes: once a long response has started, an error can only close the connection. Check the request before.
  */
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import type { Groups } from '../platform/large-rows.ts';
 
-/** Characters up to which an answer is sent whole. */
+/** Characters of the longest response that is sent at once. */
 const shortLength = 64 * 1024;
 
-/** Answers with `body`. It, and the items of its lists, may have `Groups` as fields. */
+/** Sends `body`. Its fields, and the fields of its list items, may be `Groups`. */
 export async function sendInGroups<Reply extends FastifyReply>(
   reply: Reply,
   body: Record<string, unknown>,

@@ -49,7 +49,7 @@ const operation = operationsOf({
   name: 'System',
   description: 'The server itself: health, drivers, metrics and this document. No token is needed.',
 });
-/** These cost something: they are limited for each address. */
+/** These operations are not free, so the requests of each address are limited. */
 const counted = { config: { isCounted: true } };
 
 export function systemRoutes(deps: SystemDeps): Routes {
@@ -101,7 +101,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
 const plain = { config: { access: everyone, isCounted: true } };
 const described = (operationId: string, summary: string) => ({ operationId, summary, tags: ['System'], security: [] });
 
-/** Answers that have no JSON shape. */
+/** Operations whose response has no JSON shape. */
 function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () => Promise<string>): void {
   let document: Buffer | undefined;
   app.get(

@@ -1,4 +1,4 @@
-/** One log line and one observation a request. */
+/** Writes one log line and records one duration for each request. */
 import type { App } from './app.ts';
 
 export interface HttpMetrics {
@@ -7,13 +7,13 @@ export interface HttpMetrics {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Neither timed nor logged: there are so many of these requests that it would cost as much as they do. */
+    /** Neither measured nor logged, for requests so frequent and cheap that telemetry would double their cost. */
     quiet?: boolean;
   }
 }
 
 export function requestTelemetry(app: App, metrics: HttpMetrics): void {
-  // Hooks of every request take a callback: a promise for each of them would cost a tenth of a small answer.
+  // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.routeOptions.config.quiet) reply.header('x-request-id', request.id);
     done();
@@ -37,7 +37,7 @@ export function requestTelemetry(app: App, metrics: HttpMetrics): void {
   });
 }
 
-/** Orchestrators call these every second; a failure is still logged at info. */
+/** Orchestrators call these every second, so success is logged at debug and failure at info. */
 function isProbe(path: string | undefined, status: number): boolean {
   return status < 400 && (path === '/healthz' || path === '/readyz' || path === '/metrics');
 }

@@ -1,6 +1,6 @@
-/** Work that is done one after the other, by key. */
+/** Runs work one after another, for each key. */
 export interface Turns {
-  /** Resolves when all earlier turns of the key are over. This turn is over when `end` resolves; it must not reject. */
+  /** Resolves once all earlier turns of the key have ended. This turn ends when `end` resolves; `end` must not reject. */
   next(key: string, end: Promise<void>): Promise<void>;
 }
 

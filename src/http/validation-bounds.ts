@@ -1,12 +1,13 @@
 /**
  * Bounds on the work of a validator that reports all errors.
  *
- * Invariant: lists longer than `maxItems` are not looked into, and the items of a list yield some `maxExamined` errors.
+ * Invariant: the items of a list longer than `maxItems` are not validated, and a list yields about `maxExamined` errors at
+ * most.
  */
 import type Ajv from 'ajv';
 import type { AnySchema, ErrorObject, ValidateFunction } from 'ajv';
 
-/** Errors that are examined for those to report. */
+/** The number of errors that are examined to select the reported ones. */
 export const maxExamined = 1000;
 
 type ValidateItems = { errors?: Partial<ErrorObject>[] } & ((
@@ -14,7 +15,7 @@ type ValidateItems = { errors?: Partial<ErrorObject>[] } & ((
   context?: { instancePath: string; rootData: unknown },
 ) => boolean);
 
-/** Replaces the keyword `items`. The library's own has no limit, and ignores `maxItems`. */
+/** Replaces the keyword `items`: the one of the library has no limit and ignores `maxItems`. */
 export function boundItems(ajv: Ajv.default): void {
   ajv.removeKeyword('items');
   ajv.addKeyword({
@@ -41,15 +42,15 @@ export function boundItems(ajv: Ajv.default): void {
   });
 }
 
-/** Longer text matches no pattern. Schemas that have a pattern bound their text below it. */
+/** Longer text matches no pattern. Schemas with a pattern limit their text to less. */
 const maxPatternText = 1000;
 
-/** Regular expressions whose time is bounded for patterns that take time growing with the square of the text. */
+/** Bounds the time of regular expressions, some of which take quadratic time. */
 export const boundedPatterns = Object.assign(
   (pattern: string, flags: string) => {
     const expression = new RegExp(pattern, flags);
     const test = (text: string) => text.length <= maxPatternText && expression.test(text);
-    // The validator tells patterns apart by their text.
+    // The validator distinguishes patterns by their text.
     return { test, toString: () => String(expression) };
   },
   { code: 'boundedPatterns' },

@@ -1,7 +1,7 @@
 /**
- * Checks requests against their schemas: everything that is wrong at once, in words that name the field.
+ * Validates requests against their schemas and reports all errors at once, each with the path of its field.
  *
- * Bodies are taken as they are (a number as text is wrong); paths and queries are text by nature and are converted.
+ * The types of body fields are not converted (a number as text is invalid). Paths and queries are text and are converted.
  */
 import Ajv from 'ajv';
 import type { ErrorObject } from 'ajv';
@@ -14,7 +14,7 @@ import { boundItems, boundedPatterns, maxExamined } from './validation-bounds.ts
 
 type Check = (data: unknown) => true | { error: ValidationError };
 
-/** Unions whose branch is known from the body, so that errors speak of that branch only. */
+/** Unions whose branch is selected by the body, so that errors describe that branch only. */
 const branchOf = new WeakMap<object, Branches>();
 interface Branches {
   select(body: Record<string, unknown>): number;
@@ -22,8 +22,8 @@ interface Branches {
 }
 
 /**
- * Marks a union: `select` says by which of its branches a body is checked. One past the last is `otherwise`, for a body
- * of no branch: it lets nothing in, and names the field in words that speak of all branches.
+ * Marks a union: `select` returns the index of the branch that validates a body. The index after the last branch is
+ * `otherwise`, for a body that matches no branch: it rejects every body, with an error that describes all branches.
  */
 export function selectBranch<T extends TSchema>(union: T, select: Branches['select'], ...otherwise: TSchema[]): T {
   branchOf.set(union, { select, otherwise });
@@ -48,7 +48,7 @@ function createAjv(coerceTypes: boolean | 'array') {
     removeAdditional: false,
     coerceTypes,
     strict: false,
-    // The library's schema of schemas refers to itself, which `boundItems` does not support; the type checker checks ours.
+    // The meta-schema is recursive, which `boundItems` does not support. The type checker checks our schemas.
     meta: false,
     validateSchema: false,
     code: { regExp: boundedPatterns },
@@ -65,11 +65,11 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const branches = schemas.map((s) => ajv.compile(s));
   const numbers = httpPart === 'body' ? [] : numbersOf(schema as TSchema);
   return (data) => {
-    // Before they are converted.
+    // Checked before the conversion.
     const misspelt = numbers.filter(({ name, type }) => isMisspelt((data as Record<string, unknown>)[name], type));
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
-    // What its schema knows is not deeply nested, so only that is walked through.
+    // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
     const errors = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
     for (const { name: path, type } of misspelt) {
       if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${type}` });
@@ -87,12 +87,12 @@ function numbersOf(schema: TSchema): { name: string; type: keyof typeof spelling
   );
 }
 
-/** What the conversion would take for a number, and no client means as one: 0x1, 1e0, +1, nothing. */
+/** Whether the conversion would accept text that no client intends as a number: `0x1`, `1e0`, `+1` or empty text. */
 function isMisspelt(text: unknown, type: keyof typeof spellings): boolean {
   return typeof text === 'string' && !spellings[type].test(text);
 }
 
-/** Names text that PostgreSQL cannot hold. */
+/** Returns an error for each text that PostgreSQL cannot store. */
 function unstorable(data: unknown): FieldError[] {
   const errors: FieldError[] = [];
   const visit = (value: unknown, path: string): void => {
@@ -114,7 +114,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-/** In one pass over the errors, whose number grows with the body. */
+/** Converts the errors of the validator, in one pass because their number grows with the body. */
 function describe(found: ErrorObject[]): FieldError[] {
   const examined = found.slice(0, maxExamined);
   const counts = new Map<string, number>();
@@ -126,11 +126,11 @@ function describe(found: ErrorObject[]): FieldError[] {
   const described = new Map<string, FieldError>();
   for (const error of examined) {
     if (described.size === maxErrors) break;
-    // A union reports each branch and then itself; a property name reports itself and then its map.
+    // A union reports each branch and then itself. A property name reports itself and then its map.
     if (['anyOf', 'if', 'propertyNames'].includes(error.keyword)) continue;
-    // Of what may be null, say what it may be otherwise.
+    // For a nullable field, report the errors of the other type only.
     if (error.params.type === 'null' && counts.get(error.instancePath)! > 1) continue;
-    // Text that is too long matches nothing.
+    // Text that is too long fails its pattern and format, too.
     if ((error.keyword === 'pattern' || error.keyword === 'format') && tooLong.has(error.instancePath)) continue;
     const field = fieldError(error);
     const key = `${field.path} ${field.message}`;

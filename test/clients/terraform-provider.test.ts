@@ -54,8 +54,8 @@ describe('gcore_network', () => {
   });
 
   it('is found by name and metadata', async () => {
-    const id = await aNetwork({ wanted: 'yes' });
-    for (const query of ['metadata_k=wanted', `metadata_kv=${encodeURIComponent('{"wanted":"yes"}')}`]) {
+    const id = await aNetwork({ key: 'value' });
+    for (const query of ['metadata_k=key', `metadata_kv=${encodeURIComponent('{"key":"value"}')}`]) {
       expect((await cloud.get(`${networks}?${query}`)).body.results).toMatchObject([{ id, name: 'a network' }]);
     }
   });
@@ -113,17 +113,17 @@ describe('gcore_file_share', () => {
     for (const { id } of results) {
       expect(await cloud.delete(`${path}/access_rule/${id}`)).toMatchObject({ status: 204 });
     }
-    const wanted = [
+    const given = [
       { ip_address: '10.0.0.0/24', access_mode: 'ro' },
       { ip_address: '10.0.1.1', access_mode: 'rw' },
       { ip_address: '10.0.2.0/24', access_mode: 'rw' },
     ];
-    for (const rule of wanted) {
+    for (const rule of given) {
       expect(await cloud.post(`${path}/access_rule`, rule)).toMatchObject({ status: 200 });
     }
     const rules = (await cloud.get(`${path}/access_rule`)).body.results;
     expect(rules.map((rule: Record<string, string>) => [rule['access_to'], rule['access_level']])).toEqual(
-      wanted.map(({ ip_address, access_mode }) => [ip_address, access_mode]),
+      given.map(({ ip_address, access_mode }) => [ip_address, access_mode]),
     );
   });
 });
@@ -181,14 +181,14 @@ describe('gcore_volume and gcore_snapshot', () => {
   const snapshots = '/cloud/v1/snapshots/1/1';
 
   it('read back their configuration and are deleted with an empty list of snapshots', async () => {
-    const wanted = {
+    const given = {
       name: 'a volume',
       size: 2,
       type_name: 'standard',
       source: 'new-volume',
       metadata: { env: 'test' },
     };
-    const id = (await firstTask(await cloud.post(volumes, wanted)))['created_resources'].volumes[0];
+    const id = (await firstTask(await cloud.post(volumes, given)))['created_resources'].volumes[0];
     const made = (await cloud.get(`${volumes}/${id}`)).body;
     expect(made).toMatchObject({ name: 'a volume', size: 2, volume_type: 'standard', status: 'available' });
     expect(made.tags).toEqual([tag('env', 'test')]);
@@ -196,8 +196,8 @@ describe('gcore_volume and gcore_snapshot', () => {
     expect(await cloud.patch(`${volumes}/${id}`, { name: 'renamed' })).toMatchObject({ status: 200 });
     await firstTask(await cloud.post(`${volumes}/${id}/extend`, { size: 3 }));
 
-    const asked = { name: 'a snapshot', volume_id: id, description: 'text', metadata: { env: 'test' } };
-    const snapshot = (await firstTask(await cloud.post(snapshots, asked)))['created_resources'].snapshots[0];
+    const request = { name: 'a snapshot', volume_id: id, description: 'text', metadata: { env: 'test' } };
+    const snapshot = (await firstTask(await cloud.post(snapshots, request)))['created_resources'].snapshots[0];
     const taken = (await cloud.get(`${snapshots}/${snapshot}`)).body;
     expect(taken).toMatchObject({ name: 'a snapshot', volume_id: id, description: 'text', size: 3 });
     const replaced = await cloud.request('PUT', `${snapshots}/${snapshot}/metadata`, { env: 'live' });

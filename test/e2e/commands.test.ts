@@ -195,7 +195,7 @@ describe('other commands', () => {
     }
   });
 
-  it('print help, the version, what is installed, and that the database is migrated; they leave no server behind', async () => {
+  it('print help, the version, the installed programs and the state of the database, and leave no process running', async () => {
     yard = await openYard();
     expect((await yard.run(['help'])).stdout).toContain('token revoke ID');
     expect((await yard.run(['token', '--help'])).stdout).toMatch(/^usage: cloudyard token create\|list\|revoke\n/);

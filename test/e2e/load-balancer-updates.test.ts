@@ -155,8 +155,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'updates under load
   });
 
   async function expectAllEcho(streams: Stream[], text: string): Promise<void> {
-    const heard = await Promise.all(streams.map((each) => each.echoes(text)));
-    expect(heard.filter(Boolean)).toHaveLength(streams.length);
+    const echoed = await Promise.all(streams.map((each) => each.echoes(text)));
+    expect(echoed.filter(Boolean)).toHaveLength(streams.length);
   }
 
   async function certificate(trusted: Authority, name: string): Promise<string> {

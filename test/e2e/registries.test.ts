@@ -259,10 +259,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     const { path, url } = await make('crash');
     await pushed(image.source, `${url}/a:v1`);
     await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
-    const asked = yard.delete(path).catch(() => null);
+    const deletion = yard.delete(path).catch(() => null);
     await sleep(5);
     await server.kill();
-    await asked;
+    await deletion;
     server = await yard.start(['start']);
     const gone = async () => (await yard.get(path)).status === 404;
     if (!(await gone())) expect((await yard.delete(path)).status).toBe(204);
@@ -300,7 +300,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
 
   it('sends clients to the port that the server uses', async () => {
     await server.stop();
-    const squatter = createServer().listen(yard.port, '127.0.0.1');
+    const occupant = createServer().listen(yard.port, '127.0.0.1');
     try {
       const other = await yard.start(['start'], { CLOUDYARD_PORT: '' });
       const url = /API +(\S+)/.exec(other.stdout())![1]!;
@@ -309,7 +309,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
       expect(challenge).toContain(`realm="${url}/`);
       await other.stop();
     } finally {
-      squatter.close();
+      occupant.close();
     }
   });
 });

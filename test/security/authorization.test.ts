@@ -408,7 +408,7 @@ describe('with a token whose role is too low', () => {
   });
 });
 
-describe('with a token that only reads', () => {
+describe('with a reader token', () => {
   it.each(named(guarded.filter(({ rule }) => rule.role === 'reader')))('%s is allowed', async (_name, route) => {
     const answer = await tryRoute(route, await cloud.newToken(victim.clientId, 'reader'));
     expect([200, 404]).toContain(answer.status);
@@ -416,7 +416,7 @@ describe('with a token that only reads', () => {
   });
 });
 
-describe('with a token that is limited to no project', () => {
+describe('with a token without projects', () => {
   it.each(named(guarded.filter(({ rule }) => rule.reach === 'project')))('%s returns 403', async (_name, route) => {
     const answer = await tryRoute(route, await cloud.newToken(victim.clientId, 'admin', []));
     expect(answer).toMatchObject({ status: 403, body: { exception_class: 'Forbidden' } });

@@ -159,7 +159,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     });
 
     describe('passwords', () => {
-      /** Up to 640 requests a second from 32 addresses. No more, because this process also measures. */
+      /** Up to 640 requests a second from 32 addresses. The rate is limited, because this process also measures. */
       const flood = async (address: string, seconds: number, credentials: () => string) => {
         const answers = new Map<number, number>();
         const agent = new Agent({ keepAlive: true, maxSockets: 64 });

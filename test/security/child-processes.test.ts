@@ -156,7 +156,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
   });
 });
 
-describe('the install of the dependencies', () => {
+describe('the installation of dependencies', () => {
   it('passes no settings to npm and the package scripts that it runs', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cloudyard-install-'));
     try {

@@ -202,7 +202,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     await host?.cleanUp();
   });
 
-  it('grants the access in a token and no more', async () => {
+  it('grants only the access in a token', async () => {
     expect(await use(await tokenOf('writer:pw', `repository:${name}:pull,push`))).toEqual([200, 202]);
     expect(await use(await tokenOf('writer:pw', `repository:${name}:pull`))).toEqual([200, 401]);
     expect(await use(await tokenOf('writer:pw', `repository:${name}:push`))).toEqual([401, 401]);

@@ -300,9 +300,9 @@ for (const [name, startProxy] of proxies) {
     });
 
     it('the proxy sends only the key of a request to Cloudyard', timeout, async () => {
-      const asked: Seen[] = [];
+      const received: Seen[] = [];
       const recorder = createServer(({ method = '', url = '', headers }, response) => {
-        asked.push({ method, url, headers });
+        received.push({ method, url, headers });
         response.writeHead(204).end();
       });
       recorder.listen(0, '127.0.0.1');
@@ -326,7 +326,7 @@ for (const [name, startProxy] of proxies) {
       await recorded.stop();
       recorder.closeAllConnections();
       recorder.close();
-      const { method, url, headers } = asked.at(-1)!;
+      const { method, url, headers } = received.at(-1)!;
       expect({ method, url, key: headers['x-api-key'] }).toEqual({ method: 'GET', url: authorize, key });
       const others = Object.keys(headers).filter(
         (name) => !['x-api-key', 'host', 'accept', 'user-agent'].includes(name),

@@ -43,8 +43,8 @@ async function queriesOf(what: string, work: () => Promise<unknown>): Promise<nu
   const query = client.query.bind(client);
   let queries = 0;
   client.query = ((...args: Parameters<typeof query>) => {
-    const [asked] = args as unknown as [string | { text: string }];
-    if ((typeof asked === 'string' ? asked : asked.text).includes(what)) queries += 1;
+    const [statement] = args as unknown as [string | { text: string }];
+    if ((typeof statement === 'string' ? statement : statement.text).includes(what)) queries += 1;
     return query(...args);
   }) as typeof query;
   await work().finally(() => (client.query = query));

@@ -194,7 +194,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
             () => false,
           ),
         10,
-        'it can be asked again',
+        'the sockets to respond',
       );
     });
 

@@ -50,19 +50,19 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
 
   it('sends the configured HTTP request and expects the configured codes', async () => {
     const one = await httpMember('a');
-    const asked = {
+    const requests = {
       httpMethod: 'HEAD',
       urlPath: "/a b/it's;#$x%[src]\\",
       domainName: 'name.test',
       expectedCodes: '200,300-399',
     };
-    const desired = balancer({ members: [member(one.port)], monitor: http(asked) });
+    const desired = balancer({ members: [member(one.port)], monitor: http(requests) });
     await apply(desired);
     await becomes(desired, 'UP');
-    await until(() => one.asked.length > 0, 5, 'a check');
-    expect(one.asked[0]).toBe("HEAD /a%20b/it's;#$x%[src]\\ name.test");
+    await until(() => one.requests.length > 0, 5, 'a check');
+    expect(one.requests[0]).toBe("HEAD /a%20b/it's;#$x%[src]\\ name.test");
     one.answer(302);
-    await until(() => one.asked.length > 6, 5, 'checks');
+    await until(() => one.requests.length > 6, 5, 'checks');
     await becomes(desired, 'UP');
     one.answer(404);
     await becomes(desired, 'DOWN');
@@ -74,11 +74,11 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     const one = await httpMember('a');
     const desired = balancer({ members: [member(one.port)], monitor: http({ maxRetriesDown: 8, delay: 100 }) });
     await apply(desired);
-    await until(() => one.asked.length > 5, 5, 'checks');
-    const before = one.asked.length;
+    await until(() => one.requests.length > 5, 5, 'checks');
+    const before = one.requests.length;
     one.answer(500);
     await becomes(desired, 'DOWN');
-    expect(one.asked.length - before).toBeGreaterThanOrEqual(7);
+    expect(one.requests.length - before).toBeGreaterThanOrEqual(7);
   });
 
   it('supports HTTPS and TLS handshakes', async () => {
@@ -94,7 +94,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     const next = withPool(desired, { monitor: http({ type: 'HTTPS', domainName: 'member.test' }) });
     await apply(next);
     await becomes(next, 'UP', 'DOWN');
-    await until(() => tls.asked.length > 0, 5, 'a check');
+    await until(() => tls.requests.length > 0, 5, 'a check');
     tls.answer(500);
     await becomes(next, 'DOWN', 'DOWN');
   });

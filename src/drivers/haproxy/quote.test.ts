@@ -111,7 +111,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cloudyard-quote-'));
 const layout = layoutOf(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Null if it is rejected, which is as good. */
+/** Null if it is rejected, which is also safe. */
 function rendered(desired: DesiredLoadBalancer): string | null {
   try {
     return renderBalancer(desired, layout, 8_000).text;
@@ -139,7 +139,7 @@ describe('the runtime socket', () => {
 });
 
 describe('checks', () => {
-  it('report whatever rendering would reject', () => {
+  it('report everything that rendering would reject', () => {
     fc.assert(
       fc.property(anything, (desired) => {
         if (violationsOf(desired).length === 0) expect(rendered(desired)).not.toBeNull();

@@ -16,7 +16,7 @@ export interface Member {
   /** Sets the status of responses to checks and requests. */
   answer(status: number): void;
   /** The requested paths and hosts. */
-  asked: string[];
+  requests: string[];
   close(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export async function closeMembers(): Promise<void> {
   all.clear();
 }
 
-async function listening(server: Server, state: { status: number; asked: string[] }, port = 0): Promise<Member> {
+async function listening(server: Server, state: { status: number; requests: string[] }, port = 0): Promise<Member> {
   const sockets = new Set<Socket>();
   let connections = 0;
   server.on('connection', (socket: Socket) => {
@@ -41,7 +41,7 @@ async function listening(server: Server, state: { status: number; asked: string[
     connections: () => connections,
     open: () => sockets.size,
     answer: (status) => (state.status = status),
-    asked: state.asked,
+    requests: state.requests,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -52,9 +52,9 @@ async function listening(server: Server, state: { status: number; asked: string[
   return made;
 }
 
-function tell(name: string, state: { status: number; asked: string[] }) {
+function respondWithName(name: string, state: { status: number; requests: string[] }) {
   return (message: IncomingMessage, response: import('node:http').ServerResponse) => {
-    state.asked.push(`${message.method} ${message.url} ${message.headers.host ?? ''}`);
+    state.requests.push(`${message.method} ${message.url} ${message.headers.host ?? ''}`);
     const cookie = { 'set-cookie': `app=of-${name}; path=/` };
     const socket = message.socket as TLSSocket;
     const shown = socket.getPeerCertificate?.().subject?.CN ?? null;
@@ -64,14 +64,14 @@ function tell(name: string, state: { status: number; asked: string[] }) {
 }
 
 export async function httpMember(name: string, port?: number): Promise<Member> {
-  const state = { status: 200, asked: [] };
-  return listening(createHttpServer({ keepAliveTimeout: 60_000 }, tell(name, state)), state, port);
+  const state = { status: 200, requests: [] };
+  return listening(createHttpServer({ keepAliveTimeout: 60_000 }, respondWithName(name, state)), state, port);
 }
 
 export async function httpsMember(name: string, pem: string, askFor?: string): Promise<Member> {
-  const state = { status: 200, asked: [] };
+  const state = { status: 200, requests: [] };
   const client = askFor ? { requestCert: true, rejectUnauthorized: false, ca: askFor } : {};
-  return listening(createHttpsServer({ cert: pem, key: pem, ...client }, tell(name, state)), state);
+  return listening(createHttpsServer({ cert: pem, key: pem, ...client }, respondWithName(name, state)), state);
 }
 
 /** Sends its name and a line feed, then echoes. */
@@ -80,13 +80,13 @@ export async function tcpMember(name: string): Promise<Member> {
     socket.write(`${name}\n`);
     socket.on('data', (part) => socket.write(part));
   };
-  return listening(createServer(greet), { status: 200, asked: [] });
+  return listening(createServer(greet), { status: 200, requests: [] });
 }
 
 /** Sends back the first received bytes in hexadecimal, and closes. */
 export async function firstBytesMember(): Promise<Member> {
   const answer = (socket: Socket) => socket.once('data', (part) => socket.end(part.toString('hex')));
-  return listening(createServer(answer), { status: 200, asked: [] });
+  return listening(createServer(answer), { status: 200, requests: [] });
 }
 
 export async function udpMember(name: string): Promise<{ port: number; close(): void }> {
@@ -97,7 +97,7 @@ export async function udpMember(name: string): Promise<{ port: number; close(): 
 }
 
 /** The member that responds to a datagram to port 5353, each time from another port; null for none. */
-export function askUdp(address: string, from?: string, patience = 500): Promise<string | null> {
+export function askUdp(address: string, from?: string, timeoutMs = 500): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
     const done = (name: string | null) => {
@@ -105,7 +105,7 @@ export function askUdp(address: string, from?: string, patience = 500): Promise<
       socket.close();
       resolve(name);
     };
-    const timer = setTimeout(() => done(null), patience);
+    const timer = setTimeout(() => done(null), timeoutMs);
     socket.on('message', (text) => done(text.toString())).on('error', () => done(null));
     socket.bind({ port: 0, ...(from && { address: from }) }, () => socket.send('x', 5353, address));
   });
@@ -158,9 +158,9 @@ export function stream(address: string, port = 80, localAddress?: string): Strea
   const closed = new Promise<null>((resolve) => socket.once('close', () => resolve(null)));
   const has = (what: string) =>
     new Promise<string>((resolve) => {
-      const look = () => text.includes(what) && resolve(text.split('\n')[0] ?? '');
-      socket.on('data', look);
-      look();
+      const check = () => text.includes(what) && resolve(text.split('\n')[0] ?? '');
+      socket.on('data', check);
+      check();
     });
   return {
     socket,

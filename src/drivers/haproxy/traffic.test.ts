@@ -62,8 +62,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
       return seen;
     };
 
-    /** A worker passes its stick tables on only after it received them itself, or gave up after 10 s. */
-    const ripe = () => until(async () => (await host.ask('show peers')).includes('resync_timeout=<PAST>'), 15, 'peers');
+    /** A worker transfers its stick tables to the next one only after it received them itself, or timed out after 10 s. */
+    const peersSynced = () =>
+      until(async () => (await host.ask('show peers')).includes('resync_timeout=<PAST>'), 15, 'peers');
 
     beforeAll(async () => {
       host = testHost();
@@ -329,7 +330,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         const stuck = async () =>
           expect(new Set(await names(made.address, 6, { cookie }))).toEqual(new Set([first.name]));
         await stuck();
-        await ripe();
+        await peersSynced();
         await apply(withListener(made, { connectionLimit: 77 }));
         await stuck();
       });
@@ -350,7 +351,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         const others = async () =>
           new Set([await from('127.0.5.1'), await from('127.0.5.2'), await from('127.0.5.99')]);
         expect(await others()).toEqual(new Set([first]));
-        await ripe();
+        await peersSynced();
         await apply(withListener(made, { connectionLimit: 77 }));
         expect(await others()).toEqual(new Set([first]));
       });
