@@ -30,8 +30,8 @@ describe('the regions file', () => {
     ['', 'must be an IPv4 network'],
     ['10.0.0.0/33', 'must be an IPv4 network'],
     ['0.0.0.0/0', 'must be a network of /8 or longer'],
-    ['0.0.0.0/8', 'must not be a unspecified network'],
-    ['224.0.0.0/8', 'must not be a multicast network'],
+    ['0.0.0.0/8', 'must not be a multicast, broadcast or unspecified network'],
+    ['224.0.0.0/8', 'must not be a multicast, broadcast or unspecified network'],
   ])('refuses the range %j', (vip_range, why) => {
     expect(faults(region(1, { vip_range }))).toEqual([expect.stringContaining(`regions.0.vip_range ${why}`)]);
   });

@@ -102,7 +102,7 @@ function vipRangeFault(text: string | undefined, before: RegionConfiguration[]):
   if (!isIpv4Network(text)) return 'must be an IPv4 network such as 127.64.0.0/16, without host bits';
   const [address, prefix] = ipaddr.IPv4.parseCIDR(text);
   if (prefix < smallestPrefix) return `must be a network of /${smallestPrefix} or longer`;
-  if (kindsWithoutHosts.includes(address.range())) return `must not be a ${address.range()} network`;
+  if (kindsWithoutHosts.includes(address.range())) return 'must not be a multicast, broadcast or unspecified network';
   for (const { vip_range, display_name } of before) {
     if (vip_range === undefined || !isIpv4Network(vip_range)) continue;
     const [other, length] = ipaddr.IPv4.parseCIDR(vip_range);

@@ -95,7 +95,7 @@ export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKe
 
 export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
-    const message = `the private key is ${bytes.length} bytes; the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits is smaller)`;
+    const message = `the private key has ${bytes.length} bytes; the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
     return { found: [], faults: [{ path, message }] };
   }
   try {

@@ -128,7 +128,7 @@ describe('a certificate with its chain and key', () => {
     [
       'private_key',
       writePem('PRIVATE KEY', Buffer.alloc(3073)),
-      'payload.private_key: the private key is 3073 bytes; the maximum is 3072 (RSA of 4096 bits is smaller)',
+      'payload.private_key: the private key has 3073 bytes; the maximum is 3072 (RSA of 4096 bits has fewer)',
     ],
     ['private_key', encrypted, 'payload.private_key: the private key is encrypted; send it without a passphrase'],
     ['private_key', unrelated.keyPem, 'payload.private_key: the private key does not match the certificate'],
@@ -190,7 +190,7 @@ describe('a certificate with its chain and key', () => {
 
   it('is refused if it or its chain is too large', async () => {
     expect(errorsOf(await read({ certificate_chain: ' '.repeat(maxPayloadBytes) }))[0]).toMatch(
-      /^payload: has \d+ bytes; it may/,
+      /^payload: has \d+ bytes; the maximum is /,
     );
     expect(errorsOf(await read({ certificate_chain: middle.pem.repeat(21) }))).toEqual([
       'payload.certificate_chain: contains 21 certificates besides the first; the maximum is 20',
@@ -277,11 +277,13 @@ describe('a payload in base64', () => {
     expect(errorsOf(await readPayload('opaque', 'not base64!', now))).toEqual(['payload: is not base64']);
     expect(errorsOf(await readPayload('opaque', ' \n', now))).toEqual(['payload: is empty']);
     expect(errorsOf(await readV1('opaque', Buffer.alloc(maxPayloadBytes + 1)))).toEqual([
-      `payload: is ${maxPayloadBytes + 1} bytes; the maximum is ${maxPayloadBytes}`,
+      `payload: has ${maxPayloadBytes + 1} bytes; the maximum is ${maxPayloadBytes}`,
     ]);
     const neither = 'payload: is neither PEM, nor a PKCS#12 bundle, nor an X.509 certificate';
     expect(errorsOf(await readV1('certificate', 'hello, test string\n'))).toEqual([neither]);
-    expect(errorsOf(await readV1('certificate', leaf.keyPem))).toEqual([expect.stringContaining('has no certificate')]);
+    expect(errorsOf(await readV1('certificate', leaf.keyPem))).toEqual([
+      expect.stringContaining('contains no certificate'),
+    ]);
     expect(errorsOf(await readV1('certificate', leaf.pem + unrelated.keyPem))).toEqual([
       'payload: the private key does not match the certificate',
     ]);

@@ -198,7 +198,7 @@ function hasNo(what: string, path: string): FieldError {
 }
 
 function tooLarge(bytes: number): string {
-  return `is ${bytes} bytes; the maximum is ${maxPayloadBytes}`;
+  return `has ${bytes} bytes; the maximum is ${maxPayloadBytes}`;
 }
 
 function reading(contents: Contents | null, faults: FieldError[] = []): Reading {

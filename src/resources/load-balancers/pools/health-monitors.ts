@@ -30,7 +30,7 @@ export function createHealthMonitors({ change, view, untilEnd }: HealthMonitorsD
       return healthmonitor;
     },
 
-    /** Creates or replaces the monitor; README.md explains why an existing one is no conflict. */
+    /** Creates or replaces the monitor; README.md explains why an existing one is not a conflict. */
     createHealthMonitor: (
       context: RequestContext,
       scope: Scope,
