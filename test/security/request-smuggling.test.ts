@@ -396,7 +396,10 @@ describe('directly to the API', () => {
   });
 
   /** Targets of which the path is that of a public page: the health check and the index. */
-  const reachesPublicPage = new Set(['an absolute URI', 'the path //']);
+  const reachesPublicPage = new Set([
+    'an absolute URI',
+    ...['//', '*', '/?a=/../', '/#'].map((path) => `the path ${path}`),
+  ]);
 
   it('a body is not parsed as a request, and only a key opens a container', timeout, async () => {
     for (const each of [...framings, ...targets]) {
