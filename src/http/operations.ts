@@ -166,11 +166,19 @@ export function routesOf(operations: Operation[]): Routes {
   };
 }
 
+/** By the names of the parameters. A shape that operations share is compiled once. */
+const shapesOfPaths = new Map<string, TObject>();
+
 function shapeOfPath(path: string, own: Shapes): TObject | undefined {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
   if (names.length === 0) return undefined;
   const shapes: Shapes = { ...pathParameters, ...own };
   const missing = names.find((name) => !shapes[name]);
   if (missing !== undefined) throw new Error(`${path}: path parameter ${missing} has no shape`);
-  return Type.Object(Object.fromEntries(names.map((name) => [name, shapes[name]!])));
+  const key = names.join();
+  const known = shapesOfPaths.get(key);
+  if (known && names.every((name) => known.properties[name] === shapes[name])) return known;
+  const shape = Type.Object(Object.fromEntries(names.map((name) => [name, shapes[name]!])));
+  shapesOfPaths.set(key, shape);
+  return shape;
 }
