@@ -135,7 +135,7 @@ export function addKey(file: string): string {
   return line.split(' ', 1)[0]!;
 }
 
-/** Makes a key the current key, by moving its line to the top. @throws EncryptionError when there is no such key */
+/** Makes a key the current key, by moving its line to the top. @throws EncryptionError for an unknown key */
 export function useKey(file: string, id: string): void {
   const lines = readKeyFile(file).split('\n');
   parseKeyFile(file, lines.join('\n'));

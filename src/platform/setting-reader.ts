@@ -1,4 +1,4 @@
-/** Reads settings from the environment and collects what is wrong with them, so that all faults are reported at once. */
+/** Reads settings from the environment and collects their faults, so that all are reported at once. */
 import { resolve } from 'node:path';
 
 export class SettingsError extends Error {}

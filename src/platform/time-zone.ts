@@ -30,7 +30,7 @@ const withoutArea = new Set(
 
 const known = new Map<string, TimeZone>();
 
-/** The zone of an IANA name; null when there is no such zone. */
+/** The zone of an IANA name; null for an unknown name. */
 export function timeZone(name: string): TimeZone | null {
   const cached = known.get(name);
   if (cached) return cached;

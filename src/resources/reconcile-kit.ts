@@ -18,22 +18,30 @@ interface Inventory {
   quarantine(id: string): Promise<void>;
 }
 
+/** The queries of a store that a comparison with the host needs. */
+interface DriftQueries {
+  findKnown(db: Db, ids: string[]): Promise<Set<string>>;
+  findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]>;
+}
+
 /**
- * Compares the host with the rows: quarantines resources without a row, and returns the resources to reconcile, those whose row
- * `expected` to be on the host differs from the host.
+ * Compares the host with the rows: quarantines resources without a row, and returns the rows whose expected presence on
+ * the host differs from the actual one.
  *
  * The host is read first: a resource has its row before it is on the host, so one without a row never gets a row.
  */
 export async function findDrift(
+  db: Db,
+  store: DriftQueries,
   driver: Inventory,
-  findKnown: (ids: string[]) => Promise<Set<string>>,
-  expected: () => Promise<(Placed & { onHost: boolean })[]>,
+  regionIds: number[],
 ): Promise<Placed[]> {
   if (!driver.real) return [];
   const onHost = new Set(await driver.list());
-  const known = await findKnown([...onHost]);
+  const known = await store.findKnown(db, [...onHost]);
   for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
-  return (await expected()).filter((row) => row.onHost !== onHost.has(row.id));
+  const expected = await store.findExpected(db, regionIds);
+  return expected.filter((row) => row.onHost !== onHost.has(row.id));
 }
 
 interface RemovableRow {

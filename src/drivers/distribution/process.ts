@@ -5,7 +5,7 @@
  * folders above, so the account reaches neither them nor, by a path, the storage of another data directory. The files that
  * it reads at its start are in the folder for runtime files.
  *
- * There is no cache of blob descriptors, because it would list blobs that garbage collection has deleted.
+ * Blob descriptors are not cached: a cache would list blobs that garbage collection has deleted.
  */
 import { chmod, open } from 'node:fs/promises';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';

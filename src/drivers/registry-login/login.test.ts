@@ -12,25 +12,25 @@ import { isInNetworks } from '../../platform/network-address.ts';
 import { refusalOfAddress } from '../public-address.ts';
 import { challengeOf } from './challenge.ts';
 import { createVerifyLogin } from './login.ts';
-import { login, password, startRegistry, startStubServer } from './test-registry.ts';
+import { login, password, startRegistry, startTestServer } from './test-registry.ts';
 
 const inside = createVerifyLogin({ networks: ['127.0.0.0/8', '::1/128'], isOwn: () => false });
 const outside = createVerifyLogin({ networks: [], isOwn: () => false });
 const credentials = { login, password };
 const wrong = { login, password: 'wrong-canary-1234' };
 
-let stub: Awaited<ReturnType<typeof startStubServer>>;
+let testServer: Awaited<ReturnType<typeof startTestServer>>;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cloudyard-login-'));
-  stub = await startStubServer();
+  testServer = await startTestServer();
 });
 afterAll(async () => {
-  await stub.stop();
+  await testServer.stop();
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
-  stub.requests.length = 0;
+  testServer.requests.length = 0;
 });
 
 const runs = requires('docker-registry');
@@ -62,16 +62,16 @@ describe.skipIf(!runs)(skipReason('docker-registry') ?? 'a real registry', () =>
     const issuer = aCertificate({ name: 'issuer' });
     const bundle = join(folder, 'bundle.pem');
     writeFileSync(bundle, issuer.pem);
-    const realm = `http://${stub.authority}/token?keep=this`;
+    const realm = `http://${testServer.authority}/token?keep=this`;
     const registry = await startRegistry(join(folder, 'token'), { realm, bundle });
     const expected = `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
-    stub.answer((request, response) => {
+    testServer.answer((request, response) => {
       if (request.headers.authorization !== expected) return void response.writeHead(401).end(password);
       response.end(JSON.stringify({ token: tokenOf(issuer) }));
     });
     const { authority } = registry;
     expect(await inside({ authority }, credentials)).toMatchObject({ outcome: 'accepted' });
-    expect(stub.requests[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
+    expect(testServer.requests[0]!.url).toBe(`/token?keep=this&service=test&account=${login}&client_id=cloudyard`);
     expect(await inside({ authority }, wrong)).toMatchObject({ outcome: 'refused' });
     await registry.stop();
   });
@@ -89,14 +89,18 @@ function tokenOf({ pem, keyPem }: { pem: string; keyPem: string }): string {
 }
 
 describe('a server that is not a registry', () => {
-  const verify = () => inside({ authority: stub.authority }, credentials);
+  const verify = () => inside({ authority: testServer.authority }, credentials);
   const challengeWith = (challenge: string) =>
-    stub.answer((_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password));
+    testServer.answer(
+      (_request, response) => void response.writeHead(401, { 'www-authenticate': challenge }).end(password),
+    );
 
   it.each([404, 403, 204, 301])('gets no password if it responds to /v2/ with %i', async (status) => {
-    stub.answer((_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
+    testServer.answer(
+      (_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(),
+    );
     expect(await verify()).toMatchObject({ outcome: 'no_registry', message: expect.stringContaining(String(status)) });
-    expect(stub.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(testServer.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it.each([
@@ -109,11 +113,11 @@ describe('a server that is not a registry', () => {
   ])('gets no password if its challenge is %j', async (challenge) => {
     challengeWith(challenge);
     expect(await verify()).toMatchObject({ outcome: 'no_registry' });
-    expect(stub.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(testServer.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it('is reported as not_asked if it requires no login', async () => {
-    stub.answer((_request, response) => void response.end('{}'));
+    testServer.answer((_request, response) => void response.end('{}'));
     expect(await verify()).toMatchObject({ outcome: 'not_asked' });
   });
 
@@ -137,9 +141,9 @@ describe('a server that is not a registry', () => {
       [200, '{"token":"a b"}'],
       [302, ''],
     ] as const) {
-      stub.answer((request, response) => {
+      testServer.answer((request, response) => {
         if (request.url!.startsWith('/token')) return void response.writeHead(status, { location: '/other' }).end(text);
-        const challenge = `Bearer realm="http://${stub.authority}/token"`;
+        const challenge = `Bearer realm="http://${testServer.authority}/token"`;
         response.writeHead(401, { 'www-authenticate': challenge }).end();
       });
       const verdict = await verify();
@@ -149,11 +153,11 @@ describe('a server that is not a registry', () => {
   });
 
   it.each([429, 500, 503])('is reported as unreachable if it responds with %i', async (status) => {
-    stub.answer((_request, response) => void response.writeHead(status).end(password));
+    testServer.answer((_request, response) => void response.writeHead(status).end(password));
     expect(await verify()).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining(String(status)) });
-    stub.answer((request, response) => {
+    testServer.answer((request, response) => {
       if (request.url!.startsWith('/token')) return void response.writeHead(status).end(password);
-      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${stub.authority}/token"` }).end();
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="http://${testServer.authority}/token"` }).end();
     });
     const verdict = await verify();
     expect(verdict).toMatchObject({ outcome: 'unreachable', message: expect.stringContaining('token server') });
@@ -161,9 +165,9 @@ describe('a server that is not a registry', () => {
   });
 
   it('is handled if it closes the connection or sends an endless response', async () => {
-    stub.answer((request) => void request.socket.destroy());
+    testServer.answer((request) => void request.socket.destroy());
     expect(await verify()).toMatchObject({ outcome: 'unreachable' });
-    stub.answer((_request, response) => {
+    testServer.answer((_request, response) => {
       response.writeHead(200);
       const more = () => void (response.destroyed || response.write('x'.repeat(65_536), more));
       more();

@@ -54,7 +54,7 @@ export async function startRegistry(folder: string, token?: { realm: string; bun
 }
 
 /** Starts a server that responds with the given listener, and records its requests. */
-export async function startStubServer(): Promise<{
+export async function startTestServer(): Promise<{
   authority: string;
   requests: Pick<IncomingMessage, 'url' | 'headers'>[];
   answer(listener: RequestListener): void;

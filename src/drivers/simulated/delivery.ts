@@ -1,26 +1,21 @@
 /** Simulated e-mail and webhooks: every message is accepted and none is sent. */
 import { refuseAborted } from '../command.ts';
 import type { DeliveryDriver } from '../delivery.ts';
+import { simulatedStatus } from './lifecycle.ts';
 
-/** `what` names the messages, `why` says why they are simulated, and `remedy` is the command that changes it. */
+/** `messages` names them, `reason` is why they are simulated, and `remedy` is the command that makes them real. */
 export function createSimulatedDeliveryDriver<Message>(
-  what: string,
-  why: string,
+  messages: string,
+  reason: string,
   remedy: string,
 ): DeliveryDriver<Message> {
   return {
     name: 'simulated',
     real: false,
-    status: () => ({
-      driver: 'simulated',
-      real: false,
-      healthy: true,
-      detail: `${what}: recorded but not sent, because ${why}`,
-      remedy,
-    }),
+    status: () => simulatedStatus(`${messages}: recorded but not sent, because ${reason}`, remedy),
     async send(_message, signal) {
       refuseAborted(signal);
-      return { answer: `not sent: ${why}` };
+      return { answer: `not sent: ${reason}` };
     },
   };
 }

@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { refuseAborted } from '../command.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import type { Simulation } from '../kind.ts';
-import { simulatedBase } from './base.ts';
+import { simulatedLifecycle } from './lifecycle.ts';
 
 export function createSimulatedFileShareDriver({ host, ...why }: { host: string } & Simulation): FileShareDriver {
   const shares = new Map<string, DesiredFileShare>();
   return {
-    ...simulatedBase('simulated: shares can be managed but not mounted', why),
+    ...simulatedLifecycle('simulated: shares can be managed but not mounted', why),
     async apply(desired, signal) {
       refuseAborted(signal);
       const before = shares.get(desired.id);

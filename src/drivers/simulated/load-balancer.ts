@@ -4,7 +4,7 @@
  */
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
-import { simulatedBase } from './base.ts';
+import { simulatedLifecycle } from './lifecycle.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
@@ -34,7 +34,7 @@ export function createSimulatedLoadBalancerDriver({
   };
   const counts = { reloads: 0, runtimeChanges: 0 };
   return {
-    ...simulatedBase('simulated: load balancers can be managed but not connected to', why),
+    ...simulatedLifecycle('simulated: load balancers can be managed but not connected to', why),
     async apply(desired, signal) {
       refuseAborted(signal);
       requireValid(desired);

@@ -2,7 +2,7 @@
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
 import type { RegistryDriver } from '../registry.ts';
-import { simulatedBase } from './base.ts';
+import { simulatedLifecycle } from './lifecycle.ts';
 
 export function createSimulatedRegistryDriver({
   address = '127.0.0.1:5000',
@@ -10,7 +10,7 @@ export function createSimulatedRegistryDriver({
 }: { address?: string } & Simulation = {}): RegistryDriver {
   return {
     address,
-    ...simulatedBase('simulated: registries can be managed but not pushed to', why),
+    ...simulatedLifecycle('simulated: registries can be managed but not pushed to', why),
     configure: async () => undefined,
     removeContents: async (_removal, signal) => refuseAborted(signal),
     remove: async (_prefix, signal) => refuseAborted(signal),

@@ -2,7 +2,7 @@
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
 import type { VolumeDriver } from '../volume.ts';
-import { simulatedBase } from './base.ts';
+import { simulatedLifecycle } from './lifecycle.ts';
 
 export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver {
   const volumes = new Map<string, number>();
@@ -20,7 +20,7 @@ export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver 
   });
   return {
     ...parts(volumes),
-    ...simulatedBase('simulated: volumes can be managed but hold no data', why),
+    ...simulatedLifecycle('simulated: volumes can be managed but hold no data', why),
     async apply({ id, sizeGib: wanted, revertTo }, signal) {
       refuseAborted(signal);
       const before = volumes.get(id);

@@ -11,7 +11,7 @@ import type { LookupFunction } from 'node:net';
 import { DriverError } from '../driver.ts';
 import { refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
-/** Returns what is wrong with the text of a URL, or null. */
+/** Returns the fault of the text of a URL, or null. */
 export function faultOfUrl(text: string): string | null {
   if (!URL.canParse(text) || /\s/.test(text)) return 'must be a URL such as https://example.com/hook';
   const url = new URL(text);

@@ -42,12 +42,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) =>
-      findDrift(
-        driver,
-        (ids) => store.findKnown(db, ids),
-        () => store.findExpected(db, regionIds),
-      ),
+    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 

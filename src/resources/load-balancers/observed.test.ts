@@ -7,7 +7,7 @@ import { createLoadBalancerReconciler } from './reconcile.ts';
 import { createStatusRecorder, createTrafficRecorder } from './recorders.ts';
 import { removeOld } from './traffic/store.ts';
 
-// There is no worker: the tests run its duties.
+// Without a worker: the tests run its duties.
 const cloud = useCloudyard({ driver: null });
 const host = createTestLoadBalancerHost();
 const idle = { listeners: [{ name: 'web', protocol: 'TCP', protocol_port: 80 }] };

@@ -50,11 +50,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     async findDrift(_db, regionIds) {
       await driver.recheckMembers();
-      return findDrift(
-        driver,
-        (ids) => store.findKnown(db, ids),
-        () => store.findExpected(db, regionIds),
-      );
+      return findDrift(db, store, driver, regionIds);
     },
   };
 }

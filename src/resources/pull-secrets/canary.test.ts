@@ -1,16 +1,16 @@
 /** A password of a pull secret appears in no column, log line, metric or response except dockerconfigjson. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startStubServer } from '../../drivers/registry-login/test-registry.ts';
+import { startTestServer } from '../../drivers/registry-login/test-registry.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createVerifyLogin } from '../../drivers/registry-login/login.ts';
 
 const lines: string[] = [];
 const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
 const cloud = useCloudyard({ driver: null, log, verifyNetworks: ['127.0.0.0/8'] });
-let registry: Awaited<ReturnType<typeof startStubServer>>;
+let registry: Awaited<ReturnType<typeof startTestServer>>;
 beforeAll(async () => {
-  registry = await startStubServer();
+  registry = await startTestServer();
 });
 afterAll(() => registry.stop());
 

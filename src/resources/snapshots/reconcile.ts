@@ -47,12 +47,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) =>
-      findDrift(
-        driver,
-        (ids) => store.findKnown(db, ids),
-        () => store.findExpected(db, regionIds),
-      ),
+    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 

@@ -36,12 +36,7 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) =>
-      findDrift(
-        driver,
-        (ids) => store.findKnown(db, ids),
-        () => store.findExpected(db, regionIds),
-      ),
+    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 
