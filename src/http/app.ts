@@ -8,7 +8,6 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import type { Drain } from './drain.ts';
 import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
 
 export interface TypeBoxProvider extends FastifyTypeProvider {
@@ -31,8 +30,6 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Descriptions of the tags of operations, by name. */
     declaredTags: Map<string, string>;
-    /** Call `drain` before `close`, which resets connections. */
-    drain: Drain;
   }
   interface FastifyRequest {
     /** The authenticated caller. Absent on public routes. */

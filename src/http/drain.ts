@@ -18,6 +18,13 @@ export interface Drain {
   drain(): Promise<void>;
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Call `drain` before `close`, which resets connections. */
+    drain: Drain;
+  }
+}
+
 /** How long an idle connection stays open. A client that is busy sends its next request within this time. */
 const idleMs = 300;
 /** A client that does not close its side of a connection within this time is reset. */
