@@ -4,7 +4,7 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { DriverOfWorker } from '../http/system.ts';
+import type { DriverOfWorker, SystemDeps } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
@@ -16,9 +16,12 @@ import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
 import { version } from './version.ts';
 
-export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies'> {
+export interface ApiOptions
+  extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates'> {
   log: Logger;
   clientLimits?: ClientLimits;
+  /** What /metrics shows; default: the metrics of this process. */
+  metrics?: SystemDeps['metrics'];
   /** False: only health, metrics and the document, as a process that is only a worker shows them. */
   resources?: boolean;
   /** Requests that come before this is settled wait for it. */
@@ -37,6 +40,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     connectionLimits: options.connectionLimits,
     anonymousLimits: options.anonymousLimits,
     trustedProxies: options.trustedProxies,
+    rates: options.rates,
     metrics,
     authenticate: services.tokens.authenticate,
     recognizes: services.tokens.recognizes,
@@ -52,7 +56,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
         version,
         checkDatabase: databaseHealth.check,
         driverStatus: () => driverStatus(db),
-        metrics,
+        metrics: options.metrics ?? metrics,
       }),
       ...(options.resources === false ? [] : resourceRoutes(services)),
     ],
@@ -75,4 +79,11 @@ async function driverStatus(db: Db): Promise<DriverOfWorker[]> {
     [silenceSeconds],
   );
   return rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
+}
+
+/** Answers the requests that were read, and closes the server. */
+export async function closeApi(api: App, services: Services): Promise<void> {
+  services.taskViews.releaseWaiting();
+  await api.drain.drain();
+  await api.close();
 }
