@@ -43,7 +43,11 @@ describe('a running server', () => {
     expect((await yard.get('/', open)).body).toMatchObject({ name: 'Cloudyard', version });
     expect(server.log()).toContainEqual(expect.objectContaining({ msg: 'starting', version }));
     expect((await yard.get('/readyz', open)).body).toEqual({ status: 'ready' });
-    expect((await yard.get('/healthz/drivers', open)).body.drivers).toMatchObject([
+    const { drivers, time_zones } = (await yard.get('/healthz/drivers', open)).body;
+    expect(time_zones).toEqual([
+      { detail: expect.stringMatching(/^IANA \d{4}[a-z]+, from /), worker: expect.any(String), region_ids: [1] },
+    ]);
+    expect(drivers).toMatchObject([
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
