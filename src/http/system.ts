@@ -12,12 +12,17 @@ export interface SystemDeps {
   version: string;
   /** Resolves with null, or with the reason why requests fail. @throws if the database does not respond */
   findObstacle(): Promise<string | null>;
-  /** The status of the drivers of all live workers. */
-  driverStatus(): Promise<DriverOfWorker[]>;
+  /** The status of the drivers of all live workers, and the time zones that they know. */
+  driverStatus(): Promise<StatusOfWorkers>;
   metrics: { contentType: string; text(): Promise<string> };
 }
 
 export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
+
+export interface StatusOfWorkers {
+  drivers: DriverOfWorker[];
+  time_zones: { detail: string; worker: string; region_ids: number[] }[];
+}
 
 const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) }, { title: 'Readiness' });
 const Health = Type.Object(
@@ -27,6 +32,10 @@ const Health = Type.Object(
   },
   { title: 'Health' },
 );
+const ofWorker = {
+  worker: Type.String({ description: 'The ID of the worker process' }),
+  region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
+};
 const Driver = Type.Object(
   {
     driver: Type.String({ description: 'The name of the driver: `ganesha`, `simulated`' }),
@@ -35,13 +44,24 @@ const Driver = Type.Object(
     healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
     detail: Type.String({ description: 'Function of the driver on its host, or the reason for the simulation' }),
     remedy: Type.Optional(Type.String({ description: 'Command that fixes the driver or replaces the simulation' })),
-    worker: Type.String({ description: 'The ID of the worker process' }),
-    region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
+    ...ofWorker,
   },
   { title: 'DriverStatus' },
 );
+const TimeZones = Type.Object(
+  {
+    detail: Type.String({
+      description: 'Release of the IANA time zone database that schedules follow, and its source',
+    }),
+    ...ofWorker,
+  },
+  { title: 'TimeZoneStatus' },
+);
 const Drivers = Type.Object(
-  { drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }) },
+  {
+    drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }),
+    time_zones: Type.Array(TimeZones, { description: 'One entry for each live worker of a region' }),
+  },
   { title: 'DriverStatuses' },
 );
 
@@ -86,7 +106,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
       access: everyone,
       answer: Drivers,
       route: counted,
-      handle: async () => ({ drivers: await driverStatus() }),
+      handle: driverStatus,
     }),
   ];
 

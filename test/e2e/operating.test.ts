@@ -50,7 +50,11 @@ describe('a running server', () => {
       body: { message: expect.stringContaining(`${keyFile}:1`) },
     });
     rmSync(keyFile);
-    expect((await yard.get('/healthz/drivers', open)).body.drivers).toMatchObject([
+    const { drivers, time_zones } = (await yard.get('/healthz/drivers', open)).body;
+    expect(time_zones).toEqual([
+      { detail: expect.stringMatching(/^IANA \d{4}[a-z]+, from /), worker: expect.any(String), region_ids: [1] },
+    ]);
+    expect(drivers).toMatchObject([
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
