@@ -10,8 +10,8 @@ import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
   version: string;
-  /** Rejects if the database does not respond. */
-  ping(): Promise<void>;
+  /** Resolves with null, or with what the database lacks to write. @throws if the database does not respond */
+  checkDatabase(): Promise<string | null>;
   /** The status of the drivers of all live workers. */
   driverStatus(): Promise<DriverOfWorker[]>;
   metrics: { contentType: string; text(): Promise<string> };
@@ -53,7 +53,7 @@ const operation = operationsOf({
 const counted = { config: { isCounted: true } };
 
 export function systemRoutes(deps: SystemDeps): Routes {
-  const [ping, driverStatus] = [shared(deps.ping), shared(deps.driverStatus)];
+  const [checkDatabase, driverStatus] = [shared(deps.checkDatabase), shared(deps.driverStatus)];
   const metricsText = shared(() => deps.metrics.text());
 
   const operations = [
@@ -67,16 +67,14 @@ export function systemRoutes(deps: SystemDeps): Routes {
     operation('GET', '/readyz', {
       id: 'getReadiness',
       summary: 'Check readiness',
-      description: 'The server is ready when its database responds; otherwise the status is 503.',
+      description: 'The server is ready when its database responds and can write; otherwise the status is 503.',
       access: everyone,
       answer: Readiness,
       handle: async () => {
-        await ping().catch((cause: unknown) => {
-          throw new ClientError('Unavailable', 'the database does not respond', {
-            headers: { 'retry-after': '1' },
-            cause,
-          });
+        const shortage = await checkDatabase().catch((cause: unknown) => {
+          throw notReady('the database does not respond', cause);
         });
+        if (shortage !== null) throw notReady(`the database ${shortage}`);
         return { status: 'ready' };
       },
     }),
@@ -96,6 +94,10 @@ export function systemRoutes(deps: SystemDeps): Routes {
     plainRoutes(app, deps.metrics, metricsText);
     referencePage(app);
   };
+}
+
+function notReady(message: string, cause?: unknown): ClientError {
+  return new ClientError('Unavailable', message, { headers: { 'retry-after': '1' }, cause });
 }
 
 const plain = { config: { access: everyone, isCounted: true } };

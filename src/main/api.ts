@@ -6,6 +6,7 @@ import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
 import type { DriverOfWorker } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
+import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
@@ -26,6 +27,7 @@ export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anony
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
   const { db, metrics, apiKeys } = services;
+  const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     log: options.log,
     clientLimits: options.clientLimits ?? defaultClientLimits,
@@ -43,11 +45,12 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     fingerprintOf,
     recallAnswer: (context) => services.idempotency.recall(db, context),
     keepAnswer: (context, answer) => services.idempotency.storeUnclaimed(db, context, answer),
+    onUnavailable: databaseHealth.record,
     isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
     routes: [
       systemRoutes({
         version,
-        ping: async () => void (await db.$client.query('select 1')),
+        checkDatabase: databaseHealth.check,
         driverStatus: () => driverStatus(db),
         metrics,
       }),
