@@ -3,6 +3,7 @@
  * listens or runs by itself.
  */
 import { createAudit } from '../audit/audit.ts';
+import { createPatternCheck } from '../drivers/haproxy/pattern-check.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
@@ -27,6 +28,7 @@ import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
+import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
@@ -118,6 +120,7 @@ export async function createServices(deps: ServicesDeps) {
   const balanced = { ...shared, changes, secrets, memberRules };
   const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...balanced, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const l7Policies = createL7Policies({ ...shared, changes, checkPattern: createPatternCheck() });
   const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
 
   const snapshots = createSnapshots(shared);
@@ -136,7 +139,7 @@ export async function createServices(deps: ServicesDeps) {
   const services = {
     ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
-    ...{ loadBalancers, listeners, lbPools },
+    ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),

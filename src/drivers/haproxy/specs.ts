@@ -65,12 +65,18 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
       const spec = JSON.parse(await readFile(layout.spec(id), 'utf8')) as Spec;
       const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
       if (spec.id !== id || !lists.every(Array.isArray)) throw new Error('malformed spec');
-      specs.push(spec.tenant === undefined ? { ...spec, tenant: spec.id } : spec);
+      specs.push(upgraded(spec));
     } catch (err) {
       log.error({ loadBalancer: id, err }, 'cannot read the spec of a load balancer');
     }
   }
   return specs;
+}
+
+/** Fields that earlier versions did not write. */
+function upgraded(spec: Spec): Spec {
+  const listeners = spec.listeners.map((listener) => ({ ...listener, l7Policies: listener.l7Policies ?? [] }));
+  return { ...spec, tenant: spec.tenant ?? spec.id, listeners };
 }
 
 export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {

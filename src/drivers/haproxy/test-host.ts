@@ -132,6 +132,7 @@ export function listener(changes: Partial<DesiredListener> = {}): DesiredListene
     timeoutMemberConnect: null,
     timeoutMemberData: null,
     defaultPoolId: null,
+    l7Policies: [],
     ...changes,
   };
 }
