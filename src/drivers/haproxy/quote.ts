@@ -9,7 +9,7 @@
  */
 import { isIP } from 'node:net';
 import { DriverError } from '../driver.ts';
-import { isFreeText, isNetmask, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
+import { isFreeText, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** HAProxy's timers are 31 bits of milliseconds. */
@@ -70,12 +70,6 @@ export function literalFormat(field: string, text: string): string {
 
 export function token(field: string, text: string): string {
   if (!isToken(text)) throw invalid(field, text);
-  return text;
-}
-
-/** For a load balancer with the address `vip`. */
-export function netmask(text: string, vip: string): string {
-  if (!isNetmask(text, vip)) throw invalid('netmask', text);
   return text;
 }
 
