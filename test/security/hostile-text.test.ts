@@ -129,7 +129,11 @@ const ofPool: Field[] = [
   inPersistence('cookie_name', 'session', 'APP_COOKIE'),
   {
     ...inPersistence('persistence_granularity', '255.255.255.0', 'SOURCE_IP'),
-    body: (text) => ({ protocol: 'UDP', session_persistence: { type: 'SOURCE_IP', persistence_granularity: text } }),
+    body: (text) => ({
+      protocol: 'UDP',
+      healthmonitor: null,
+      session_persistence: { type: 'SOURCE_IP', persistence_granularity: text },
+    }),
   },
   inMember('address', '10.0.0.1'),
   inMember('monitor_address', '10.0.0.1'),
