@@ -129,7 +129,7 @@ CREATE TABLE "file_shares" (
 	"observed_real" boolean DEFAULT false NOT NULL,
 	"network_id" uuid NOT NULL,
 	"subnet_id" uuid NOT NULL,
-	"root_squash" boolean NOT NULL,
+	"root_squash" boolean,
 	"allowed_characters" text,
 	"path_length" text,
 	"tags" jsonb NOT NULL,

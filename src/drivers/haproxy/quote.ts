@@ -12,7 +12,6 @@ import { DriverError } from '../driver.ts';
 import {
   isFreeText,
   isHeaderName,
-  isNetmask,
   isNetwork,
   isPlainAddress,
   isRequestPath,
@@ -84,12 +83,6 @@ export function token(field: string, text: string): string {
 /** The name of a header or cookie, or a field of a distinguished name, between parentheses within strong quotes. */
 export function l7Key(text: string): string {
   if (!isHeaderName(text)) throw invalid('key', text);
-  return text;
-}
-
-/** For a load balancer with the address `vip`. */
-export function netmask(text: string, vip: string): string {
-  if (!isNetmask(text, vip)) throw invalid('netmask', text);
   return text;
 }
 

@@ -122,7 +122,7 @@ export function listener(changes: Partial<DesiredListener> = {}): DesiredListene
     protocol: 'HTTP',
     port: 80,
     enabled: true,
-    connectionLimit: null,
+    connectionLimit: 100_000,
     allowedNetworks: null,
     insertXForwarded: false,
     certificate: null,
