@@ -169,7 +169,7 @@ export const CreateRegistryUser = Type.Object(
     secret: Type.Optional(
       Type.String({
         maxLength: 255,
-        pattern: '^\\P{Cc}*$',
+        pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F]*$',
         default: '',
         description: 'Up to 255 characters without control characters; generated when empty',
       }),
