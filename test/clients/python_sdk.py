@@ -315,7 +315,7 @@ class Tasks(CloudTestCase):
         self.assertEqual([task.id for task in tasks.list(**given, sorting="asc", limit=2)], newest[::-1])
         known = tasks.acknowledge_one(started[0])
         self.assertTrue(known.acknowledged_at)
-        self.assertEqual([task.id for task in tasks.list(**given)][-2:], started[1:])
+        self.assertEqual([task.id for task in tasks.list(**given)][:2], started[:0:-1])
         tasks.acknowledge_all(project_id=SETUP["project_id"], region_id=1)
         self.assertEqual(list(tasks.list(**given)), [])
         with self.assertRaises(NotFoundError):
