@@ -62,7 +62,7 @@ export const CheckRegistryLimits = Type.Object(
     storage_limit: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: maxStorageLimit,
+        maximum: Number.MAX_SAFE_INTEGER,
         default: 0,
         description: 'Storage limit of the planned registry in GiB',
       }),
