@@ -129,7 +129,7 @@ CREATE TABLE "file_shares" (
 	"observed_real" boolean DEFAULT false NOT NULL,
 	"network_id" uuid NOT NULL,
 	"subnet_id" uuid NOT NULL,
-	"root_squash" boolean NOT NULL,
+	"root_squash" boolean,
 	"allowed_characters" text,
 	"path_length" text,
 	"tags" jsonb NOT NULL,
@@ -205,6 +205,42 @@ CREATE TABLE "lifecycle_policy_volumes" (
 	"policy_id" integer NOT NULL,
 	"volume_id" uuid NOT NULL,
 	CONSTRAINT "lifecycle_policy_volumes_policy_id_volume_id_pk" PRIMARY KEY("policy_id","volume_id")
+);
+
+CREATE TABLE "lb_l7_policies" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"load_balancer_id" uuid NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"listener_id" uuid NOT NULL,
+	"position" integer NOT NULL,
+	"action" text NOT NULL,
+	"redirect_url" text,
+	"redirect_prefix" text,
+	"redirect_pool_id" uuid,
+	"redirect_http_code" integer,
+	"tags" text[] NOT NULL,
+	"provisioning_status" text NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "lb_l7_rules" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"load_balancer_id" uuid NOT NULL,
+	"project_id" integer NOT NULL,
+	"region_id" integer NOT NULL,
+	"policy_id" uuid NOT NULL,
+	"type" text NOT NULL,
+	"compare_type" text NOT NULL,
+	"key" text,
+	"value" text NOT NULL,
+	"invert" boolean NOT NULL,
+	"tags" text[] NOT NULL,
+	"provisioning_status" text NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"deleted_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "lb_listeners" (
@@ -620,6 +656,20 @@ CREATE TABLE "webhooks" (
 	"created_at" timestamp (6) with time zone NOT NULL
 );
 
+CREATE TABLE "jobs" (
+	"kind" text COLLATE "C" NOT NULL,
+	"id" text COLLATE "C" NOT NULL,
+	"queue" text COLLATE "C" NOT NULL,
+	"client_id" integer NOT NULL,
+	"priority" integer NOT NULL,
+	"run_at" timestamp (6) with time zone NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"locked_by" text COLLATE "C",
+	"lease" bigint,
+	"again" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "jobs_id_kind_pk" PRIMARY KEY("id","kind")
+);
+
 CREATE TABLE "tasks" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"client_id" integer NOT NULL,
@@ -664,6 +714,11 @@ ALTER TABLE "lifecycle_policy_runs" ADD CONSTRAINT "lifecycle_policy_runs_policy
 ALTER TABLE "lifecycle_policy_schedules" ADD CONSTRAINT "lifecycle_policy_schedules_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_volumes" ADD CONSTRAINT "lifecycle_policy_volumes_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_l7_policies" ADD CONSTRAINT "lb_l7_policies_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_l7_policies" ADD CONSTRAINT "lb_l7_policies_listener_id_lb_listeners_id_fk" FOREIGN KEY ("listener_id") REFERENCES "public"."lb_listeners"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_l7_policies" ADD CONSTRAINT "lb_l7_policies_redirect_pool_id_lb_pools_id_fk" FOREIGN KEY ("redirect_pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_l7_rules" ADD CONSTRAINT "lb_l7_rules_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_l7_rules" ADD CONSTRAINT "lb_l7_rules_policy_id_lb_l7_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lb_l7_policies"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lb_listeners" ADD CONSTRAINT "lb_listeners_default_pool_id_lb_pools_id_fk" FOREIGN KEY ("default_pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE set null ON UPDATE no action;
 ALTER TABLE "lb_members" ADD CONSTRAINT "lb_members_pool_id_lb_pools_id_fk" FOREIGN KEY ("pool_id") REFERENCES "public"."lb_pools"("id") ON DELETE cascade ON UPDATE no action;
@@ -720,6 +775,12 @@ CREATE INDEX "lifecycle_policies_project" ON "lifecycle_policies" USING btree ("
 CREATE INDEX "lifecycle_policy_schedules_policy" ON "lifecycle_policy_schedules" USING btree ("policy_id","position");
 CREATE INDEX "lifecycle_policy_schedules_due" ON "lifecycle_policy_schedules" USING btree ("region_id","next_run_at") WHERE "lifecycle_policy_schedules"."next_run_at" is not null;
 CREATE INDEX "lifecycle_policy_volumes_volume" ON "lifecycle_policy_volumes" USING btree ("volume_id");
+CREATE INDEX "lb_l7_policies_project" ON "lb_l7_policies" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "lb_l7_policies_load_balancer" ON "lb_l7_policies" USING btree ("load_balancer_id");
+CREATE INDEX "lb_l7_policies_listener" ON "lb_l7_policies" USING btree ("listener_id","position");
+CREATE INDEX "lb_l7_policies_pool" ON "lb_l7_policies" USING btree ("redirect_pool_id");
+CREATE INDEX "lb_l7_rules_load_balancer" ON "lb_l7_rules" USING btree ("load_balancer_id");
+CREATE INDEX "lb_l7_rules_policy" ON "lb_l7_rules" USING btree ("policy_id","created_at","id");
 CREATE INDEX "lb_listeners_project" ON "lb_listeners" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "lb_listeners_pool" ON "lb_listeners" USING btree ("default_pool_id");
 CREATE UNIQUE INDEX "lb_listeners_port" ON "lb_listeners" USING btree ("load_balancer_id","protocol_port",("protocol" = 'UDP'));
@@ -769,5 +830,7 @@ CREATE INDEX "volumes_client" ON "volumes" USING btree ("client_id","region_id")
 CREATE INDEX "volumes_source_snapshot" ON "volumes" USING btree ("source_snapshot_id");
 CREATE INDEX "volumes_unconverged" ON "volumes" USING btree ("region_id") WHERE "volumes"."observed_generation" < "volumes"."generation";
 CREATE INDEX "webhooks_client" ON "webhooks" USING btree ("client_id","created_at","id");
+CREATE INDEX "jobs_waiting" ON "jobs" USING btree ("queue","priority","run_at") WHERE "jobs"."locked_by" is null;
+CREATE INDEX "jobs_locked" ON "jobs" USING btree ("locked_by") WHERE "jobs"."locked_by" is not null;
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

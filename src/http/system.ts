@@ -10,8 +10,8 @@ import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
   version: string;
-  /** Resolves with null, or with what the database lacks to write. @throws if the database does not respond */
-  checkDatabase(): Promise<string | null>;
+  /** Resolves with null, or with the reason why requests fail. @throws if the database does not respond */
+  findObstacle(): Promise<string | null>;
   /** The status of the drivers of all live workers, and the time zones that they know. */
   driverStatus(): Promise<StatusOfWorkers>;
   metrics: { contentType: string; text(): Promise<string> };
@@ -73,7 +73,7 @@ const operation = operationsOf({
 const counted = { config: { isCounted: true } };
 
 export function systemRoutes(deps: SystemDeps): Routes {
-  const [checkDatabase, driverStatus] = [shared(deps.checkDatabase), shared(deps.driverStatus)];
+  const [findObstacle, driverStatus] = [shared(deps.findObstacle), shared(deps.driverStatus)];
   const metricsText = shared(() => deps.metrics.text());
 
   const operations = [
@@ -87,14 +87,16 @@ export function systemRoutes(deps: SystemDeps): Routes {
     operation('GET', '/readyz', {
       id: 'getReadiness',
       summary: 'Check readiness',
-      description: 'The server is ready when its database responds and can write; otherwise the status is 503.',
+      description:
+        'The server is ready when its database responds and can write and its encryption keys are readable; otherwise the ' +
+        'status is 503 with the reason.',
       access: everyone,
       answer: Readiness,
       handle: async () => {
-        const shortage = await checkDatabase().catch((cause: unknown) => {
+        const obstacle = await findObstacle().catch((cause: unknown) => {
           throw notReady('the database does not respond', cause);
         });
-        if (shortage !== null) throw notReady(`the database ${shortage}`);
+        if (obstacle !== null) throw notReady(obstacle);
         return { status: 'ready' };
       },
     }),

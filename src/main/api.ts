@@ -51,7 +51,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     routes: [
       systemRoutes({
         version,
-        checkDatabase: databaseHealth.check,
+        findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
         metrics,
       }),

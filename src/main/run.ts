@@ -88,6 +88,8 @@ async function openServices(settings: Settings, roles: Roles, log: Logger, closi
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
+  const keyProblem = keyring.findProblem();
+  if (keyProblem !== null) throw new Error(keyProblem);
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
   const controlPlane = await findControlPlane(settings, log);
@@ -134,13 +136,17 @@ async function startParts(opened: Opened): Promise<void> {
     ...{ settings, serves, url, token, database: database.description, work, deliveries },
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
-  setTimeout(compactHeapAfterStartup, startupSettledMs).unref();
+  setTimeout(() => void settle(api, log), startupSettledMs).unref();
 }
 
 const startupSettledMs = 5000;
 
-/** Returns the memory that loading the modules took: an idle heap does not shrink by itself (docs/decisions/0010). */
-function compactHeapAfterStartup(): void {
+/**
+ * Compiles the shapes that no request has used yet, and returns the memory that loading the modules took: an idle heap does
+ * not shrink by itself (docs/decisions/0010).
+ */
+async function settle(api: App | null, log: Logger): Promise<void> {
+  await api?.compileShapes().catch((error: unknown) => log.error({ err: error }, 'a shape cannot be compiled'));
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 

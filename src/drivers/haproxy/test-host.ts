@@ -122,7 +122,7 @@ export function listener(changes: Partial<DesiredListener> = {}): DesiredListene
     protocol: 'HTTP',
     port: 80,
     enabled: true,
-    connectionLimit: null,
+    connectionLimit: 100_000,
     allowedNetworks: null,
     insertXForwarded: false,
     certificate: null,
@@ -132,6 +132,7 @@ export function listener(changes: Partial<DesiredListener> = {}): DesiredListene
     timeoutMemberConnect: null,
     timeoutMemberData: null,
     defaultPoolId: null,
+    l7Policies: [],
     ...changes,
   };
 }
