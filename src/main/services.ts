@@ -44,6 +44,7 @@ import { createNetworks } from '../resources/networks/service.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
 import { createPricing } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
+import { createQuotaRequests } from '../resources/quota-requests/service.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
@@ -146,6 +147,7 @@ export async function createServices(deps: ServicesDeps) {
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),
+    quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
     quotaAudit: createQuotaAudit(
