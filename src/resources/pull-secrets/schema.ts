@@ -1,7 +1,7 @@
 /** Requests and responses of pull secrets. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Nullable, Paging, printable } from '../../http/shapes.ts';
 
 /** `.` and `..` would be removed from paths. */
 export const PullSecretName = Type.String({
@@ -9,7 +9,6 @@ export const PullSecretName = Type.String({
   pattern: '^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$',
   description: '1 to 250 letters, digits, `.`, `_` and `-`; unique in the project and region',
 });
-const printable = '^\\P{Cc}*$';
 const Login = Type.String({
   minLength: 1,
   maxLength: 100,
