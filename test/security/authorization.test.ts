@@ -165,7 +165,7 @@ async function createVictimRegistry(): Promise<void> {
   owned.set('repository_name', 'repository-of-the-victim').set('digest', digest).set('tag_name', 'tag-of-the-victim');
 }
 
-/** A notification and its webhook. */
+/** A notification, its webhook, and a quota request. */
 async function createVictimNotification(): Promise<void> {
   const { clientId, token } = victim;
   const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
@@ -173,6 +173,8 @@ async function createVictimNotification(): Promise<void> {
   const subject = 'secret of the victim';
   const message = { clientId, type: 'test', subject, body: { paragraphs: [] }, data: {} };
   await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
+  const requested_limits = { global_limits: { project_count_limit: 50 } };
+  await cloud.post('/cloud/v2/limits_request', { description: 'secret of the victim', requested_limits }, { token });
 }
 
 async function createVictimVolume(): Promise<void> {

@@ -11,6 +11,8 @@ import { liveProcess } from '../../platform/daemon.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createMemberRules } from '../../platform/member-networks.ts';
 import type {
+  DesiredL7Policy,
+  DesiredL7Rule,
   DesiredListener,
   DesiredLoadBalancer,
   DesiredMember,
@@ -133,7 +135,7 @@ export function listener(changes: Partial<DesiredListener> = {}): DesiredListene
     protocol: 'HTTP',
     port: 80,
     enabled: true,
-    connectionLimit: null,
+    connectionLimit: 100_000,
     allowedNetworks: null,
     insertXForwarded: false,
     certificate: null,
@@ -143,8 +145,27 @@ export function listener(changes: Partial<DesiredListener> = {}): DesiredListene
     timeoutMemberConnect: null,
     timeoutMemberData: null,
     defaultPoolId: null,
+    l7Policies: [],
     ...changes,
   };
+}
+
+export function l7Policy(changes: Partial<DesiredL7Policy> = {}): DesiredL7Policy {
+  return {
+    id: randomUUID(),
+    action: 'REJECT',
+    redirectUrl: null,
+    redirectPrefix: null,
+    redirectPoolId: null,
+    redirectHttpCode: null,
+    rules: [],
+    ...changes,
+  };
+}
+
+/** By default the path `/`. */
+export function l7Rule(changes: Partial<DesiredL7Rule> = {}): DesiredL7Rule {
+  return { id: randomUUID(), type: 'PATH', compareType: 'EQUAL_TO', key: null, value: '/', invert: false, ...changes };
 }
 
 export function monitor(changes: Partial<DesiredMonitor> = {}): DesiredMonitor {

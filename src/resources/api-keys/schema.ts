@@ -58,7 +58,7 @@ export const UpdateApiKey = Type.Object(
     containers: Type.Optional(Described(Nullable(Containers), `${containersRule}; null: none`)),
     description: Type.Optional(Described(Nullable(Description), 'Any text; null: none')),
     expire: Type.Optional(Expire),
-    is_disabled: Type.Optional(Described(Nullable(Type.Boolean()), `${isDisabled}; null: false`)),
+    is_disabled: Type.Optional(Described(Nullable(Type.Boolean()), `${isDisabled}; null: unchanged`)),
   },
   {
     title: 'UpdateApiKey',

@@ -123,7 +123,12 @@ const VolumeIdList = Type.Array(Uuid, { maxItems: maxVolumes, description: 'IDs 
 export const CreateLifecyclePolicy = Type.Object(
   {
     action: Action,
-    name: Name,
+    name: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^\\P{Cc}*$',
+      description: '1 to 255 characters without control characters',
+    }),
     schedules: Type.Optional(Schedules),
     status: Type.Optional(
       Described(LifecyclePolicyStatus, '`active` (default), or `paused`: no schedule runs and no snapshot expires'),

@@ -9,11 +9,12 @@ export const PullSecretName = Type.String({
   pattern: '^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$',
   description: '1 to 250 letters, digits, `.`, `_` and `-`; unique in the project and region',
 });
+const printable = '^\\P{Cc}*$';
 const Login = Type.String({
   minLength: 1,
   maxLength: 100,
-  pattern: '^[^:\\u0000-\\u001F\\u007F-\\u009F]*$',
-  description: 'User name at the registry, without colons and control characters',
+  pattern: printable,
+  description: 'User name at the registry, without control characters',
 });
 const Password = Type.String({
   minLength: 1,
@@ -25,7 +26,10 @@ const Password = Type.String({
 const Registry = Type.String({
   minLength: 1,
   maxLength: 400,
-  description: 'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`',
+  pattern: printable,
+  description:
+    'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted ' +
+    'and cannot be used (`verify` says why), except credentials in a URL.',
 });
 
 export const CreatePullSecret = Type.Object(
@@ -73,11 +77,11 @@ export type PullSecretCollection = Static<typeof PullSecretCollection>;
 export const Verification = Type.Object(
   {
     verified: Type.Boolean({ description: 'Whether the registry accepted the login and password' }),
-    outcome: Type.Enum(['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'], {
+    outcome: Type.Enum(['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed', 'unusable'], {
       description:
         '`accepted`: the login is valid; `refused`: it is not; `not_asked`: the registry needs no login; `no_registry`: ' +
         'the host is not a registry; `unreachable`: it does not respond; `not_allowed`: this server must not connect to ' +
-        'it, or only without encryption',
+        'it, or only without encryption; `unusable`: no client can use this registry or login',
     }),
     message: Type.String({ description: 'The result as text' }),
   },
