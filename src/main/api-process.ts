@@ -6,9 +6,9 @@ import type { Lease } from '../http/request-rate.ts';
 import { createLogger } from '../platform/log.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import { closeApi, createApi } from './api.ts';
-import { compactHeapAfterStartup } from './heap.ts';
 import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
+import { settleAfterStartup } from './settle.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 
@@ -44,7 +44,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const url = await listen(api, settings, true);
   await controlPlane.add('API', url);
   await first.call('listening', url);
-  compactHeapAfterStartup();
+  settleAfterStartup(api, log);
   await stopped;
   for (const step of closing.reverse()) {
     await step('stop').catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));

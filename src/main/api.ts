@@ -4,13 +4,14 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { DriverOfWorker, SystemDeps } from '../http/system.ts';
+import type { StatusOfWorkers, SystemDeps } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
+import { timeZoneKind } from '../platform/time-zone.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
@@ -54,7 +55,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     routes: [
       systemRoutes({
         version,
-        checkDatabase: databaseHealth.check,
+        findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
         metrics: options.metrics ?? metrics,
       }),
@@ -73,12 +74,14 @@ export async function createApi(services: Services, options: ApiOptions): Promis
 const silenceSeconds = 10;
 
 /** What the drivers of the living workers last said. */
-async function driverStatus(db: Db): Promise<DriverOfWorker[]> {
+async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
     `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by cardinality(region_ids) = 0, id`,
     [silenceSeconds],
   );
-  return rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
+  const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
+  const isTimeZones = ({ kind }: DriverStatus) => kind === timeZoneKind;
+  return { drivers: all.filter((one) => !isTimeZones(one)), time_zones: all.filter(isTimeZones) };
 }
 
 /** Answers the requests that were read, and closes the server. */

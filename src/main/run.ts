@@ -6,9 +6,9 @@
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
+import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { closeApi, createApi } from './api.ts';
-import { compactHeapAfterStartup } from './heap.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
@@ -16,6 +16,7 @@ import type { Opened, Roles } from './open-services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { Ending, ShutdownSteps } from './shutdown.ts';
+import { settleAfterStartup } from './settle.ts';
 import { printStart } from './start-table.ts';
 import { version } from './version.ts';
 import { startWork } from './work.ts';
@@ -61,7 +62,7 @@ async function startParts(opened: Opened): Promise<void> {
     ...{ settings, serves, url: api?.url ?? null, token, database: database.description, work, deliveries },
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
-  compactHeapAfterStartup();
+  settleAfterStartup(api?.app ?? null, log);
 }
 
 const announceSeconds = 3;
@@ -69,6 +70,8 @@ const announceSeconds = 3;
 /** The API server, in this process or in others. Requests are held until `admitRequests`. */
 interface ApiServer {
   url: string;
+  /** Absent: in other processes. */
+  app?: App;
   admitRequests(): void;
   stop(): Promise<void>;
 }
@@ -98,7 +101,7 @@ async function serveHere({ services, settings, serves, log }: Opened): Promise<A
   const api = await createApi(services, { log, clientLimits, trustedProxies, resources: serves, holdUntil });
   const url = await listen(api, settings, serves);
   if (serves) services.metrics.watchApiKeys(services.apiKeys.cacheState);
-  return { url, admitRequests, stop: () => closeApi(api, services) };
+  return { url, app: api, admitRequests, stop: () => closeApi(api, services) };
 }
 
 /** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists already. */

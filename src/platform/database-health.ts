@@ -10,8 +10,8 @@ import type { Db } from './db.ts';
 export interface DatabaseHealth {
   /** Records a statement that failed. Errors of other kinds are ignored. */
   record(error: unknown): void;
-  /** Resolves with null, or with what the database lacks. @throws when it does not respond */
-  check(): Promise<string | null>;
+  /** Resolves with null, or for example with `the database is out of memory`. @throws when it does not respond */
+  findShortage(): Promise<string | null>;
 }
 
 /** More than the pages that a new table gets at once. */
@@ -23,7 +23,7 @@ export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
     record(error) {
       shortage = shortageOf(error) ?? shortage;
     },
-    async check() {
+    async findShortage() {
       if (shortage === null) {
         await $client.query('select 1');
         return null;
@@ -35,7 +35,7 @@ export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
         shortage = shortageOf(error);
         if (shortage === null) throw error;
       }
-      return shortage;
+      return shortage && `the database ${shortage}`;
     },
   };
 }
