@@ -69,7 +69,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   await app.register(swagger, openApiOptions(app));
   if (options.holdUntil) holdRequests(app, options.holdUntil);
   errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
-  requestTelemetry(app, options.metrics);
+  // Most requests log only the line of telemetry.ts, so no logger is made for each. Log lines name the request by themselves.
+  app.setChildLoggerFactory((logger) => logger);
+  requestTelemetry(app, options);
   authorization(app, options);
   const { poolSize, metrics, rates } = options;
   clientLimits(app, { limits: options.clientLimits, poolSize, metrics, rates });

@@ -26,7 +26,7 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
     }
     const clientError = asClientError(failure, request);
     if (clientError.code === 'Unavailable') deps.onUnavailable?.(failure);
-    if (clientError.status >= 500) request.log.error({ err: failure }, 'request failed');
+    if (clientError.status >= 500) request.log.error({ reqId: request.id, err: failure }, 'request failed');
     const isDrainable = Number(request.headers['content-length']) <= drainable;
     // The server closes all connections when it stops (drain.ts), and their last responses announce it.
     if (isDrainable && reply.raw.shouldKeepAlive) reply.removeHeader('connection');

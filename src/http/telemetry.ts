@@ -1,4 +1,6 @@
 /** Writes one log line and records one duration for each request. */
+import { withoutRedaction } from '../platform/log.ts';
+import type { Logger } from '../platform/log.ts';
 import type { App } from './app.ts';
 
 export interface HttpMetrics {
@@ -12,7 +14,8 @@ declare module 'fastify' {
   }
 }
 
-export function requestTelemetry(app: App, metrics: HttpMetrics): void {
+export function requestTelemetry(app: App, { log, metrics }: { log: Logger; metrics: HttpMetrics }): void {
+  const lines = withoutRedaction(log);
   // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.routeOptions.config.quiet) reply.header('x-request-id', request.id);
@@ -23,8 +26,9 @@ export function requestTelemetry(app: App, metrics: HttpMetrics): void {
     const seconds = reply.elapsedTime / 1000;
     metrics.observeRequest(request.routeOptions.schema?.operationId ?? 'none', reply.statusCode, seconds);
     const level = isProbe(request.routeOptions.url, reply.statusCode) ? 'debug' : 'info';
-    request.log[level](
+    lines[level](
       {
+        reqId: request.id,
         method: request.method,
         url: request.url,
         status: reply.statusCode,

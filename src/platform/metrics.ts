@@ -63,9 +63,14 @@ export function createMetrics() {
       this.set({ state: 'open_wait' }, waits);
     },
   });
+  /** By operation and status: to find the labels takes longer than to observe. */
+  const durationsOf = new Map<string, ReturnType<typeof requests.labels>>();
   return {
     observeRequest(operation: string, status: number, seconds: number) {
-      requests.labels(operation, String(status)).observe(seconds);
+      const labels = `${operation} ${status}`;
+      let durations = durationsOf.get(labels);
+      if (!durations) durationsOf.set(labels, (durations = requests.labels(operation, String(status))));
+      durations.observe(seconds);
     },
     observeTask(type: string, state: string, seconds: number) {
       tasks.labels(type, state).observe(seconds);
