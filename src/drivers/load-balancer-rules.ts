@@ -30,7 +30,7 @@ import {
 
 /** HAProxy balances requests (`http`) or bytes (`tcp`); nginx balances datagrams (`udp`). */
 export type Mode = 'http' | 'tcp' | 'udp';
-export type ListenerSettings = Omit<DesiredListener, 'id' | 'defaultPoolId'>;
+export type ListenerSettings = Omit<DesiredListener, 'id' | 'defaultPoolId' | 'l7Policies'>;
 export type MemberSettings = Omit<DesiredMember, 'id'>;
 export type PoolSettings = Omit<DesiredPool, 'id' | 'members'>;
 

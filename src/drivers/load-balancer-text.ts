@@ -39,6 +39,11 @@ export function isToken(text: unknown): text is string {
   return typeof text === 'string' && /^[\w.-]{1,128}$/.test(text);
 }
 
+/** A token of RFC 9110, without the single quote, which would end the quotes of HAProxy. */
+export function isHeaderName(text: unknown): text is string {
+  return typeof text === 'string' && /^[\w!#$%&*+.^`|~-]{1,255}$/.test(text);
+}
+
 export function isHostName(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9._-]{1,253}$/.test(text);
 }

@@ -5,6 +5,18 @@ export type PoolProtocol = 'HTTP' | 'HTTPS' | 'PROXY' | 'PROXYV2' | 'TCP' | 'UDP
 export type LbAlgorithm = 'LEAST_CONNECTIONS' | 'ROUND_ROBIN' | 'SOURCE_IP';
 export type MonitorType = 'HTTP' | 'HTTPS' | 'PING' | 'TCP' | 'TLS-HELLO' | 'UDP-CONNECT';
 
+export type L7Action = 'REDIRECT_PREFIX' | 'REDIRECT_TO_POOL' | 'REDIRECT_TO_URL' | 'REJECT';
+export type L7CompareType = 'CONTAINS' | 'ENDS_WITH' | 'EQUAL_TO' | 'REGEX' | 'STARTS_WITH';
+export type L7RuleType =
+  | 'COOKIE'
+  | 'FILE_TYPE'
+  | 'HEADER'
+  | 'HOST_NAME'
+  | 'PATH'
+  | 'SSL_CONN_HAS_CERT'
+  | 'SSL_DN_FIELD'
+  | 'SSL_VERIFY_RESULT';
+
 /** Everything that a host needs to serve one load balancer. Units: times are milliseconds. */
 export interface DesiredLoadBalancer {
   id: string;
@@ -40,6 +52,35 @@ export interface DesiredListener {
   timeoutMemberData: number | null;
   /** The pool that gets its traffic; null: it responds with 503 or closes the connection. */
   defaultPoolId: string | null;
+  /** In the order of their positions. */
+  l7Policies: DesiredL7Policy[];
+}
+
+/**
+ * A request that matches all rules of a policy gets its action; a policy without rules matches nothing, as in Octavia
+ * (octavia/common/jinja/haproxy/combined_listeners/templates/macros.j2 renders only policies with rules). Octavia
+ * evaluates rejections first, then redirects to URLs and prefixes, then redirects to pools, each by position.
+ */
+export interface DesiredL7Policy {
+  id: string;
+  action: L7Action;
+  redirectUrl: string | null;
+  /** Precedes the path and query of the request. */
+  redirectPrefix: string | null;
+  redirectPoolId: string | null;
+  /** For redirects to a URL or prefix. */
+  redirectHttpCode: number | null;
+  rules: DesiredL7Rule[];
+}
+
+export interface DesiredL7Rule {
+  id: string;
+  type: L7RuleType;
+  compareType: L7CompareType;
+  /** The header, cookie or field of a distinguished name. */
+  key: string | null;
+  value: string;
+  invert: boolean;
 }
 
 export interface DesiredPool {

@@ -9,7 +9,7 @@
  */
 import { isIP } from 'node:net';
 import { DriverError } from '../driver.ts';
-import { isFreeText, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
+import { isFreeText, isHeaderName, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** HAProxy's timers are 31 bits of milliseconds. */
@@ -70,6 +70,12 @@ export function literalFormat(field: string, text: string): string {
 
 export function token(field: string, text: string): string {
   if (!isToken(text)) throw invalid(field, text);
+  return text;
+}
+
+/** The name of a header or cookie, or a field of a distinguished name, between parentheses within strong quotes. */
+export function l7Key(text: string): string {
+  if (!isHeaderName(text)) throw invalid('key', text);
   return text;
 }
 

@@ -75,9 +75,16 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
   return specs;
 }
 
-/** Earlier versions wrote no tenant, listeners without a limit, and settings of persistence that only UDP pools have now. */
+/**
+ * Earlier versions wrote no tenant and no layer-7 policies, listeners without a limit, and settings of persistence that only
+ * UDP pools have now.
+ */
 function upgradeSpec(spec: Spec): Spec {
-  const listeners = spec.listeners.map((each) => ({ ...each, connectionLimit: each.connectionLimit ?? NO_LIMIT }));
+  const listeners = spec.listeners.map((each) => ({
+    ...each,
+    connectionLimit: each.connectionLimit ?? NO_LIMIT,
+    l7Policies: each.l7Policies ?? [],
+  }));
   const pools = spec.pools.map((pool) => {
     if (pool.protocol === 'UDP' || !pool.persistence) return pool;
     return { ...pool, persistence: { ...pool.persistence, timeoutSeconds: null, granularity: null } };

@@ -23,6 +23,7 @@ const listenerOf = (id: string, changes: Partial<ListenerRow> = {}) =>
     timeoutMemberConnect: null,
     timeoutMemberData: null,
     defaultPoolId: null,
+    l7Policies: [],
     adminStateUp: true,
     operatingStatus: 'OFFLINE',
     deletedAt: null,
@@ -71,6 +72,8 @@ const whole = (parts: Parts): WholeLoadBalancer => ({
   listeners: [],
   pools: [],
   members: [],
+  l7Policies: [],
+  l7Rules: [],
   ...parts,
   loadBalancer: { ...loadBalancer, ...parts.loadBalancer } as LoadBalancerRow,
 });

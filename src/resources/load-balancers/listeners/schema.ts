@@ -163,7 +163,10 @@ export const Listener = Type.Object(
       description: 'Headers that requests to members get: `X-Forwarded-…` with the value `true`, or none',
     }),
     load_balancer_id: Described(Nullable(Uuid), 'ID of the load balancer'),
-    pool_count: Described(Nullable(Type.Integer()), 'Number of pools: 1 with a default pool, otherwise 0'),
+    pool_count: Described(
+      Nullable(Type.Integer()),
+      'Number of pools that get its traffic: the default pool and those of L7 policies',
+    ),
     protocol: ListenerProtocol,
     protocol_port: Type.Integer({ description: 'Port number' }),
     secret_id: Described(Nullable(Type.String()), 'ID of the secret with the certificate'),
