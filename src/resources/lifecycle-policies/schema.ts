@@ -11,6 +11,7 @@ import {
   Paging,
   PlaceFields,
   Uuid,
+  noControlCharacters,
 } from '../../http/shapes.ts';
 import { Price } from '../pricing/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
@@ -126,7 +127,7 @@ export const CreateLifecyclePolicy = Type.Object(
     name: Type.String({
       minLength: 1,
       maxLength: 255,
-      pattern: '^\\P{Cc}*$',
+      pattern: noControlCharacters,
       description: '1 to 255 characters without control characters',
     }),
     schedules: Type.Optional(Schedules),
