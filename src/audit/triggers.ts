@@ -72,18 +72,21 @@ begin
   return null;
 end $$`;
 
-/** Writes the entry of a transaction with the collected changes. */
+/** Writes the entry of a transaction with the collected changes, and its delivery if the client has a subscription. */
 const entryFunction = `
 create or replace function cloudyard_audit_entry(
   at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
   origin jsonb, always boolean, told jsonb) returns void language plpgsql as $$
 declare
   changes text := coalesce(current_setting('cloudyard.changes', true), '');
+  entry bigint;
 begin
   if not always and changes = '' and told = '[]' then return; end if;
   insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
   values (at, client_id, project_id, region_id, token_id, operation, request_id, origin,
-    told || ('[' || rtrim(changes, ',') || ']')::jsonb);
+    told || ('[' || rtrim(changes, ',') || ']')::jsonb) returning id into entry;
+  insert into user_action_deliveries (entry_id, subscription_id, next_attempt_at)
+  select entry, s.id, now() from user_action_subscriptions s where s.client_id = cloudyard_audit_entry.client_id;
 end $$`;
 
 interface Table {

@@ -9,14 +9,7 @@
  */
 import { isIP } from 'node:net';
 import { DriverError } from '../driver.ts';
-import {
-  isFreeText,
-  isHeaderName,
-  isNetwork,
-  isPlainAddress,
-  isRequestPath,
-  isToken,
-} from '../load-balancer-text.ts';
+import { isFreeText, isHeaderName, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** HAProxy's timers are 31 bits of milliseconds. */
