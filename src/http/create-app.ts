@@ -15,6 +15,7 @@ import { limitedServer } from './connection-limits.ts';
 import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
 import { clientLimits } from './client-limits.ts';
 import type { ClientLimitsOptions } from './client-limits.ts';
+import { createDrain } from './drain.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import type { ErrorHandlingDeps } from './error-handling.ts';
 import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
@@ -61,6 +62,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.decorateRequest('by', undefined as never);
   app.decorateRequest('scope', undefined as never);
   app.decorate('anonymousLimit', createAnonymousLimit(options.anonymousLimits));
+  app.decorate('drain', createDrain(fastify.server));
   jsonBodies(app);
   app.decorate('declaredTags', new Map());
   await app.register(swagger, openApiOptions(app));

@@ -128,7 +128,7 @@ async function startParts(opened: Opened): Promise<void> {
   // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.
   await Promise.allSettled([opening, working, notifying]);
   const [{ api, url }, work, deliveries] = await Promise.all([opening, working, notifying]);
-  if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
+  if (api) closing.push(() => closeApi(api, services));
   const token = await adminToken(services, settings);
   admitRequests();
   const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
@@ -137,6 +137,13 @@ async function startParts(opened: Opened): Promise<void> {
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
   setTimeout(() => void settle(api, log), startupSettledMs).unref();
+}
+
+/** Answers the requests that were read, and closes the server. */
+async function closeApi(api: App, services: Services): Promise<void> {
+  services.taskViews.releaseWaiting();
+  await api.drain.drain();
+  await api.close();
 }
 
 const startupSettledMs = 5000;

@@ -4,6 +4,7 @@
  */
 import { createAudit } from '../audit/audit.ts';
 import { createPatternCheck } from '../drivers/haproxy/pattern-check.ts';
+import type { CheckPattern } from '../drivers/haproxy/pattern-check.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
@@ -88,6 +89,8 @@ export interface ServicesDeps {
   verifyNetworks?: readonly string[];
   /** What members of load balancers must not reach; absent: only what the regions file denies. */
   controlPlane?: Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'>;
+  /** Checks regular expressions of L7 rules; default: with the HAProxy of this host. */
+  checkPattern?: CheckPattern;
   /** Networks that this host delivers to itself; default: read from the kernel. */
   localNetworks?: () => readonly string[];
 }
@@ -122,7 +125,7 @@ export async function createServices(deps: ServicesDeps) {
   const balanced = { ...shared, changes, secrets, memberRules };
   const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...balanced, lbPools, stats: (ids) => statsOfListeners(db, ids) });
-  const l7Policies = createL7Policies({ ...shared, changes, checkPattern: createPatternCheck() });
+  const l7Policies = createL7Policies({ ...shared, changes, checkPattern: deps.checkPattern ?? createPatternCheck() });
   const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
 
   const snapshots = createSnapshots(shared);

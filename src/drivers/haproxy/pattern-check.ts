@@ -41,7 +41,7 @@ async function checkWith(haproxy: string, pattern: string, timeout: number): Pro
   const file = join(folder, 'pattern.cfg');
   try {
     await writeFile(file, configurationFor(pattern), { mode: 0o600 });
-    await runChild(haproxy, ['-c', '-q', '-f', file], { timeout, killSignal: 'SIGKILL', env: { LC_ALL: 'C' } });
+    await runChild(haproxy, ['-c', '-f', file], { timeout, killSignal: 'SIGKILL', env: { LC_ALL: 'C' } });
     return null;
   } catch (cause) {
     const { stderr = '', code } = cause as { stderr?: string; code?: unknown };
@@ -57,6 +57,7 @@ async function checkWith(haproxy: string, pattern: string, timeout: number): Pro
   }
 }
 
+/** A check does not listen. */
 function configurationFor(pattern: string): string {
   const acls = [pattern, boundedRegex(pattern)].map((each) => `  acl pattern path -m reg -- ${word('value', each)}\n`);
   return `defaults
@@ -65,6 +66,7 @@ function configurationFor(pattern: string): string {
   timeout connect 1s
   timeout server 1s
 frontend pattern
+  bind 127.0.0.1:1
 ${acls.join('')}  http-request deny if pattern
 `;
 }

@@ -36,9 +36,9 @@ export async function sizes(db: Db, scope: ProjectRegion): Promise<SizedRow<stri
 export async function listenerSizes(db: Db, loadBalancerId: string): Promise<SizedRow<string>[]> {
   const bytes = sql<number>`128 + 64 * (
     select count(*) from lb_members m where m.pool_id = ${lbListeners.defaultPoolId}) + (
-    select count(*) * 128 from lb_l7_policies y where y.listener_id = ${lbListeners.id}) + (
+    select count(*) * 128 from lb_l7_policies y where y.listener_id = lb_listeners.id) + (
     select count(*) * 64 from lb_l7_rules r join lb_l7_policies y on y.id = r.policy_id
-    where y.listener_id = ${lbListeners.id})`;
+    where y.listener_id = lb_listeners.id)`;
   return db
     .select({ id: lbListeners.id, bytes })
     .from(lbListeners)

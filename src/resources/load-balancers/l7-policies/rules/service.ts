@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../../../errors/catalogue.ts';
+import type { FieldError } from '../../../../errors/catalogue.ts';
 import { DriverError } from '../../../../errors/driver-error.ts';
 import type { Tx } from '../../../../platform/db.ts';
 import { changedColumns, isEmpty, requireFound } from '../../../service-kit.ts';
@@ -30,18 +31,15 @@ export function createL7Rules(deps: L7RulesDeps) {
   const policies = createPartChanges(deps, 'L7 policy', policyStore.find);
   const parts = createPartChanges(deps, 'L7 rule', store.find);
 
-  /** Before the transaction, because it starts a program. @throws ClientError 400, 503 */
-  const checkRegex = async (rule: L7RuleSettings): Promise<void> => {
-    if (rule.compareType !== 'REGEX') return;
-    const errors = l7ValueErrors(rule);
-    if (errors.length > 0) throw invalidInput(errors);
+  /** The error that HAProxy finds in an expression. Call it before the transaction: it starts a program. */
+  const patternErrors = async (rule: L7RuleSettings): Promise<FieldError[]> => {
+    if (rule.compareType !== 'REGEX' || l7ValueErrors(rule).length > 0) return [];
     const refusal = await checkPattern(rule.value).catch((error: unknown) => {
       if (!(error instanceof DriverError)) throw error;
       throw new ClientError('Unavailable', error.customerMessage, { headers: { 'retry-after': '1' }, cause: error });
     });
-    if (refusal) {
-      throw invalidInput([{ path: 'value', message: `is not a regular expression that HAProxy can use: ${refusal}` }]);
-    }
+    if (!refusal) return [];
+    return [{ path: 'value', message: `is not a regular expression that HAProxy can use: ${refusal}` }];
   };
 
   /** @throws ClientError 404 if the rule is not one of the policy */
@@ -59,9 +57,9 @@ export function createL7Rules(deps: L7RulesDeps) {
       body: CreateL7Rule,
     ): Promise<TaskIds> => {
       const settings = newL7RuleSettings(body);
-      await checkRegex(settings);
+      const invalid = await patternErrors(settings);
       return policies.changeConcurrently(queuedTasks)(context, scope, policyId, async (tx, policy) => {
-        await requireValid(tx, scope, policy, settings);
+        await requireValid(tx, scope, policy, settings, invalid);
         await requireRoom(tx, policy, settings, null);
         const id = randomUUID();
         const { projectId, regionId, loadBalancerId } = policy;
@@ -85,14 +83,14 @@ export function createL7Rules(deps: L7RulesDeps) {
       body: UpdateL7Rule,
     ): Promise<TaskIds> => {
       const checked = patchedL7RuleSettings(await view(scope, policyId, id), body);
-      await checkRegex(checked);
+      const invalid = await patternErrors(checked);
       return parts.changeConcurrently(queuedTasks)(context, scope, id, async (tx, rule) => {
         const settings = patchedL7RuleSettings(rule, body);
         if (settings.compareType === 'REGEX' && settings.value !== checked.value) {
           throw new ClientError('Conflict', `L7 rule ${id} was changed at the same time; try again`);
         }
         const policy = requireFound(await policyStore.find(tx, scope, rule.policyId), 'L7 policy', rule.policyId);
-        await requireValid(tx, scope, policy, settings);
+        await requireValid(tx, scope, policy, settings, invalid);
         await requireRoom(tx, policy, settings, rule);
         const changed = changedColumns<L7RuleSettings, L7RuleSettings>(rule, settings);
         // After a failure the same update is a retry.
@@ -123,12 +121,18 @@ export function createL7Rules(deps: L7RulesDeps) {
 }
 
 /** @throws ClientError 400 with all invalid fields, 409 if the policy is being deleted */
-async function requireValid(tx: Tx, scope: Scope, policy: L7PolicyRow, settings: L7RuleSettings): Promise<void> {
+async function requireValid(
+  tx: Tx,
+  scope: Scope,
+  policy: L7PolicyRow,
+  settings: L7RuleSettings,
+  invalid: FieldError[],
+): Promise<void> {
   const listener = await listenerStore.find(tx, scope, policy.listenerId);
   if (!listener || listener.deletedAt || policy.deletedAt) {
     throw new ClientError('Conflict', `L7 policy ${policy.id} is being deleted`);
   }
-  const errors = l7RuleErrors(settings, listener.protocol);
+  const errors = [...l7RuleErrors(settings, listener.protocol), ...invalid];
   if (errors.length > 0) throw invalidInput(errors);
 }
 
