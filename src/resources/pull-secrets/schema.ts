@@ -1,7 +1,7 @@
 /** Requests and responses of pull secrets. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters, Nullable, Paging } from '../../http/shapes.ts';
 
 /** `.` and `..` would be removed from paths. */
 export const PullSecretName = Type.String({
@@ -9,11 +9,10 @@ export const PullSecretName = Type.String({
   pattern: '^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$',
   description: '1 to 250 letters, digits, `.`, `_` and `-`; unique in the project and region',
 });
-const printable = '^\\P{Cc}*$';
 const Login = Type.String({
   minLength: 1,
   maxLength: 100,
-  pattern: printable,
+  pattern: noControlCharacters,
   description: 'User name at the registry, without control characters',
 });
 const Password = Type.String({
@@ -26,7 +25,7 @@ const Password = Type.String({
 const Registry = Type.String({
   minLength: 1,
   maxLength: 400,
-  pattern: printable,
+  pattern: noControlCharacters,
   description:
     'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted ' +
     'and cannot be used (`verify` says why), except credentials in a URL.',
