@@ -16,6 +16,7 @@ import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
 import { clientLimits } from './client-limits.ts';
 import type { ClientLimitsOptions } from './client-limits.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
+import type { ErrorHandlingDeps } from './error-handling.ts';
 import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
 import type { IdempotencyDeps } from './idempotency-keys.ts';
 import { jsonBodies, smallestBodyLimit } from './json-body.ts';
@@ -24,7 +25,7 @@ import { requestTelemetry } from './telemetry.ts';
 import type { HttpMetrics } from './telemetry.ts';
 import { compileValidator } from './validation.ts';
 
-export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
+export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<ErrorHandlingDeps, 'onUnavailable'> {
   log: Logger;
   metrics: HttpMetrics & ClientLimitsOptions['metrics'];
   clientLimits: ClientLimitsOptions['limits'];
@@ -64,7 +65,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.decorate('declaredTags', new Map());
   await app.register(swagger, openApiOptions(app));
   if (options.holdUntil) holdRequests(app, options.holdUntil);
-  errorHandling(app, { repeatAnswer: repeatAnswer(options) });
+  errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
   requestTelemetry(app, options.metrics);
   authorization(app, options);
   clientLimits(app, { limits: options.clientLimits, poolSize: options.poolSize, metrics: options.metrics });

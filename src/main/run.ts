@@ -88,6 +88,8 @@ async function openServices(settings: Settings, roles: Roles, log: Logger, closi
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
+  const keyProblem = keyring.findProblem();
+  if (keyProblem !== null) throw new Error(keyProblem);
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
   const controlPlane = await findControlPlane(settings, log);

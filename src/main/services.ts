@@ -134,7 +134,7 @@ export async function createServices(deps: ServicesDeps) {
   const scheduled = { policies: lifecyclePolicies, snapshots, runs: lifecyclePolicyRuns };
 
   const services = {
-    ...{ db, clock, log, ...engines, memberRules },
+    ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },

@@ -6,6 +6,7 @@ import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
+import { timeZoneStatus } from '../platform/time-zone.ts';
 import { resources } from '../resources/list.ts';
 import type { ResourceDrivers, WorkServices } from '../resources/list.ts';
 import { announcedApi } from '../resources/registries/token-server/authority.ts';
@@ -129,7 +130,10 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     slotsPerClient: settings.clientLimits.reconcileSlots,
     sweepSeconds,
     reconcilers,
-    driverStatus: () => Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
+    driverStatus: () => [
+      ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
+      timeZoneStatus(),
+    ],
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: egressSeconds, work: async () => egress?.apply() },

@@ -71,6 +71,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
       await jail.close();
       const mounted = [...(await mounts()).keys()].filter((path) => path.startsWith(`${layout.mounts}/`));
       await Promise.all(mounted.map((path) => unmounting(() => unmount(path, log))));
+      await loops.close();
     },
   };
 }

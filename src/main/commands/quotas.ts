@@ -1,4 +1,3 @@
-import { commandAction } from '../../audit/audit.ts';
 import type { Settings } from '../settings.ts';
 import { globalKinds, globalRegion, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
@@ -34,6 +33,7 @@ const set = command({
   async run(settings, values, operands) {
     const limits = operands.map(limitOf);
     await withScope(settings, values, async (services, scope) => {
+      const { commandAction } = await import('../../audit/audit.ts');
       const { db, audit, quota } = services;
       await audit.transaction(db, commandAction('setQuota', scope.clientId), async (tx) => {
         for (const [kind, limit] of limits) {

@@ -261,8 +261,14 @@ export const ListLoadBalancers = Type.Object({
   order_by: Type.Optional(
     Type.Enum(
       orderings.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const),
-      { description: 'Field and direction to sort by; `created_at.asc` by default' },
+      { default: 'created_at.desc', description: 'Field and direction of the order' },
     ),
+  ),
+  operating_status: Type.Optional(
+    Described(statuses.operating_status, 'Only load balancers with this operating status'),
+  ),
+  provisioning_status: Type.Optional(
+    Described(statuses.provisioning_status, 'Only load balancers with this provisioning status'),
   ),
   show_stats: ShowStats,
   with_ddos: WithDdos,

@@ -92,11 +92,10 @@ const columns: Record<Ordering, SQL | PgColumn> = {
   vip_ip_family: kit.bytewise(loadBalancers.vipIpFamily),
 };
 
-/** Ties are in the order of creation. */
 function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
   const [column, direction] = order.split('.') as [Ordering, 'asc' | 'desc'];
   const suffix = sql.raw(direction);
-  return [columns[column], loadBalancers.createdAt, loadBalancers.id].map((by) => sql`${by} ${suffix}`);
+  return [columns[column], loadBalancers.id].map((by) => sql`${by} ${suffix}`);
 }
 
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
@@ -116,11 +115,13 @@ export async function list(
     filters: [
       ...hasTags(loadBalancers.tags, tags),
       kit.contains(loadBalancers.name, filter.name),
+      kit.equals(loadBalancers.operatingStatus, filter.operating_status),
+      kit.equals(loadBalancers.provisioningStatus, filter.provisioning_status),
       logging === undefined
         ? undefined
         : sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${logging}`,
     ],
-    order: orderOf(filter.order_by ?? 'created_at.asc'),
+    order: orderOf(filter.order_by ?? 'created_at.desc'),
     page: filter,
   });
 }

@@ -246,6 +246,19 @@ describe('a user', () => {
     expect((await cloud.get(users, by())).body.count).toBe(0);
   });
 
+  it('is listed in pages, as registries are', async () => {
+    const { id } = await make();
+    await cloud.post(all, { name: 'another' }, by());
+    const first = (await cloud.get(`${all}?limit=1`, by())).body;
+    expect(first.results).toHaveLength(1);
+    expect(first.count).toBeGreaterThan(1);
+    const users = `${all}/${id}/users`;
+    const given = ['one', 'two', 'three'].map((name) => ({ name, duration: -1 }));
+    await cloud.post(`${users}/batch`, { users: given }, by());
+    const page = (await cloud.get(`${users}?limit=1&offset=1`, by())).body;
+    expect(page).toMatchObject({ count: 3, results: [{ name: 'two' }] });
+  });
+
   it('is created in a batch atomically', async () => {
     const { id } = await make();
     const users = `${all}/${id}/users`;

@@ -1,7 +1,7 @@
 /** Requests and responses of registries. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Paging } from '../../http/shapes.ts';
 
 /** The grammar of distribution. */
 export const repositoryPattern = '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$';
@@ -32,6 +32,10 @@ const StorageLimit = Type.Integer({
   default: 5,
   description: 'Storage limit in GiB',
 });
+
+/** The query of every list. */
+export const Page = Type.Object(Paging(1000));
+export type Page = Static<typeof Page>;
 
 export const CreateRegistry = Type.Object(
   {

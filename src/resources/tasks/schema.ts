@@ -6,7 +6,7 @@ import { taskStates } from '../../tasks/table.ts';
 
 /** Values of one query parameter that may be repeated. */
 const maxFilterValues = 1000;
-const Order = Type.Enum(['asc', 'desc'], { description: 'Order by the creation date' });
+const Order = Type.Enum(['asc', 'desc'], { description: 'Order by the creation date; `desc` by default' });
 const State = Type.Enum([...taskStates], { description: 'State of the task' });
 const Instant = Type.String({ format: 'iso-date-time' });
 const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only tasks of these ${noun}` });

@@ -53,9 +53,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         regionIds: query.region_id,
         states: query.state,
         types: query.task_type === undefined ? undefined : [query.task_type],
-        order: query.order_by ?? query.sorting ?? 'asc',
-        limit: query.limit ?? 10,
-        offset: query.offset ?? 0,
+        order: query.order_by ?? query.sorting ?? 'desc',
+        page: query,
       });
       return { count, results: inGroups(rows) };
     },
@@ -66,9 +65,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         regionIds: [scope.regionId],
         states: ['NEW', 'RUNNING'],
         types: query.task_type,
-        order: 'asc',
-        limit: query.limit ?? 10,
-        offset: query.offset ?? 0,
+        order: 'desc',
+        page: query,
       });
       return { count, results: inGroups(rows) };
     },

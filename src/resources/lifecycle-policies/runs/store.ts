@@ -4,6 +4,7 @@ import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
+import { pageOf } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
 
@@ -303,21 +304,17 @@ export async function list(
   policyId: number,
   filter: { schedule_id?: string; limit?: number; offset?: number },
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const conditions = and(
+  const where = and(
     eq(lifecyclePolicyRuns.policyId, policyId),
     filter.schedule_id === undefined ? undefined : eq(lifecyclePolicyRuns.scheduleId, filter.schedule_id),
   );
-  const [rows, count] = await Promise.all([
-    db
-      .select({ id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes })
-      .from(lifecyclePolicyRuns)
-      .where(conditions)
-      .orderBy(desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id))
-      .limit(filter.limit ?? 100)
-      .offset(filter.offset ?? 0),
-    db.$count(lifecyclePolicyRuns, conditions),
-  ]);
-  return { count, rows };
+  const sizes = db.select({ id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes }).from(lifecyclePolicyRuns);
+  return pageOf<SizedRow<string>>(sizes, {
+    where,
+    order: [desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id)],
+    page: filter,
+    count: () => db.$count(lifecyclePolicyRuns, where),
+  });
 }
 
 export async function findRows(db: Db, ids: string[]): Promise<RunRow[]> {
