@@ -60,6 +60,8 @@ export interface CloudyardOptions {
   log?: Logger;
   /** Default: those of the settings. */
   clientLimits?: Partial<Settings['clientLimits']>;
+  /** Default: that of the settings. */
+  maxBacklog?: number;
   /** CIDRs of registries that may verify pull secrets. */
   verifyNetworks?: string[];
   /** False if the test writes rows or counters directly. Otherwise the harness compares them at the end. */
@@ -151,6 +153,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     ...settings,
     ...memberSettings,
     clientLimits,
+    ...(options.maxBacklog && { maxBacklog: options.maxBacklog }),
   });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
@@ -211,6 +214,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         jobs: createJobs(services, deliveries),
         driverStatus: () => Object.values(driverStatuses(drivers)),
         onDriverError: services.metrics.countDriverError,
+        onJobEnd: services.metrics.countJobEnd,
         ...work,
         duties: work.duties.map((duty) => rounds.counted(duty)),
       });
