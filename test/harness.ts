@@ -58,6 +58,8 @@ export interface CloudyardOptions {
   /** Development mode: its clock replaces the test's. */
   development?: boolean;
   log?: Logger;
+  /** Default: with the HAProxy of this machine. */
+  checkPattern?: ServicesDeps['checkPattern'];
   /** Default: those of the settings. */
   clientLimits?: Partial<Settings['clientLimits']>;
   /** Default: that of the settings. */
@@ -152,6 +154,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     log,
     ...settings,
     ...memberSettings,
+    ...(options.checkPattern && { checkPattern: options.checkPattern }),
     clientLimits,
     ...(options.maxBacklog && { maxBacklog: options.maxBacklog }),
   });

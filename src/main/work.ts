@@ -2,6 +2,7 @@
  * The worker of a process. One process at a time works for a region, because the data of the region is on its host. Another
  * process for the region is a standby: it waits for the locks and fails over when the first process ends or crashes.
  */
+import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -141,6 +142,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
       { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
       { seconds: housekeepingSeconds, work: reencrypt },
       { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
+      { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
       { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
       ...duties,
     ],
