@@ -7,11 +7,14 @@ import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { installAuditTriggers } from '../audit/triggers.ts';
 import { connect } from '../platform/db.ts';
+import { installWrites } from '../platform/deferred-writes.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { root } from './root.ts';
+// Defines the writes to install.
+import './services.ts';
 
 const oldestVersion = 15;
 const migrationsFolder = join(root, 'migrations');
@@ -65,6 +68,7 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await refuseUnreleased(client);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installAuditTriggers(client);
+    await installWrites(client);
     const pool = new pg.Pool({ ...connection, max: 2 });
     pool.on('error', () => {});
     pool.on('connect', (connected) => connected.on('error', () => {}));

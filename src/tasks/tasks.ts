@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Job } from 'graphile-worker';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { prepared } from '../platform/db.ts';
+import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
 import { clientFlag, policyPriority, priorityAt, stepOf } from './priority.ts';
@@ -63,18 +63,22 @@ const insertRequests = (state: string, finishedOn: string) =>
           created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2::timestamptz, $2::timestamptz,
           ${finishedOn} from requests`;
 
-const insertTasksAndJobs = prepared(
-  'tasks_enqueue',
-  `with ${requests}, task as (${insertRequests('NEW', 'null')})
-   select 1 from graphile_worker.add_jobs(array(
+const insertTasksAndJobs = deferred('tasks_enqueue', {
+  parameters: 'jsonb, timestamptz',
+  body: `with ${requests} ${insertRequests('NEW', 'null')};
+   with ${requests} select graphile_worker.add_jobs(array(
      select ('reconcile:' || region_id, json_build_object('resource', resource, 'id', resource_id),
              resource || ':' || resource_id, null, null, resource || ':' || resource_id,
              coalesce(policy_priority, ${priorityAt('step')}), array[${clientFlag.sql('client_id')}]
             )::graphile_worker.job_spec
-     from requests order by resource_id)) limit 1`,
-);
+     from requests order by resource_id)) into v_x;`,
+  declare: 'v_x record;'
+});
 
-const insertFinishedTask = prepared('task_record', `with ${requests} ${insertRequests('FINISHED', '$2::timestamptz')}`);
+const insertFinishedTask = deferred('task_record', {
+  parameters: 'jsonb, timestamptz',
+  body: `with ${requests} ${insertRequests('FINISHED', '$2')};`,
+});
 
 const insertJob = prepared(
   'job_enqueue',
@@ -92,11 +96,23 @@ const start = prepared(
   `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = $1 and state = 'NEW'`,
 );
 
-const end = prepared<{ task_type: string; created_on: Date }>(
-  'task_end',
-  `update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
-   where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning task_type, created_on`,
-);
+interface EndedTask {
+  type: string;
+  seconds: number;
+}
+
+const end = deferred<EndedTask[]>('task_end', {
+  parameters: 'text, bigint, text, text, timestamptz',
+  declare: 'v_ended jsonb;',
+  body: `
+  with ended as (
+    update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
+    where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning task_type, created_on)
+  select coalesce(jsonb_agg(jsonb_build_object('type', task_type, 'seconds', extract(epoch from $5 - created_on))), '[]')
+    into v_ended from ended;
+  return v_ended;`,
+  returns: 'jsonb',
+});
 
 const active = prepared<{ id: string }>(
   'task_active',
@@ -179,9 +195,8 @@ export function createTasks(
     return rows.map(({ id }) => id);
   };
   const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
-    const now = clock.now();
-    const ended = await end(tx, resourceId, generation, state, error, now);
-    for (const task of ended) onEnd(task.task_type, state, (now.getTime() - task.created_on.getTime()) / 1000);
+    const report = (ended: EndedTask[]) => ended.forEach(({ type, seconds }) => onEnd(type, state, seconds));
+    await end.withResult(tx, report, resourceId, generation, state, error, clock.now());
   };
 
   return {
