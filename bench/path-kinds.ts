@@ -56,7 +56,12 @@ async function createsOf(cloudyard: Cloudyard, client: Client): Promise<Record<s
   const share = await newShare(cloudyard);
   const volume = { name: 'bench', source: 'new-volume', size: 1 };
   const volumes = await many(client, '/cloud/v1/volumes/1/1', volume, 'volumes');
-  const balancers = await many(client, '/cloud/v1/loadbalancers/1/1', { name: 'bench', flavor: 'lb1-1-2' }, 'loadbalancers');
+  const balancers = await many(
+    client,
+    '/cloud/v1/loadbalancers/1/1',
+    { name: 'bench', flavor: 'lb1-1-2' },
+    'loadbalancers',
+  );
   const pool = (id: string) => ({
     ...{ name: 'bench', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', load_balancer_id: id },
     members: [{ address: '127.0.0.1', protocol_port: 8080 }],

@@ -577,6 +577,20 @@ CREATE TABLE "webhooks" (
 	"created_at" timestamp (6) with time zone NOT NULL
 );
 
+CREATE TABLE "jobs" (
+	"kind" text COLLATE "C" NOT NULL,
+	"id" text COLLATE "C" NOT NULL,
+	"queue" text COLLATE "C" NOT NULL,
+	"client_id" integer NOT NULL,
+	"priority" integer NOT NULL,
+	"run_at" timestamp (6) with time zone NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"locked_by" text COLLATE "C",
+	"lease" bigint,
+	"again" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "jobs_id_kind_pk" PRIMARY KEY("id","kind")
+);
+
 CREATE TABLE "tasks" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"client_id" integer NOT NULL,
@@ -715,5 +729,7 @@ CREATE INDEX "volumes_client" ON "volumes" USING btree ("client_id","region_id")
 CREATE INDEX "volumes_source_snapshot" ON "volumes" USING btree ("source_snapshot_id");
 CREATE INDEX "volumes_unconverged" ON "volumes" USING btree ("region_id") WHERE "volumes"."observed_generation" < "volumes"."generation";
 CREATE INDEX "webhooks_client" ON "webhooks" USING btree ("client_id","created_at","id");
+CREATE INDEX "jobs_waiting" ON "jobs" USING btree ("queue","priority","run_at") WHERE "jobs"."locked_by" is null;
+CREATE INDEX "jobs_locked" ON "jobs" USING btree ("locked_by") WHERE "jobs"."locked_by" is not null;
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

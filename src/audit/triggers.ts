@@ -13,6 +13,7 @@ const unaudited = [
   'audit_entries',
   'quota_crossings',
   'idempotency_keys',
+  'jobs',
   'revisions',
   'row_counts',
   'workers',

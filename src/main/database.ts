@@ -3,18 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
-import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { installAuditTriggers } from '../audit/triggers.ts';
 import { connect } from '../platform/db.ts';
-import { installWrites } from '../platform/deferred-writes.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { root } from './root.ts';
-// Defines the writes to install.
-import './services.ts';
+import { installWrites } from './services.ts';
 
 const oldestVersion = 15;
 const migrationsFolder = join(root, 'migrations');
@@ -51,7 +48,7 @@ export async function openDatabase(settings: Settings, log: Logger): Promise<Dat
   };
 }
 
-/** Runs pending migrations of Cloudyard and of the job queue. Many servers may call it at once. */
+/** Runs pending migrations. Many servers may call it at once. */
 export async function migrate(connection: ConnectionOptions): Promise<void> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
   // Errors also reject the queries; without a listener the event would end the process.
@@ -69,14 +66,6 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installAuditTriggers(client);
     await installWrites(client);
-    const pool = new pg.Pool({ ...connection, max: 2 });
-    pool.on('error', () => {});
-    pool.on('connect', (connected) => connected.on('error', () => {}));
-    try {
-      await runQueueMigrations({ pgPool: pool });
-    } finally {
-      await pool.end();
-    }
   } finally {
     await client.end();
   }

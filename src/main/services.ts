@@ -54,9 +54,13 @@ import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
-import { countJobs } from '../tasks/queue.ts';
+import { countJobs } from '../tasks/jobs.ts';
 import { createTasks } from '../tasks/tasks.ts';
+import { createWakeups } from '../tasks/wakeups.ts';
 import type { Configuration } from './configuration.ts';
+
+/** Here, because loading this module defines all writes. */
+export { installWrites } from '../platform/deferred-writes.ts';
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
@@ -164,9 +168,10 @@ async function createEngines(deps: ServicesDeps) {
   const quota = createQuota(configuration.defaultLimits, windowSeconds);
   const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
   const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
-  const tasks = createTasks(clock, backlog, metrics.observeTask);
+  const wakeups = createWakeups(db);
+  const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
   const regions = await loadRegions(db, clock, configuration.regions);
-  const engines = { metrics, caches, audit, idempotency, quota, tasks, regions };
+  const engines = { metrics, caches, audit, idempotency, quota, tasks, wakeups, regions };
   return { engines, shared: { db, clock, tasks, quota, audit, idempotency, regions, caches } };
 }
 

@@ -102,7 +102,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   await egress?.apply();
   const statuses = () => driverStatuses(drivers, egress?.annotate);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
-  const { tasks, metrics, idempotency, audit, reencrypt, development } = services;
+  const { tasks, wakeups, clock, metrics, idempotency, audit, reencrypt, development } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const { sweepSeconds } = settings;
@@ -121,6 +121,8 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   const worker = await startWorker({
     db,
     tasks,
+    wakeups,
+    clock,
     log,
     regionIds,
     concurrency: settings.workerConcurrency,

@@ -19,6 +19,8 @@ export type Tx = Query & {
   readonly $client: Pick<pg.PoolClient, 'query'>;
   /** Writes to send with the next statement or the commit. */
   readonly pending: Write[];
+  /** To call when the transaction has committed. */
+  readonly committed: (() => void)[];
   /** Sends them now, so that their errors are thrown here. */
   sendPending(): Promise<void>;
   readonly [inTransaction]: true;
@@ -84,9 +86,11 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame
     try {
       const result = await work(session.tx);
       await session.commit();
+      for (const call of session.tx.committed) call();
       return result;
-    } catch (error) {
+    } catch (thrown) {
       await session.rollback();
+      const error = session.writeError() ?? thrown;
       if (attempt === attempts || !isRetried.has(postgresCode(error))) throw error;
     }
   }
@@ -100,11 +104,19 @@ export interface Frame {
   last?(): Write;
 }
 
+/** Calls `work` when the transaction has committed; at once for a `Db`, whose statements commit by themselves. */
+export function afterCommit(on: Db | Tx, work: () => void): void {
+  if ('pending' in on) on.committed.push(work);
+  else work();
+}
+
 interface Session {
   tx: Tx;
   commit(): Promise<void>;
   /** Has no effect after the commit. */
   rollback(): Promise<void>;
+  /** The error of a deferred write, which a failed query of Drizzle hides. */
+  writeError(): unknown;
 }
 
 /** The connection is taken, and the transaction begun, by the first statement. All connections send in pipeline mode. */
@@ -112,6 +124,7 @@ function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
   const pending: Write[] = [];
   let opening: Promise<pg.PoolClient> | undefined;
   let isOver = false;
+  let writeError: unknown;
 
   const open = async (): Promise<pg.PoolClient> => {
     const client = await pool.connect();
@@ -119,17 +132,21 @@ function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
     client.query(setting ? `begin; set local ${setting} = 'on'` : 'begin').catch(() => {});
     return client;
   };
+  const send = (client: pg.PoolClient, writes: Write[]): Promise<void> =>
+    sendWrites(client, writes).catch((error: unknown) => {
+      throw (writeError = error);
+    });
   const query = async (...statement: Parameters<pg.ClientBase['query']>): Promise<unknown> => {
     const client = await (opening ??= open());
     if (pending.length === 0) return client.query(...statement);
-    return afterWrites(sendWrites(client, pending.splice(0)), client.query(...statement) as unknown as Promise<unknown>);
+    return afterWrites(send(client, pending.splice(0)), client.query(...statement) as unknown as Promise<unknown>);
   };
   const end = async (statement: string, writes: Write[]): Promise<void> => {
     if (!opening) return;
     isOver = true;
     const client = await opening;
     let broken: Error | undefined;
-    const written = writes.length > 0 ? sendWrites(client, writes) : Promise.resolve();
+    const written = writes.length > 0 ? send(client, writes) : Promise.resolve();
     const ended = client.query(statement).catch((error: Error) => {
       broken = error;
       throw error;
@@ -137,12 +154,12 @@ function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
     await afterWrites(written, ended).finally(() => client.release(broken));
   };
   const sendPending = async (): Promise<void> => {
-    if (pending.length > 0) await sendWrites(await (opening ??= open()), pending.splice(0));
+    if (pending.length > 0) await send(await (opening ??= open()), pending.splice(0));
   };
   const drizzled = drizzle({ client: { query } as unknown as pg.PoolClient });
 
   return {
-    tx: Object.assign(drizzled, { pending, sendPending }) as unknown as Tx,
+    tx: Object.assign(drizzled, { pending, sendPending, committed: [] }) as unknown as Tx,
     async commit() {
       const writes = last ? [...pending.splice(0), last()] : pending.splice(0);
       if (opening) return end('commit', writes);
@@ -151,6 +168,7 @@ function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
     async rollback() {
       if (!isOver) await end('rollback', []).catch(() => {});
     },
+    writeError: () => writeError,
   };
 }
 

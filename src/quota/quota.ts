@@ -85,8 +85,12 @@ const add = deferred('quota_reserve', {
       where not v_counters @> jsonb_build_array(jsonb_build_object('kind', w.kind)));
   end if;
   if v_counters @> '[{"crossed": true}]' then
-    ${recordCrossings(`select $1, $2, kind, usage, "limit" from jsonb_to_recordset(v_counters)
-      as r (kind text, usage bigint, "limit" bigint, crossed boolean) where crossed`, '$1', '$6')}
+    ${recordCrossings(
+      `select $1, $2, kind, usage, "limit" from jsonb_to_recordset(v_counters)
+      as r (kind text, usage bigint, "limit" bigint, crossed boolean) where crossed`,
+      '$1',
+      '$6',
+    )}
   end if;`,
   errors: { [quotaExceededState]: (detail) => quotaExceeded(JSON.parse(detail) as QuotaFigure[]) },
 });

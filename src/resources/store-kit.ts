@@ -11,6 +11,7 @@ import type { Column, SQL, Table } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../errors/catalogue.ts';
+import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
@@ -102,7 +103,7 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   const findById = prepared<Found>(`${name}_find_by_id`, byId);
   const lockById = prepared<Found>(`${name}_lock_by_id`, `${byId} for update`);
   const idType = table.id.getSQLType().replace('serial', 'integer');
-  const update = deferred(`${name}_update`, { parameters: `${idType}, jsonb`, body: updateSql(table) });
+  const update = deferred(`${name}_update`, { parameters: `${idType}, text[], json`, body: updateSql(table) });
   const remove = deferred(`${name}_remove`, {
     parameters: idType,
     body: `delete from ${name} where id = $1;`,
@@ -124,7 +125,8 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
       return (await lockById(tx, id))[0] ?? null;
     },
     async update(tx: Tx, id: Id, changes: Partial<Row<T>>): Promise<void> {
-      await update(tx, id, toJson(table, [changes])[0]);
+      const [values] = toJson(table, [changes]);
+      await update(tx, id, Object.keys(values!), JSON.stringify(values));
     },
     async remove(tx: Tx, id: Id): Promise<void> {
       await remove(tx, id);
@@ -134,10 +136,15 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
 
 /**
  * The rows that a reconciler serves. `findPending` returns rows whose desired state the host has not been seen to have;
- * `findKnown`, those of the ids that have a row, in any region and state.
+ * `findKnown`, those of the ids that have a row, in any region and state; `load` reads one row, together with those of
+ * other reconciles.
  */
-export function reconciledRows(table: ReconciledTable) {
+export function reconciledRows<T extends ReconciledTable>(table: T) {
   const name = getTableName(table);
+  const select = textOf(sql`select ${selectList(getTableColumns(table as PgTable))} from ${table}`);
+  const load = batchedRead<Row<T> & { id: string }>(
+    preparedByIds(`${name}_load`, (ids) => `${select} where id in (${ids})`),
+  );
   const pending = prepared<Placed>(
     `${name}_pending`,
     `select id, region_id as "regionId", client_id as "clientId" from ${name}
@@ -145,6 +152,7 @@ export function reconciledRows(table: ReconciledTable) {
   );
   const known = prepared<{ id: string }>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
+    load,
     findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
     async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
       return new Set((await known(db, ids)).map(({ id }) => id));
@@ -152,13 +160,15 @@ export function reconciledRows(table: ReconciledTable) {
   };
 }
 
-/** PL/pgSQL: writes the columns that the JSON `$2` names into the row `$1`. The others keep their stored form. */
-function updateSql(table: PgTable): string {
-  const columns = Object.values<Column>(getTableColumns(table)).map((column) => `"${column.name}"`);
-  const changes = columns.map((name) => `${name} = case when $2 ? '${name.slice(1, -1)}' then c.${name} else t.${name} end`);
+/** PL/pgSQL: writes the columns `$2` of the JSON `$3` into the row `$1`. The others keep their stored form. */
+function updateSql(table: ScopedTable): string {
+  const names = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => column.name);
+  const changes = names
+    .filter((name) => name !== 'id')
+    .map((name) => `"${name}" = case when '${name}' = any($2) then c."${name}" else t."${name}" end`);
   const name = getTableName(table);
   return `update ${name} t set ${changes.join(',\n  ')}
-    from jsonb_populate_record(null::${name}, $2) c where t.id = $1;`;
+    from json_populate_record(null::${name}, $3) c where t.id = $1;`;
 }
 
 /** Rows, or parts of rows, with the names and values of columns that PostgreSQL reads from JSON. */
@@ -175,16 +185,16 @@ function toJson(table: PgTable, rows: object[]): Record<string, unknown>[] {
 }
 
 /**
- * A deferred insert of rows, as one JSON parameter: thousands of parameters take longer to write than to insert. `counted`
- * also counts the rows (see `countRows`).
+ * A deferred insert of rows, as one JSON parameter: thousands of parameters take longer to write than to insert. Not `jsonb`,
+ * which would reorder the keys in columns of type `json`. `counted` also counts the rows (see `countRows`).
  */
 export function insertRows<T extends PgTable>(table: T, { counted }: { counted?: string } = {}) {
   const columns = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => `"${column.name}"`);
   const name = getTableName(table);
   const insert = deferred(`${name}_insert`, {
-    parameters: 'jsonb',
+    parameters: 'json',
     body: `insert into ${name} (${columns.join(', ')})
-      select ${columns.join(', ')} from jsonb_populate_recordset(null::${name}, $1);`,
+      select ${columns.join(', ')} from json_populate_recordset(null::${name}, $1);`,
   });
   return async (tx: Tx, rows: Row<T>[]): Promise<void> => {
     if (rows.length === 0) return;

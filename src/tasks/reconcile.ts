@@ -1,10 +1,12 @@
 /** Runs one reconcile and records its outcome. What a failure leads to is decided here and nowhere else. */
-import type { Job } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
 import { isUnavailable, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import type { Placed, ResourceKey, Tasks } from './tasks.ts';
+import type { AssignedJob } from './jobs.ts';
+import { backoffSeconds } from './runner.ts';
+import type { JobEnd } from './runner.ts';
+import type { Placed, Tasks } from './tasks.ts';
 
 export type Outcome =
   /** The desired state is observed and recorded. */
@@ -36,12 +38,9 @@ export interface Reconciler {
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
 
-/** The delays between attempts are 2.7, 7.4, 20, 55 and 148 s (graphile-worker's exp(attempt)), four minutes in all. */
-export const maxAttempts = 6;
+/** The delays between attempts are 2.7, 7.4, 20, 55 and 148 s (runner.ts), four minutes in all. */
+const maxAttempts = 6;
 const reconcileTimeout = 10 * 60_000;
-
-/** Thrown to have the queue retry with backoff. */
-class RetryLater extends Error {}
 
 export interface ReconcileDeps {
   db: Db;
@@ -50,41 +49,35 @@ export interface ReconcileDeps {
   onDriverError(resource: string): void;
 }
 
-/** A job that is repeated keeps its priority and flags (priority.ts). */
-export type ReconcileJob = Pick<Job, 'attempts' | 'priority' | 'flags'>;
-
-/** @throws to have the queue retry the job */
+/** @throws to have the job repeated */
 export async function runReconcile(
   deps: ReconcileDeps,
   reconciler: Reconciler,
-  key: ResourceKey,
-  job: ReconcileJob,
-  shutdown: AbortSignal,
-): Promise<void> {
-  const attempt = job.attempts;
-  const log = deps.log.child({ resource: key.resource, id: key.id, attempt });
-  await deps.tasks.markRunning(deps.db, key.id);
-  const { outcome, generation } = await attemptOutcome(reconciler, key.id, shutdown);
+  { id, attempt }: Pick<AssignedJob, 'id' | 'attempt'>,
+  signal: AbortSignal,
+): Promise<JobEnd> {
+  const { resource } = reconciler;
+  const log = deps.log.child({ resource, id, attempt });
+  const { outcome, generation } = await attemptOutcome(reconciler, id, signal);
   switch (outcome.kind) {
     case 'done':
-      return;
+      return { done: true };
     case 'again':
-      await deps.tasks.rescheduleReconcile(deps.db, key, outcome.afterSeconds, job);
-      return;
+      return { againAfter: outcome.afterSeconds, attempts: 0 };
     case 'retry':
-      deps.onDriverError(key.resource);
+      deps.onDriverError(resource);
       log.warn({ err: outcome.cause }, 'reconcile attempt failed');
       if (attempt < maxAttempts) {
-        await deps.tasks.recordRetry(deps.db, key.id, attempt, outcome.message);
-        throw new RetryLater(outcome.message);
+        await deps.tasks.recordRetry(deps.db, id, attempt, outcome.message);
+        return { againAfter: backoffSeconds(attempt), attempts: attempt };
       }
-      await recordFailure(deps, reconciler, key, generation, outcome.message);
-      return;
+      await recordFailure(deps, reconciler, id, generation, outcome.message);
+      return { done: true };
     case 'failed':
-      deps.onDriverError(key.resource);
+      deps.onDriverError(resource);
       log.error({ err: outcome.cause }, 'reconcile failed permanently');
-      await recordFailure(deps, reconciler, key, generation, outcome.message);
-      return;
+      await recordFailure(deps, reconciler, id, generation, outcome.message);
+      return { done: true };
   }
 }
 
@@ -92,18 +85,18 @@ export async function runReconcile(
 async function attemptOutcome(
   reconciler: Reconciler,
   id: string,
-  shutdown: AbortSignal,
+  stopping: AbortSignal,
 ): Promise<{ outcome: Outcome; generation: number | null }> {
   let generation: number | null = null;
   const attempting = (read: number) => {
     generation = read;
   };
-  const signal = AbortSignal.any([shutdown, AbortSignal.timeout(reconcileTimeout)]);
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(reconcileTimeout)]);
   try {
     return { outcome: await reconciler.reconcile(id, signal, attempting), generation };
   } catch (error) {
     // A shutdown, or a database that is away (below), is not a failure of the resource, so nothing is recorded.
-    if (shutdown.aborted) throw error;
+    if (stopping.aborted) throw error;
     // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
     if (error instanceof DriverError) {
       const kind = error.retryable ? 'retry' : 'failed';
@@ -118,14 +111,14 @@ async function attemptOutcome(
 async function recordFailure(
   deps: ReconcileDeps,
   reconciler: Reconciler,
-  key: ResourceKey,
+  id: string,
   generation: number | null,
   message: string,
 ): Promise<void> {
   // If the row could not be read, every task that waits for the resource has failed.
   const failed = generation ?? Number.MAX_SAFE_INTEGER;
   await transaction(deps.db, async (tx) => {
-    await reconciler.recordFailure(tx, key.id, failed, message);
-    await deps.tasks.fail(tx, key.id, failed, message);
+    await reconciler.recordFailure(tx, id, failed, message);
+    await deps.tasks.fail(tx, id, failed, message);
   });
 }

@@ -6,14 +6,14 @@
  * task still ends. A resource is locked while it has an active task: the lock is not stored, so it cannot be left behind.
  */
 import { randomUUID } from 'node:crypto';
-import type { Job } from 'graphile-worker';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { deferred, prepared } from '../platform/db.ts';
+import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
-import { clientFlag, policyPriority, priorityAt, stepOf } from './priority.ts';
-import { addJob } from './queue.ts';
+import { insertJobs, regionQueue } from './jobs.ts';
+import { policyPriority, priorityAt, stepOf } from './priority.ts';
+import type { Wakeups } from './wakeups.ts';
 
 /** The resource of a job; a job carries nothing else. */
 export interface ResourceKey {
@@ -49,9 +49,9 @@ export interface TaskRequest<Key = ResourceKey> {
   task: NewTask<Key>;
 }
 
-/** All tasks of a statement, as one JSON parameter: a policy may request a thousand at once. */
+/** SQL: all tasks of a statement, from one JSON parameter: a policy may request a thousand at once. */
 const requests = `requests as (
-  select * from jsonb_to_recordset($1::jsonb) as requests (
+  select * from jsonb_to_recordset($1) as requests (
     id uuid, client_id int, project_id int, region_id int, user_id int, task_type text, resource text, resource_id text,
     generation int8, created_resources jsonb, data jsonb, request_id text, lifecycle_policy_id int, schedule_id uuid, step int, policy_priority int))`;
 
@@ -60,19 +60,17 @@ const insertRequests = (state: string, finishedOn: string) =>
                       created_resources, data, request_id, lifecycle_policy_id, schedule_id, created_on, updated_on,
                       finished_on)
    select id, client_id, project_id, region_id, user_id, task_type, '${state}', resource, resource_id, generation,
-          created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2::timestamptz, $2::timestamptz,
+          created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2, $2,
           ${finishedOn} from requests`;
 
 const insertTasksAndJobs = deferred('tasks_enqueue', {
   parameters: 'jsonb, timestamptz',
-  body: `with ${requests} ${insertRequests('NEW', 'null')};
-   with ${requests} select graphile_worker.add_jobs(array(
-     select ('reconcile:' || region_id, json_build_object('resource', resource, 'id', resource_id),
-             resource || ':' || resource_id, null, null, resource || ':' || resource_id,
-             coalesce(policy_priority, ${priorityAt('step')}), array[${clientFlag.sql('client_id')}]
-            )::graphile_worker.job_spec
-     from requests order by resource_id)) into v_x;`,
-  declare: 'v_x record;'
+  body: `with ${requests}, new_tasks as (${insertRequests('NEW', 'null')})
+   ${insertJobs(
+     `select resource, resource_id, 'region:' || region_id, client_id,
+            coalesce(policy_priority, ${priorityAt(`'region:' || region_id`, 'step')}), now()
+     from requests order by resource_id`,
+   )};`,
 });
 
 const insertFinishedTask = deferred('task_record', {
@@ -80,21 +78,10 @@ const insertFinishedTask = deferred('task_record', {
   body: `with ${requests} ${insertRequests('FINISHED', '$2')};`,
 });
 
-const insertJob = prepared(
-  'job_enqueue',
-  `select 1 from ${addJob(`'reconcile:' || $1::int`, `'resource', $2::text, 'id', $3::text`, {
-    queue_name: `$2::text || ':' || $3::text`,
-    job_key: `$2::text || ':' || $3::text`,
-    run_at: 'now() + $4',
-    priority: `coalesce($5::int, ${priorityAt('$6::int')})`,
-    flags: '$7::text[]',
-  })}`,
-);
-
-const start = prepared(
-  'task_start',
-  `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = $1 and state = 'NEW'`,
-);
+const insertJob = deferred('job_enqueue', {
+  parameters: 'text, text, text, int, int',
+  body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
+});
 
 interface EndedTask {
   type: string;
@@ -135,19 +122,11 @@ export interface Tasks {
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
   /** Enqueues a reconcile without a task, for a client. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, client: WeightedClient): Promise<void>;
-  /** Enqueues the next reconcile, with the priority and flags of the job that ends. */
-  rescheduleReconcile(
-    db: Db,
-    key: ResourceKey,
-    afterSeconds: number,
-    job: Pick<Job, 'priority' | 'flags'>,
-  ): Promise<void>;
   /**
    * The task that locks the resource, or null. Lock the row of the resource first. Tasks of `ignoredTypes` do not lock:
    * their changes may queue up behind each other.
    */
   lockedBy(tx: Db | Tx, resourceId: string, ignoredTypes?: readonly string[]): Promise<string | null>;
-  markRunning(db: Db, resourceId: string): Promise<void>;
   /** Ends the tasks that waited for this generation or an earlier one. */
   finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
   /** Ends them in ERROR; `message` is for the customer. */
@@ -156,12 +135,15 @@ export interface Tasks {
   recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
 }
 
-/** `onEnd` is called for every task that ended, for metrics; it must not throw. */
-export function createTasks(
-  clock: Clock,
-  backlog: Backlog,
-  onEnd: (type: string, state: string, seconds: number) => void,
-): Tasks {
+export interface TasksDeps {
+  clock: Clock;
+  backlog: Backlog;
+  wakeups: Wakeups;
+  /** Called for every task that ended, for metrics; it must not throw. */
+  onEnd(type: string, state: string, seconds: number): void;
+}
+
+export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -184,14 +166,14 @@ export function createTasks(
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };
-  const enqueueAll: Tasks['enqueueAll'] = (tx, given) =>
-    write(
-      insertTasksAndJobs,
-      tx,
-      given.map((request) => ({ ...rowOf(request), ...positionOf(request) })),
-    );
-  const write = async (statement: typeof insertFinishedTask, tx: Tx, rows: ReturnType<typeof rowOf>[]) => {
-    if (rows.length > 0) await statement(tx, JSON.stringify(rows), clock.now());
+  const wakeRegions = (on: Db | Tx, regionIds: number[]) =>
+    afterCommit(on, () => new Set(regionIds).forEach((regionId) => wakeups.wake(regionQueue(regionId))));
+  const enqueueAll: Tasks['enqueueAll'] = async (tx, given) => {
+    if (given.length === 0) return [];
+    const rows = given.map((request) => ({ ...rowOf(request), ...positionOf(request) }));
+    await insertTasksAndJobs(tx, JSON.stringify(rows), clock.now());
+    const regionIds = given.map(({ task }) => task.key.regionId);
+    wakeRegions(tx, regionIds);
     return rows.map(({ id }) => id);
   };
   const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
@@ -202,21 +184,19 @@ export function createTasks(
   return {
     enqueue: async (tx, context, task) => (await enqueueAll(tx, [{ context, task }]))[0]!,
     enqueueAll,
-    recordFinished: async (tx, context, task) => (await write(insertFinishedTask, tx, [rowOf({ context, task })]))[0]!,
+    async recordFinished(tx, context, task) {
+      const row = rowOf({ context, task });
+      await insertFinishedTask(tx, JSON.stringify([row]), clock.now());
+      return row.id;
+    },
     async requestReconcile(tx, { resource, id, regionId }, client) {
       const step = stepOf(backlog.add(client, regionId), client);
-      await insertJob(tx, regionId, resource, id, '0 seconds', null, step, [clientFlag.of(client.clientId)]);
-    },
-    async rescheduleReconcile(db, { resource, id, regionId }, afterSeconds, { priority, flags }) {
-      const kept = Object.keys(flags ?? {});
-      await insertJob(db, regionId, resource, id, `${afterSeconds} seconds`, priority, 0, kept);
+      await insertJob(tx, regionQueue(regionId), resource, id, client.clientId, step);
+      wakeRegions(tx, [regionId]);
     },
     async lockedBy(tx, resourceId, ignoredTypes = []) {
       const [task] = await active(tx, resourceId, ignoredTypes);
       return task?.id ?? null;
-    },
-    async markRunning(db, resourceId) {
-      await start(db, resourceId, clock.now());
     },
     async finish(tx, resourceId, generation) {
       await endAs(tx, 'FINISHED', resourceId, generation, null);

@@ -474,12 +474,11 @@ describe('the job queue', () => {
     const cloud = await open({ driver: null });
     const [backlog, late] = [await aTenant(cloud), await aTenant(cloud)];
     await enqueue(cloud, backlog, 20);
-    const jobs = 'graphile_worker._private_jobs';
-    await cloud.db.$client.query(`update ${jobs} set priority = priority + 12000`);
+    await cloud.db.$client.query('update jobs set priority = priority + 12000');
     await enqueue(cloud, late, 1);
     const order = async () => {
       const { rows } = await cloud.db.$client.query<{ key: string; priority: number }>(
-        `select key, priority from ${jobs} order by priority, run_at, id`,
+        'select id as key, priority from jobs order by priority, run_at, id',
       );
       return { keys: rows.map(({ key }) => key), priorities: rows.map(({ priority }) => priority) };
     };

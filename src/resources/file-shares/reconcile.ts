@@ -3,7 +3,7 @@ import type { FileShareDriver, ObservedFileShare } from '../../drivers/file-shar
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredFileShare, isDenied } from './desired.ts';
 import * as store from './store.ts';
@@ -35,7 +35,9 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
       const { rules } = share;
       await announceRuleChanges(db, rules);
       const observed = await driver.apply(desiredFileShare(share, rules), signal);
-      await transaction(db, (tx) => recordObserved(deps, tx, share, rules, observed));
+      await recordObserved(deps, id, share.generation, (tx) =>
+        writeObserved(tx, share, rules, { ...observed, real: driver.real }),
+      );
       return { kind: 'done' };
     },
 
@@ -53,19 +55,16 @@ async function announceRuleChanges(db: Db, rules: ReconciledRule[]): Promise<voi
   await store.changeAccessRuleStates(db, queued, { queued_to_apply: 'applying', queued_to_deny: 'denying' });
 }
 
-/** All writes are deferred, so this is one statement. */
-async function recordObserved(
-  { driver, tasks }: FileShareReconcilerDeps,
+async function writeObserved(
   tx: Tx,
   { id, generation }: FileShareRow,
   rules: ReconciledRule[],
-  observed: ObservedFileShare,
+  observed: ObservedFileShare & { real: boolean },
 ): Promise<void> {
   await store.removeAccessRules(tx, rules.filter(isDenied));
   const applied = rules.filter((rule) => !isDenied(rule) && rule.state !== 'active');
   await store.changeAccessRuleStates(tx, applied, { applying: 'active', error: 'active' });
-  await store.recordObserved(tx, id, { ...observed, generation, real: driver.real });
-  await tasks.finish(tx, id, generation);
+  await store.recordObserved(tx, id, { ...observed, generation });
 }
 
 /** A failed extension releases its reservation; a share that failed otherwise keeps its quota until it is deleted. */

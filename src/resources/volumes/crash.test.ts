@@ -32,13 +32,7 @@ const reconcileOnce = async (resource: 'volume' | 'snapshot', id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   const reconciler = resource === 'volume' ? ofVolumes(db, host) : ofSnapshots(db, host.snapshots);
-  await runReconcile(
-    deps,
-    reconciler,
-    { resource, id, regionId: 1 },
-    { attempts: 1, priority: 0, flags: null },
-    new AbortController().signal,
-  );
+  await runReconcile(deps, reconciler, { id, attempt: 1 }, new AbortController().signal);
 };
 
 const createdId = async (answer: { body: { tasks: string[] } }, kind: 'volumes' | 'snapshots') =>

@@ -68,8 +68,7 @@ async function delivery(client: Client, state: object) {
 }
 
 /** Makes pending retries run now, without their backoff. */
-const skipBackoff = () =>
-  cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
+const skipBackoff = () => cloud.db.$client.query(`update jobs set run_at = now() where locked_by is null`);
 
 describe('a webhook', () => {
   it('is created with a secret of its own, which is shown once', async () => {
@@ -326,7 +325,7 @@ describe('a message', () => {
     receiver.answer((response) => response.writeHead(500).end());
     await issue(client);
     const { id } = await delivery(client, { state: 'pending', attempt_count: 1 });
-    await cloud.db.$client.query('delete from graphile_worker._private_jobs where key = $1', [`deliver:${id}`]);
+    await cloud.db.$client.query(`delete from jobs where kind = 'deliver' and id = $1`, [id]);
     receiver.answer();
     const before = new Date(Date.now() + 3_600_000);
     const { findWithoutJob, requestAttempts } = await import('../notifications/store.ts');
