@@ -11,6 +11,8 @@ const common: TestUserConfig = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 30_000 } },
+  // As bin/run.mjs does for the main process.
+  execArgv: ['--import', join(import.meta.dirname, 'bin', 'drizzle-resolution.mjs')],
 };
 
 export default defineConfig({

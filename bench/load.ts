@@ -48,7 +48,18 @@ async function withWrk(program: string, { dir }: Workplace, load: Load): Promise
   writeFileSync(script, turns ? scriptOf(method, turns) : one);
   const fields = { ...headers, ...(given && { 'content-type': 'application/json' }) };
   const { stdout } = await execute(program, [
-    ...['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--script', script],
+    ...[
+      '--threads',
+      '1',
+      '--connections',
+      String(connections),
+      '--duration',
+      `${seconds}s`,
+      '--timeout',
+      '10s',
+      '--script',
+      script,
+    ],
     ...Object.entries(fields).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
     url,
   ]);

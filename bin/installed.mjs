@@ -12,7 +12,7 @@ import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, utimesS
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -21,6 +21,9 @@ const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform ==
 const hiddenLock = join(root, 'node_modules', '.package-lock.json');
 const lock = join(root, '.installing');
 const LOCK_STALE_MS = 10_000;
+/** Compiled code of all modules (9 MB). `npm ci` removes it. */
+const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
+const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
 
 export async function ensureInstalled() {
   if (!installReason()) return;
@@ -42,7 +45,14 @@ export async function ensureInstalled() {
 
 /** Does not return: this process exits with the exit code of the script. The working directory is unchanged. */
 export async function runPinned(script, args, nodeFlags = []) {
-  process.exit(await run(nodeToUse(), [...nodeFlags, resolve(script), ...args]));
+  const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
+  process.exit(await run(nodeToUse(), [...nodeFlags, '--import', preload, resolve(script), ...args], options));
+}
+
+/** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */
+function cacheSetting() {
+  const isOwner = statSync(join(root, 'node_modules')).uid === process.getuid?.();
+  return isOwner && process.env.NODE_COMPILE_CACHE === undefined ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
 function installReason() {

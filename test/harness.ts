@@ -58,6 +58,8 @@ export interface CloudyardOptions {
   /** Development mode: its clock replaces the test's. */
   development?: boolean;
   log?: Logger;
+  /** Default: with the HAProxy of this machine. */
+  checkPattern?: ServicesDeps['checkPattern'];
   /** Default: those of the settings. */
   clientLimits?: Partial<Settings['clientLimits']>;
   /** CIDRs of registries that may verify pull secrets. */
@@ -150,6 +152,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     log,
     ...settings,
     ...memberSettings,
+    ...(options.checkPattern && { checkPattern: options.checkPattern }),
     clientLimits,
   });
   const { operatorId } = await services.clients.bootstrap();

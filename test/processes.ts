@@ -19,6 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { runtimeFolder } from '../src/drivers/confined.ts';
@@ -82,6 +83,8 @@ export interface Yard extends HttpClient {
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
 const script = join(root, 'src', 'main', 'cloudyard.ts');
 const bin = join(root, 'bin', 'cloudyard.mjs');
+/** As bin/cloudyard.mjs does. */
+const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
 
 export async function openYard(settings: Record<string, string> = {}): Promise<Yard> {
   // As root, PostgreSQL runs as another account, which must be able to enter the folder.
@@ -105,7 +108,10 @@ export async function openYard(settings: Record<string, string> = {}): Promise<Y
   };
   const launch = (file: string, args: string[], own: Record<string, string> = {}) =>
     watch(
-      spawn(pinnedNode, [file, ...args], { env: environment({ ...env, ...own }), stdio: ['ignore', 'pipe', 'pipe'] }),
+      spawn(pinnedNode, ['--import', preload, file, ...args], {
+        env: environment({ ...env, ...own }),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
     );
   const startReady = async (file: string, args: string[], own?: Record<string, string>) => {
     const running = launch(file, args, own);

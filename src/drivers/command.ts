@@ -30,6 +30,12 @@ export async function run(
   }
 }
 
+/** The status with which a command that failed in `run` exited; null if it did not start or was killed. */
+export function exitStatus(error: unknown): number | null {
+  const { code } = ((error as Error | null)?.cause ?? {}) as { code?: unknown };
+  return typeof code === 'number' ? code : null;
+}
+
 /** Wraps a failed command or system call, and decides whether it is retryable. */
 export function hostError(message: string, cause: unknown): DriverError {
   if (cause instanceof DriverError) return cause;

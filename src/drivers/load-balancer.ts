@@ -5,6 +5,18 @@ export type PoolProtocol = 'HTTP' | 'HTTPS' | 'PROXY' | 'PROXYV2' | 'TCP' | 'UDP
 export type LbAlgorithm = 'LEAST_CONNECTIONS' | 'ROUND_ROBIN' | 'SOURCE_IP';
 export type MonitorType = 'HTTP' | 'HTTPS' | 'PING' | 'TCP' | 'TLS-HELLO' | 'UDP-CONNECT';
 
+export type L7Action = 'REDIRECT_PREFIX' | 'REDIRECT_TO_POOL' | 'REDIRECT_TO_URL' | 'REJECT';
+export type L7CompareType = 'CONTAINS' | 'ENDS_WITH' | 'EQUAL_TO' | 'REGEX' | 'STARTS_WITH';
+export type L7RuleType =
+  | 'COOKIE'
+  | 'FILE_TYPE'
+  | 'HEADER'
+  | 'HOST_NAME'
+  | 'PATH'
+  | 'SSL_CONN_HAS_CERT'
+  | 'SSL_DN_FIELD'
+  | 'SSL_VERIFY_RESULT';
+
 /** Everything that a host needs to serve one load balancer. Units: times are milliseconds. */
 export interface DesiredLoadBalancer {
   id: string;
@@ -24,14 +36,14 @@ export interface DesiredListener {
   protocol: ListenerProtocol;
   port: number;
   enabled: boolean;
-  /** The maximum of open connections; null: no limit. */
-  connectionLimit: number | null;
+  /** The maximum of open connections; 0: none are accepted. */
+  connectionLimit: number;
   /** Networks that may connect; null: all; empty: none. */
   allowedNetworks: string[] | null;
   insertXForwarded: boolean;
-  /** For TERMINATED_HTTPS: the certificate for names that no other certificate matches. */
+  /** For TERMINATED_HTTPS and PROMETHEUS: the certificate for names that no other certificate matches. */
   certificate: DesiredCertificate | null;
-  /** For TERMINATED_HTTPS: chosen by server name (SNI). */
+  /** Chosen by server name (SNI); requires `certificate`. */
   sniCertificates: DesiredCertificate[];
   /** For HTTP basic authentication; empty: no authentication. Passwords are crypt(3) hashes. */
   users: { name: string; encryptedPassword: string }[];
@@ -40,6 +52,35 @@ export interface DesiredListener {
   timeoutMemberData: number | null;
   /** The pool that gets its traffic; null: it responds with 503 or closes the connection. */
   defaultPoolId: string | null;
+  /** In the order of their positions. */
+  l7Policies: DesiredL7Policy[];
+}
+
+/**
+ * A request that matches all rules of a policy gets its action; a policy without rules matches nothing, as in Octavia
+ * (octavia/common/jinja/haproxy/combined_listeners/templates/macros.j2 renders only policies with rules). Octavia
+ * evaluates rejections first, then redirects to URLs and prefixes, then redirects to pools, each by position.
+ */
+export interface DesiredL7Policy {
+  id: string;
+  action: L7Action;
+  redirectUrl: string | null;
+  /** Precedes the path and query of the request. */
+  redirectPrefix: string | null;
+  redirectPoolId: string | null;
+  /** For redirects to a URL or prefix. */
+  redirectHttpCode: number | null;
+  rules: DesiredL7Rule[];
+}
+
+export interface DesiredL7Rule {
+  id: string;
+  type: L7RuleType;
+  compareType: L7CompareType;
+  /** The header, cookie or field of a distinguished name. */
+  key: string | null;
+  value: string;
+  invert: boolean;
 }
 
 export interface DesiredPool {
@@ -83,7 +124,7 @@ export interface DesiredMonitor {
   httpVersion: '1.0' | '1.1' | null;
   urlPath: string | null;
   domainName: string | null;
-  /** `200`, `200,204` or `200-299`. */
+  /** Statuses and ranges: `200`, `200,204` or `200,300-302`. */
   expectedCodes: string | null;
 }
 
@@ -91,9 +132,9 @@ export interface DesiredPersistence {
   type: 'SOURCE_IP' | 'HTTP_COOKIE' | 'APP_COOKIE';
   /** For APP_COOKIE: the cookie of the application. */
   cookieName: string | null;
-  /** For SOURCE_IP: seconds without traffic after which a client may get another member. */
+  /** For SOURCE_IP in UDP pools: seconds without traffic after which a client may get another member. */
   timeoutSeconds: number | null;
-  /** For SOURCE_IP: the netmask of clients that share a member. */
+  /** For SOURCE_IP in UDP pools: the netmask (IPv6: the prefix length) of clients that share a member. */
   granularity: string | null;
 }
 

@@ -15,16 +15,18 @@ import { limitedServer } from './connection-limits.ts';
 import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
 import { clientLimits } from './client-limits.ts';
 import type { ClientLimitsOptions } from './client-limits.ts';
+import { createDrain } from './drain.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
+import type { ErrorHandlingDeps } from './error-handling.ts';
 import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
 import type { IdempotencyDeps } from './idempotency-keys.ts';
 import { jsonBodies, smallestBodyLimit } from './json-body.ts';
+import { lazyCompilers } from './lazy-compilers.ts';
 import { openApiOptions } from './openapi.ts';
 import { requestTelemetry } from './telemetry.ts';
 import type { HttpMetrics } from './telemetry.ts';
-import { compileValidator } from './validation.ts';
 
-export interface AppOptions extends AuthorizationDeps, IdempotencyDeps {
+export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<ErrorHandlingDeps, 'onUnavailable'> {
   log: Logger;
   metrics: HttpMetrics & ClientLimitsOptions['metrics'];
   clientLimits: ClientLimitsOptions['limits'];
@@ -56,15 +58,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
   });
   const app = fastify.withTypeProvider<TypeBoxProvider>() as unknown as App;
-  app.setValidatorCompiler(compileValidator as never);
+  lazyCompilers(app);
   app.decorateRequest('by', undefined as never);
   app.decorateRequest('scope', undefined as never);
   app.decorate('anonymousLimit', createAnonymousLimit(options.anonymousLimits));
+  app.decorate('drain', createDrain(fastify.server));
   jsonBodies(app);
   app.decorate('declaredTags', new Map());
   await app.register(swagger, openApiOptions(app));
   if (options.holdUntil) holdRequests(app, options.holdUntil);
-  errorHandling(app, { repeatAnswer: repeatAnswer(options) });
+  errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
   requestTelemetry(app, options.metrics);
   authorization(app, options);
   clientLimits(app, { limits: options.clientLimits, poolSize: options.poolSize, metrics: options.metrics });

@@ -5,12 +5,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput } from '../errors/catalogue.ts';
-import { isUnavailable } from '../platform/db.ts';
+import { isUnavailable, shortageOf } from '../platform/db.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
 import { ValidationError } from './validation.ts';
 
-export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
+export interface ErrorHandlingDeps {
+  repeatAnswer: Repeat;
+  /** Called for every request that failed because the database was not available. */
+  onUnavailable?(error: unknown): void;
+}
+
+export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
   app.setErrorHandler(async (error, request, reply) => {
     let failure: unknown = error;
     try {
@@ -19,8 +25,11 @@ export function errorHandling(app: App, deps: { repeatAnswer: Repeat }): void {
       failure = other;
     }
     const clientError = asClientError(failure, request);
+    if (clientError.code === 'Unavailable') deps.onUnavailable?.(failure);
     if (clientError.status >= 500) request.log.error({ err: failure }, 'request failed');
-    if (Number(request.headers['content-length']) <= drainable) reply.removeHeader('connection');
+    const isDrainable = Number(request.headers['content-length']) <= drainable;
+    // The server closes all connections when it stops (drain.ts), and their last responses announce it.
+    if (isDrainable && reply.raw.shouldKeepAlive) reply.removeHeader('connection');
     return send(reply, request, clientError);
   });
 }
@@ -130,7 +139,10 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
     ]);
   }
   if (isUnavailable(error)) {
-    return new ClientError('Unavailable', 'the database cannot be reached; try again in a second', {
+    const shortage = shortageOf(error);
+    const message =
+      shortage === null ? 'the database cannot be reached' : `the database ${shortage}; the operator must fix it`;
+    return new ClientError('Unavailable', `${message}; try again in a second`, {
       headers: { 'retry-after': '1' },
     });
   }

@@ -4,7 +4,7 @@ import type { Flow } from './request-slots.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Slots with a manual clock, for a pool of 8. */
+/** Slots with a manual clock, for a pool of 8. Requests end 5 ms after each other. */
 function openSlots() {
   let time = 0;
   const slots = createRequestSlots(8, () => time);
@@ -28,6 +28,7 @@ function openSlots() {
         running.findIndex(({ flow }) => !of || flow === of),
         1,
       );
+      time += 5;
       slots.end(ended!.flow, ended!.cost);
       await turn();
     },
@@ -50,14 +51,14 @@ describe('slots of requests', () => {
   });
 
   it.each([requestCost, listCost, readCost])('start every request (%i) of another client at once', async (cost) => {
-    const { send, running, endFirst } = openSlots();
+    const { send, running, runningOf, endFirst } = openSlots();
     const [flood, victim] = [createFlow(1), createFlow(1)];
-    for (let i = 0; i < 64; i++) send(flood);
+    for (let i = 0; i < 64; i++) send(flood, cost);
     for (let i = 0; i < 20; i++) {
       send(victim, cost);
       expect(running.at(-1)!.flow).toBe(victim);
-      await endFirst(flood);
-      send(flood);
+      if (runningOf(flood) > 0) await endFirst(flood);
+      send(flood, cost);
       await endFirst(victim);
     }
   });
@@ -67,7 +68,7 @@ describe('slots of requests', () => {
     const [flood, victim] = [createFlow(1), createFlow(1)];
     for (let i = 0; i < 64; i++) send(flood);
     send(victim);
-    for (let i = 0; i < 8; i++) await endFirst(flood);
+    for (let i = 0; i < 5; i++) await endFirst(flood);
     expect(runningOf(flood)).toBe(1);
     await endFirst(victim);
     expect(runningOf(flood)).toBe(2);
@@ -98,14 +99,40 @@ describe('slots of requests', () => {
   });
 
   it('do not stop for clients whose requests hang', async () => {
-    const { send, endFirst, runningOf, served } = openSlots();
+    const { send, endFirst, runningOf, served, advance } = openSlots();
     const hanging = Array.from({ length: 20 }, () => createFlow(1));
     const other = createFlow(1);
     for (const flow of hanging) for (let i = 0; i < 64; i++) send(flow);
+    advance(100);
     for (let i = 0; i < 10; i++) send(other, listCost);
     for (let i = 0; i < 10; i++) await endFirst(other);
     expect(served.filter((flow) => flow === other)).toHaveLength(10);
     expect(hanging.map(runningOf).every((count) => count > 0)).toBe(true);
+  });
+
+  it('make a flood yield to a client that uses less, for a bounded time', async () => {
+    const { send, served, endFirst, runningOf } = openSlots();
+    const [flood, victim] = [createFlow(1), createFlow(1)];
+    for (let i = 0; i < 200; i++) send(flood, listCost);
+    for (let i = 0; i < 2; i++) send(victim, readCost);
+    while (runningOf(flood) > 0) await endFirst(flood);
+    served.length = 0;
+    for (let i = 0; i < 50; i++) {
+      await endFirst(victim);
+      send(victim, readCost);
+      if (runningOf(flood) > 0) await endFirst(flood);
+    }
+    const lists = served.filter((flow) => flow === flood).length;
+    expect(lists).toBeGreaterThan(10);
+    expect(lists).toBeLessThan(25);
+  });
+
+  it('let a client that uses less than the others run more than its share', () => {
+    const { send, runningOf } = openSlots();
+    const [flood, victim] = [createFlow(1), createFlow(1)];
+    for (let i = 0; i < 64; i++) send(flood, listCost);
+    for (let i = 0; i < 3; i++) send(victim);
+    expect(runningOf(victim)).toBe(3);
   });
 
   it('do not start withdrawn requests', async () => {

@@ -5,19 +5,24 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
-import { operationsOf, routesOf } from './operations.ts';
+import { noQuery, operationsOf, routesOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
   version: string;
-  /** Rejects if the database does not respond. */
-  ping(): Promise<void>;
-  /** The status of the drivers of all live workers. */
-  driverStatus(): Promise<DriverOfWorker[]>;
+  /** Resolves with null, or with the reason why requests fail. @throws if the database does not respond */
+  findObstacle(): Promise<string | null>;
+  /** The status of the drivers of all live workers, and the time zones that they know. */
+  driverStatus(): Promise<StatusOfWorkers>;
   metrics: { contentType: string; text(): Promise<string> };
 }
 
 export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
+
+export interface StatusOfWorkers {
+  drivers: DriverOfWorker[];
+  time_zones: { detail: string; worker: string; region_ids: number[] }[];
+}
 
 const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) }, { title: 'Readiness' });
 const Health = Type.Object(
@@ -27,6 +32,10 @@ const Health = Type.Object(
   },
   { title: 'Health' },
 );
+const ofWorker = {
+  worker: Type.String({ description: 'The ID of the worker process' }),
+  region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
+};
 const Driver = Type.Object(
   {
     driver: Type.String({ description: 'The name of the driver: `ganesha`, `simulated`' }),
@@ -35,13 +44,24 @@ const Driver = Type.Object(
     healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
     detail: Type.String({ description: 'Function of the driver on its host, or the reason for the simulation' }),
     remedy: Type.Optional(Type.String({ description: 'Command that fixes the driver or replaces the simulation' })),
-    worker: Type.String({ description: 'The ID of the worker process' }),
-    region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
+    ...ofWorker,
   },
   { title: 'DriverStatus' },
 );
+const TimeZones = Type.Object(
+  {
+    detail: Type.String({
+      description: 'Release of the IANA time zone database that schedules follow, and its source',
+    }),
+    ...ofWorker,
+  },
+  { title: 'TimeZoneStatus' },
+);
 const Drivers = Type.Object(
-  { drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }) },
+  {
+    drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }),
+    time_zones: Type.Array(TimeZones, { description: 'One entry for each live worker of a region' }),
+  },
   { title: 'DriverStatuses' },
 );
 
@@ -53,7 +73,7 @@ const operation = operationsOf({
 const counted = { config: { isCounted: true } };
 
 export function systemRoutes(deps: SystemDeps): Routes {
-  const [ping, driverStatus] = [shared(deps.ping), shared(deps.driverStatus)];
+  const [findObstacle, driverStatus] = [shared(deps.findObstacle), shared(deps.driverStatus)];
   const metricsText = shared(() => deps.metrics.text());
 
   const operations = [
@@ -67,16 +87,16 @@ export function systemRoutes(deps: SystemDeps): Routes {
     operation('GET', '/readyz', {
       id: 'getReadiness',
       summary: 'Check readiness',
-      description: 'The server is ready when its database responds; otherwise the status is 503.',
+      description:
+        'The server is ready when its database responds and can write and its encryption keys are readable; otherwise the ' +
+        'status is 503 with the reason.',
       access: everyone,
       answer: Readiness,
       handle: async () => {
-        await ping().catch((cause: unknown) => {
-          throw new ClientError('Unavailable', 'the database does not respond', {
-            headers: { 'retry-after': '1' },
-            cause,
-          });
+        const obstacle = await findObstacle().catch((cause: unknown) => {
+          throw notReady('the database does not respond', cause);
         });
+        if (obstacle !== null) throw notReady(obstacle);
         return { status: 'ready' };
       },
     }),
@@ -86,7 +106,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
       access: everyone,
       answer: Drivers,
       route: counted,
-      handle: async () => ({ drivers: await driverStatus() }),
+      handle: driverStatus,
     }),
   ];
 
@@ -96,6 +116,10 @@ export function systemRoutes(deps: SystemDeps): Routes {
     plainRoutes(app, deps.metrics, metricsText);
     referencePage(app);
   };
+}
+
+function notReady(message: string, cause?: unknown): ClientError {
+  return new ClientError('Unavailable', message, { headers: { 'retry-after': '1' }, cause });
 }
 
 const plain = { config: { access: everyone, isCounted: true } };
@@ -108,7 +132,11 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
     '/metrics',
     {
       ...plain,
-      schema: { ...described('getMetrics', 'Get metrics in the format of Prometheus'), produces: ['text/plain'] },
+      schema: {
+        ...described('getMetrics', 'Get metrics in the format of Prometheus'),
+        querystring: noQuery,
+        produces: ['text/plain'],
+      },
     },
     async (_request, reply) => {
       reply.type(metrics.contentType);
@@ -117,7 +145,7 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
   );
   app.get(
     '/openapi.json',
-    { ...plain, schema: described('getOpenApi', 'Get the OpenAPI document') },
+    { ...plain, schema: { ...described('getOpenApi', 'Get the OpenAPI document'), querystring: noQuery } },
     async (_request, reply) => {
       reply.type('application/json; charset=utf-8');
       return (document ??= Buffer.from(JSON.stringify(app.swagger())));

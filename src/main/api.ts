@@ -4,12 +4,14 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { DriverOfWorker } from '../http/system.ts';
+import type { StatusOfWorkers } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
+import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
+import { timeZoneKind } from '../platform/time-zone.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
@@ -26,6 +28,7 @@ export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anony
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
   const { db, metrics, apiKeys } = services;
+  const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     log: options.log,
     clientLimits: options.clientLimits ?? defaultClientLimits,
@@ -43,11 +46,12 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     fingerprintOf,
     recallAnswer: (context) => services.idempotency.recall(db, context),
     keepAnswer: (context, answer) => services.idempotency.storeUnclaimed(db, context, answer),
+    onUnavailable: databaseHealth.record,
     isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
     routes: [
       systemRoutes({
         version,
-        ping: async () => void (await db.$client.query('select 1')),
+        findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
         metrics,
       }),
@@ -66,10 +70,12 @@ export async function createApi(services: Services, options: ApiOptions): Promis
 const silenceSeconds = 10;
 
 /** What the drivers of the living workers last said. */
-async function driverStatus(db: Db): Promise<DriverOfWorker[]> {
+async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
     `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by cardinality(region_ids) = 0, id`,
     [silenceSeconds],
   );
-  return rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
+  const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
+  const isTimeZones = ({ kind }: DriverStatus) => kind === timeZoneKind;
+  return { drivers: all.filter((one) => !isTimeZones(one)), time_zones: all.filter(isTimeZones) };
 }

@@ -1,6 +1,8 @@
-/** The `cloudyard` command. It reads the environment, and no other module does. */
+/**
+ * The `cloudyard` command. It reads the environment, and no other module does. The settings load all drivers, so they are
+ * loaded after the command line is parsed.
+ */
 import { forbidCoreDumps } from '../platform/child-process.ts';
-import { readSettings, settingNames, unknownSettings } from './settings.ts';
 import { closest } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
@@ -11,26 +13,26 @@ import { version } from './version.ts';
 async function main(args: string[]): Promise<void> {
   const [first = 'help', ...rest] = args;
   if (first === '--version') return print(`cloudyard ${version}`);
-  if (first === 'help') return print(help(rest));
-  if (args.includes('--help') || args.includes('-h')) return print(help(args));
+  if (first === 'help') return print(await help(rest));
+  if (args.includes('--help') || args.includes('-h')) return print(await help(args));
   const invocation = parseCommandLine(commands, args);
-  for (const name of unknownSettings(process.env)) warn(`unknown setting ${name}${meant(name)}`);
+  const { readSettings, settingNames, unknownSettings } = await import('./settings.ts');
+  for (const name of unknownSettings(process.env)) {
+    const [meant] = closest(name, settingNames);
+    warn(`unknown setting ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`);
+  }
   const settings = readSettings(process.env, root, process.stdout.isTTY === true);
   forbidCoreDumps();
   await invocation.run(settings);
 }
 
-function help(args: string[]): string {
+async function help(args: string[]): Promise<string> {
   const text = helpOf(commands, args);
   if (args.some((arg) => !arg.startsWith('-'))) return text;
   const more = 'Options of a command: cloudyard COMMAND --help. Version: cloudyard --version';
+  const { settingNames } = await import('./settings.ts');
   const settings = settingNames.map((name) => `  ${name}`).join('\n');
   return `${text}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
-}
-
-function meant(name: string): string {
-  const [found] = closest(name, settingNames);
-  return found === undefined ? '' : `; did you mean ${found}?`;
 }
 
 function print(text: string): void {

@@ -3,6 +3,7 @@ import { egressGap } from '../drivers/egress-filter.ts';
 import { hostDriverKinds } from '../drivers/kinds.ts';
 import type { HostProgram } from '../drivers/kind.ts';
 import { findProgram } from '../drivers/programs.ts';
+import { timeZoneStatus } from '../platform/time-zone.ts';
 import { detectDrivers } from './drivers.ts';
 import type { Settings } from './settings.ts';
 import { asRoot, driverTable } from './start-table.ts';
@@ -20,7 +21,7 @@ export async function doctor(settings: Settings): Promise<void> {
       ? `To install the missing programs: ${asRoot(`apt-get install ${missing.join(' ')}`)}`
       : 'Nothing is missing.',
     '',
-    `Time zones of schedules: IANA ${process.versions.tz}, from Node ${process.version}`,
+    `Time zones of schedules: ${timeZoneStatus().detail}`,
     '',
     `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
     ...driverTable(await detectDrivers(settings, await egressGap())),

@@ -88,6 +88,8 @@ async function openServices(settings: Settings, roles: Roles, log: Logger, closi
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
+  const keyProblem = keyring.findProblem();
+  if (keyProblem !== null) throw new Error(keyProblem);
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
   const controlPlane = await findControlPlane(settings, log);
@@ -126,7 +128,7 @@ async function startParts(opened: Opened): Promise<void> {
   // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.
   await Promise.allSettled([opening, working, notifying]);
   const [{ api, url }, work, deliveries] = await Promise.all([opening, working, notifying]);
-  if (api) closing.push(async () => (services.taskViews.releaseWaiting(), api.close()));
+  if (api) closing.push(() => closeApi(api, services));
   const token = await adminToken(services, settings);
   admitRequests();
   const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
@@ -134,13 +136,24 @@ async function startParts(opened: Opened): Promise<void> {
     ...{ settings, serves, url, token, database: database.description, work, deliveries },
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
-  setTimeout(compactHeapAfterStartup, startupSettledMs).unref();
+  setTimeout(() => void settle(api, log), startupSettledMs).unref();
+}
+
+/** Answers the requests that were read, and closes the server. */
+async function closeApi(api: App, services: Services): Promise<void> {
+  services.taskViews.releaseWaiting();
+  await api.drain.drain();
+  await api.close();
 }
 
 const startupSettledMs = 5000;
 
-/** Returns the memory that loading the modules took: an idle heap does not shrink by itself (docs/decisions/0010). */
-function compactHeapAfterStartup(): void {
+/**
+ * Compiles the shapes that no request has used yet, and returns the memory that loading the modules took: an idle heap does
+ * not shrink by itself (docs/decisions/0010).
+ */
+async function settle(api: App | null, log: Logger): Promise<void> {
+  await api?.compileShapes().catch((error: unknown) => log.error({ err: error }, 'a shape cannot be compiled'));
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 

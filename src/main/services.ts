@@ -3,6 +3,8 @@
  * listens or runs by itself.
  */
 import { createAudit } from '../audit/audit.ts';
+import { createPatternCheck } from '../drivers/haproxy/pattern-check.ts';
+import type { CheckPattern } from '../drivers/haproxy/pattern-check.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
@@ -27,6 +29,7 @@ import { createAuditLog } from '../resources/audit/service.ts';
 import { createClients } from '../resources/clients/service.ts';
 import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
+import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
@@ -41,6 +44,7 @@ import { createNetworks } from '../resources/networks/service.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
 import { createPricing } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
+import { createQuotaRequests } from '../resources/quota-requests/service.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
@@ -87,6 +91,8 @@ export interface ServicesDeps {
   verifyNetworks?: readonly string[];
   /** What members of load balancers must not reach; absent: only what the regions file denies. */
   controlPlane?: Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'>;
+  /** Checks regular expressions of L7 rules; default: with the HAProxy of this host. */
+  checkPattern?: CheckPattern;
   /** Networks that this host delivers to itself; default: read from the kernel. */
   localNetworks?: () => readonly string[];
 }
@@ -121,6 +127,7 @@ export async function createServices(deps: ServicesDeps) {
   const balanced = { ...shared, changes, secrets, memberRules };
   const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...balanced, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const l7Policies = createL7Policies({ ...shared, changes, checkPattern: deps.checkPattern ?? createPatternCheck() });
   const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
 
   const snapshots = createSnapshots(shared);
@@ -137,12 +144,13 @@ export async function createServices(deps: ServicesDeps) {
   const scheduled = { policies: lifecyclePolicies, snapshots, runs: lifecyclePolicyRuns };
 
   const services = {
-    ...{ db, clock, log, ...engines, memberRules },
+    ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
-    ...{ loadBalancers, listeners, lbPools },
+    ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),
+    quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
     quotaAudit: createQuotaAudit(

@@ -2,10 +2,12 @@
  * The worker of a process. One process at a time works for a region, because the data of the region is on its host. Another
  * process for the region is a standby: it waits for the locks and fails over when the first process ends or crashes.
  */
+import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
+import { timeZoneStatus } from '../platform/time-zone.ts';
 import { resources } from '../resources/list.ts';
 import type { ResourceDrivers, WorkServices } from '../resources/list.ts';
 import { announcedApi } from '../resources/registries/token-server/authority.ts';
@@ -129,13 +131,17 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     slotsPerClient: settings.clientLimits.reconcileSlots,
     sweepSeconds,
     reconcilers,
-    driverStatus: () => Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
+    driverStatus: () => [
+      ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
+      timeZoneStatus(),
+    ],
     onDriverError: metrics.countDriverError,
     duties: [
       { seconds: egressSeconds, work: async () => egress?.apply() },
       { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
       { seconds: housekeepingSeconds, work: reencrypt },
       { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
+      { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
       { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
       ...duties,
     ],

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from './daemon.ts';
+import { type Daemon, type DaemonOptions, liveProcess, startedWith, superviseDaemon } from './daemon.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -102,6 +102,20 @@ test('a daemon killed with SIGKILL is restarted after its clean-up', async () =>
   expect(calls).toEqual(['before', 'before', 'restarted']);
   expect(daemon.pid()).not.toBe(first);
   expect(pidInFile()).toBe(daemon.pid());
+});
+
+test('a process that was started with another variable is not adopted', async () => {
+  const withFolder = (folder: string) => {
+    const { command } = options();
+    return options('plain', {
+      command: { ...command, env: { FOLDER: folder } },
+      matches: (_commandLine, pid) => startedWith(pid, 'FOLDER', folder),
+    });
+  };
+  const original = await supervise(withFolder('original'));
+  const copy = await supervise(withFolder('copy'));
+  expect(copy.pid()).not.toBe(original.pid());
+  expect(liveProcess(original.pid() as number)).not.toBeNull();
 });
 
 test('a failed restart is retried', async () => {

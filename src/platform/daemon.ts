@@ -39,7 +39,7 @@ export interface DaemonOptions {
   /** For a program that writes its own pid file: returns the pid in it, or null. */
   readPid?(): Promise<number | null>;
   /** Whether a command line (arguments joined by spaces) is that of this daemon with this data. */
-  matches(commandLine: string): boolean;
+  matches(commandLine: string, pid: number): boolean;
   /** Resolves when the daemon responds; rejects until then. Polled, one call at a time. */
   probe(): Promise<void>;
   /** How long `probe` may fail before the start counts as failed. Unit: seconds. */
@@ -110,6 +110,15 @@ export function liveProcess(pid: number): LiveProcess | null {
     return { pid, startTime: fromState[19] ?? '', commandLine };
   } catch {
     return null;
+  }
+}
+
+/** Whether a process was started with this variable; false if its environment cannot be read. */
+export function startedWith(pid: number, name: string, value: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${name}=${value}`);
+  } catch {
+    return false;
   }
 }
 
@@ -224,7 +233,7 @@ async function adoptRunning(supervision: Supervision): Promise<boolean> {
 async function findRunning(options: DaemonOptions): Promise<LiveProcess | null> {
   const pid = options.readPid ? await options.readPid() : readPidFile(options.pidFile);
   const found = pid === null ? null : liveProcess(pid);
-  return found && options.matches(found.commandLine) ? found : null;
+  return found && options.matches(found.commandLine, found.pid) ? found : null;
 }
 
 function readPidFile(pidFile: string): number | null {

@@ -247,12 +247,27 @@ const connectionCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'
 const brokenConnection =
   /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
 
-/** True when the database could not be reached, broke the connection, or is starting: a retry may succeed. */
+/** What a database that responds lacks, by SQLSTATE (class 53, and 58030). */
+const shortages: Record<string, string> = {
+  '53100': 'has no space left on its disk',
+  '53200': 'is out of memory',
+  '53300': 'has too many connections',
+  '53400': 'has reached a configured limit',
+  '58030': 'cannot access its disk',
+};
+
+/** Why the database could not run a statement although it responds, for example `has no space left on its disk`; or null. */
+export function shortageOf(error: unknown): string | null {
+  return shortages[postgresCode(error) ?? ''] ?? null;
+}
+
+/** True when the database could not be reached, broke the connection, is starting, or lacks resources: a retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
+  if (shortageOf(error) !== null) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = (cause as { code?: string }).code ?? '';
-    // Class 08: connection; 57P01..3: shutdown, crash, starting up; 53300: too many connections.
-    if (code.startsWith('08') || /^57P0[123]$/.test(code) || code === '53300' || connectionCodes.has(code)) return true;
+    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended.
+    if (code.startsWith('08') || /^57P0[1235]$/.test(code) || connectionCodes.has(code)) return true;
     if (brokenConnection.test(cause.message)) return true;
   }
   return false;

@@ -1,7 +1,7 @@
 /** What is encrypted comes back for its own context only; keys are rotated by a line at the top of a file. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -149,6 +149,24 @@ describe('a key file', () => {
       writeFileSync(file, text);
       expect(() => openKeyFile(file).encrypt(Buffer.from('x'), 'a')).toThrow(`${file}${message}`);
     }
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('that this account cannot use is named with the command that fixes it', () => {
+    chmodSync(directory, 0o755);
+    const module = JSON.stringify(new URL('./encryption.ts', import.meta.url).href);
+    const problem = () => {
+      const script = `
+        const { openKeyFile } = await import(${module});
+        process.setuid(65534);
+        process.stdout.write(String(openKeyFile(${JSON.stringify(file)}).findProblem()));`;
+      return spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }).stdout;
+    };
+    expect(problem()).toContain(`cannot be created in ${directory} (EACCES)`);
+    writeFileSync(file, line(old), { mode: 0o600 });
+    expect(openKeyFile(file).findProblem()).toBeNull();
+    expect(problem()).toBe(`the key file ${file} cannot be read (EACCES); as root, run: chown 65534 ${file}`);
+    chownSync(file, 65534, 0);
+    expect(problem()).toBe('null');
   });
 
   it('that cannot be created is named in the error', () => {

@@ -9,9 +9,11 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import {
+  accessSync,
   chmodSync,
   chownSync,
   closeSync,
+  constants,
   fsyncSync,
   linkSync,
   openSync,
@@ -38,6 +40,8 @@ export interface Keyring {
   decrypt(ciphertext: Uint8Array, context: string): Buffer;
   /** False when an older key encrypted it: re-encrypt it, then the old key can be removed. */
   isCurrent(ciphertext: Uint8Array): boolean;
+  /** Why this process cannot use the keys, with the command that fixes it; or null. */
+  findProblem(): string | null;
 }
 
 /** An error that the operator has to fix: a lost or broken key file, a modified database. */
@@ -54,6 +58,7 @@ export function createKeyring(keys: EncryptionKey[]): Keyring {
   return keyringOf('the keyring', {
     forDecrypting: () => keys,
     forEncrypting: () => keys,
+    check: () => undefined,
   });
 }
 
@@ -83,6 +88,11 @@ export function openKeyFile(file: string): Keyring {
       if (keys) return keys;
       createKeyFile(file);
       return read()!;
+    },
+    check() {
+      const keys = read();
+      if (!keys) requireWritable(dirname(file));
+      if (keys?.length === 0) throw new EncryptionError(`${file} has no key to encrypt with`);
     },
   });
 }
@@ -153,6 +163,8 @@ export function keyIds(file: string): string[] {
 interface KeySource {
   forDecrypting(): EncryptionKey[];
   forEncrypting(): EncryptionKey[];
+  /** @throws EncryptionError */
+  check(): void;
 }
 
 function keyringOf(name: string, source: KeySource): Keyring {
@@ -192,6 +204,16 @@ function keyringOf(name: string, source: KeySource): Keyring {
     isCurrent(ciphertext) {
       return partsOf(ciphertext, 'a ciphertext').keyId === source.forDecrypting()[0]?.id;
     },
+
+    findProblem() {
+      try {
+        source.check();
+        return null;
+      } catch (error) {
+        if (error instanceof EncryptionError) return error.message;
+        throw error;
+      }
+    },
   };
 }
 
@@ -226,9 +248,21 @@ function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new EncryptionError(`the key file ${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, {
-      cause,
-    });
+    const { code } = cause as NodeJS.ErrnoException;
+    const fix = code === 'EACCES' ? `; as root, run: chown ${process.getuid?.()} ${file}` : '';
+    throw new EncryptionError(`the key file ${file} cannot be read (${code})${fix}`, { cause });
+  }
+}
+
+function requireWritable(folder: string): void {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new EncryptionError(
+      `the key file cannot be created in ${folder} (${code}); create it as root (docs/guides/encryption-keys.md)`,
+      { cause },
+    );
   }
 }
 

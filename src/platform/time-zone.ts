@@ -1,22 +1,46 @@
 /**
- * Local time of IANA zones, from the rules of Node (Intl).
+ * Local time of IANA zones, by the newest rules on this machine: the zone files of the system, which the packages of the
+ * distribution update, or Node's own (Intl).
  *
- * Intl takes a microsecond to return the offset of an instant, so offsets are cached by UTC day. A day that begins and ends
- * with the same offset has that offset throughout (no zone has changed twice within a day since 1970); any other day is
- * searched for the instant of its change.
+ * Failure modes: without zone files, or if their version is unknown, the rules are those of Node. So are the rules of a
+ * single zone whose file is missing or damaged.
  *
  * Units: seconds since 1970; local times count as if the zone were UTC.
  */
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DriverStatus } from './driver-status.ts';
+import { intlOffsets } from './intl-offsets.ts';
+import { parseTzif } from './tzif.ts';
+import type { OffsetAt } from './tzif.ts';
+
 const daySeconds = 86_400;
-/** Cached days of a zone; beyond it the cache is cleared. */
-const maxCached = 1024;
+/** A package update takes effect within this time, without a restart. */
+const recheckMs = 60_000;
 
 export interface TimeZone {
   name: string;
   /** The offset from UTC at an instant. */
-  offsetAt(instant: number): number;
+  offsetAt: OffsetAt;
   /** The first instant with a local time; null when clocks skip that time. */
   firstInstantOf(local: number): number | null;
+}
+
+export interface TimeZoneData {
+  /** A release of the IANA database, such as `2026c`. */
+  version: string;
+  source: 'zoneinfo' | 'node';
+  /** The release of the zone files; null if there are none or their version is unknown. */
+  systemVersion: string | null;
+}
+
+export interface TimeZonesOptions {
+  /** The zone files of the system. */
+  directory?: string;
+  /** The release that Node contains. */
+  runtimeVersion?: string;
+  /** Milliseconds. */
+  now?: () => number;
 }
 
 /** Areas of the IANA database; Intl knows other names, too (`PST`, `SystemV/PST8`, `+01:00`). */
@@ -28,63 +52,72 @@ const withoutArea = new Set(
    UCT UTC Universal W-SU WET Zulu`.split(/\s+/),
 );
 
-const known = new Map<string, TimeZone>();
+export function createTimeZones({
+  directory = '/usr/share/zoneinfo',
+  runtimeVersion = process.versions.tz ?? '0',
+  now = () => performance.now(),
+}: TimeZonesOptions = {}) {
+  const known = new Map<string, TimeZone>();
+  let fingerprint: string | undefined;
+  let checkedAt = -Infinity;
+  let current: TimeZoneData;
 
-/** The zone of an IANA name; null for an unknown name. */
-export function timeZone(name: string): TimeZone | null {
-  const cached = known.get(name);
-  if (cached) return cached;
-  if (!inArea.test(name) && !withoutArea.has(name)) return null;
-  let zone: TimeZone;
-  try {
-    zone = createTimeZone(name);
-  } catch {
-    return null;
-  }
-  known.set(name, zone);
-  return zone;
+  /** Reads the version again after an update, and drops the zones of the old one. */
+  const data = (): TimeZoneData => {
+    if (now() - checkedAt < recheckMs) return current;
+    checkedAt = now();
+    const found = fingerprintOf(directory);
+    if (found === fingerprint) return current;
+    fingerprint = found;
+    known.clear();
+    const systemVersion = versionOf(directory);
+    const isNewer = systemVersion !== null && systemVersion > runtimeVersion;
+    current = {
+      version: isNewer ? systemVersion : runtimeVersion,
+      source: isNewer ? 'zoneinfo' : 'node',
+      systemVersion,
+    };
+    return current;
+  };
+
+  return {
+    data,
+
+    /** The zone of an IANA name; null for an unknown name. */
+    zone(name: string): TimeZone | null {
+      const { source } = data();
+      const cached = known.get(name);
+      if (cached) return cached;
+      if (!inArea.test(name) && !withoutArea.has(name)) return null;
+      const offsetAt = (source === 'zoneinfo' && systemOffsets(directory, name)) || runtimeOffsets(name);
+      if (!offsetAt) return null;
+      const zone = zoneOf(name, offsetAt);
+      known.set(name, zone);
+      return zone;
+    },
+  };
 }
 
-/** @throws RangeError when Intl does not know the name */
-function createTimeZone(name: string): TimeZone {
-  const readOffset = offsetByIntl(name);
-  const atMidnight = new Map<number, number>();
-  const changes = new Map<number, number>();
+const zones = createTimeZones();
+/** The zone of an IANA name; null for an unknown name. */
+export const timeZone = zones.zone;
+export const timeZoneData = zones.data;
 
-  const offsetAtMidnight = (day: number): number => {
-    let offset = atMidnight.get(day);
-    if (offset === undefined) {
-      offset = readOffset(day * daySeconds);
-      if (atMidnight.size >= maxCached) atMidnight.clear();
-      atMidnight.set(day, offset);
-    }
-    return offset;
-  };
+/** Workers report the rules that they use like a driver, under this kind. */
+export const timeZoneKind = 'time zones';
 
-  /** The instant within the day from which the offset of the next midnight applies. */
-  const changeOn = (day: number): number => {
-    let change = changes.get(day);
-    if (change === undefined) {
-      const after = offsetAtMidnight(day + 1);
-      let [low, high] = [day * daySeconds, (day + 1) * daySeconds];
-      while (high - low > 1) {
-        const middle = Math.floor((low + high) / 2);
-        if (readOffset(middle) === after) high = middle;
-        else low = middle;
-      }
-      change = high;
-      if (changes.size >= maxCached) changes.clear();
-      changes.set(day, change);
-    }
-    return change;
-  };
+/** For the operator: which rules apply, and where they come from. */
+export function timeZoneStatus({ version, source, systemVersion }: TimeZoneData = timeZoneData()): DriverStatus {
+  const node = `Node ${process.version}`;
+  const other = systemVersion === null ? 'no zone files' : `/usr/share/zoneinfo has ${systemVersion}`;
+  const detail =
+    source === 'node'
+      ? `IANA ${version}, from ${node} (${other})`
+      : `IANA ${version}, from /usr/share/zoneinfo (${node} has ${process.versions.tz})`;
+  return { driver: source, kind: timeZoneKind, real: true, healthy: true, detail };
+}
 
-  const offsetAt = (instant: number): number => {
-    const day = Math.floor(instant / daySeconds);
-    const [before, after] = [offsetAtMidnight(day), offsetAtMidnight(day + 1)];
-    return before === after || instant < changeOn(day) ? before : after;
-  };
-
+function zoneOf(name: string, offsetAt: OffsetAt): TimeZone {
   return {
     name,
     offsetAt,
@@ -99,15 +132,44 @@ function createTimeZone(name: string): TimeZone {
   };
 }
 
-function offsetByIntl(timeZone: string): (instant: number) => number {
-  const format = new Intl.DateTimeFormat('en-US', { timeZone, year: 'numeric', timeZoneName: 'longOffset' });
-  return (instant) => {
-    // `2026, GMT`, `2026, GMT+05:30`, and in old rules `1971, GMT-00:44:30`.
-    const [, sign, hours, minutes, seconds] = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(
-      format.format(instant * 1000),
-    )!;
-    if (sign === undefined) return 0;
-    const size = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds ?? 0);
-    return sign === '-' ? -size : size;
-  };
+/** Null when the file is missing or damaged. `name` is a name of the lists above, so it cannot leave the directory. */
+function systemOffsets(directory: string, name: string): OffsetAt | null {
+  try {
+    return parseTzif(readFileSync(join(directory, name)));
+  } catch {
+    return null;
+  }
+}
+
+/** Null when Intl does not know the name. */
+function runtimeOffsets(name: string): OffsetAt | null {
+  try {
+    return intlOffsets(name);
+  } catch {
+    return null;
+  }
+}
+
+const sourceFile = 'tzdata.zi';
+
+/** Changes when a package replaces the zone files. */
+function fingerprintOf(directory: string): string {
+  const { ino, mtimeMs, size } = statSync(join(directory, sourceFile), { throwIfNoEntry: false }) ?? {};
+  return `${ino} ${mtimeMs} ${size}`;
+}
+
+/** The first line of the sources is `# version 2026c`. Null if there are none. */
+function versionOf(directory: string): string | null {
+  const start = Buffer.alloc(64);
+  try {
+    const file = openSync(join(directory, sourceFile), 'r');
+    try {
+      readSync(file, start);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return null;
+  }
+  return /^# version (\d{4}[a-z]+)/.exec(start.toString('latin1'))?.[1] ?? null;
 }

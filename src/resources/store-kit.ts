@@ -254,19 +254,34 @@ export async function readPage<Found>(
   select: PromiseLike<Found[]>,
   { table, scope, filters = [], order, page, counted }: PageOptions,
 ): Promise<{ count: number; rows: Found[] }> {
-  const conditions = and(inScope(table, scope), ...filters);
+  const where = and(inScope(table, scope), ...filters);
   const isFiltered = filters.some((filter) => filter !== undefined);
+  const count = counted && !isFiltered ? () => readCountOf(db, counted, scope) : () => db.$count(table, where);
+  return pageOf(select, { where, order, page, count });
+}
+
+/**
+ * A page of a select, and how many rows there are on all pages. A page that is not full is the last one, so `count` is
+ * called for other pages only.
+ */
+export async function pageOf<Found>(
+  select: PromiseLike<Found[]>,
+  { where, order, page: { limit = 1000, offset = 0 }, count }: Pick<PageOptions, 'order' | 'page'> & Counted,
+): Promise<{ count: number; rows: Found[] }> {
   // Drizzle types each step of a query by its selection; only the row type matters here.
   const query = select as unknown as ReturnType<ReturnType<Db['select']>['from']>;
-  const [rows, count] = await Promise.all([
-    query
-      .where(conditions)
-      .orderBy(...order)
-      .limit(page.limit ?? 1000)
-      .offset(page.offset ?? 0),
-    counted && !isFiltered ? readCountOf(db, counted, scope) : db.$count(table, conditions),
-  ]);
-  return { count, rows: rows as Found[] };
+  const rows = await query
+    .where(where)
+    .orderBy(...order)
+    .limit(limit)
+    .offset(offset);
+  const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
+  return { count: isLast ? offset + rows.length : await count(), rows: rows as Found[] };
+}
+
+interface Counted {
+  where: SQL | undefined;
+  count(): Promise<number>;
 }
 
 async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {

@@ -1,5 +1,5 @@
 /** Reference, health, metrics, limits and logs of a real server, also while PostgreSQL is down. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { root } from '../../src/main/root.ts';
@@ -43,7 +43,18 @@ describe('a running server', () => {
     expect((await yard.get('/', open)).body).toMatchObject({ name: 'Cloudyard', version });
     expect(server.log()).toContainEqual(expect.objectContaining({ msg: 'starting', version }));
     expect((await yard.get('/readyz', open)).body).toEqual({ status: 'ready' });
-    expect((await yard.get('/healthz/drivers', open)).body.drivers).toMatchObject([
+    const keyFile = join(yard.dataDir, 'secret.keys');
+    writeFileSync(keyFile, 'broken\n');
+    expect(await yard.get('/readyz', open)).toMatchObject({
+      status: 503,
+      body: { message: expect.stringContaining(`${keyFile}:1`) },
+    });
+    rmSync(keyFile);
+    const { drivers, time_zones } = (await yard.get('/healthz/drivers', open)).body;
+    expect(time_zones).toEqual([
+      { detail: expect.stringMatching(/^IANA \d{4}[a-z]+, from /), worker: expect.any(String), region_ids: [1] },
+    ]);
+    expect(drivers).toMatchObject([
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },

@@ -1,7 +1,16 @@
 /** A real Ganesha with NFS clients. ../contract.test.ts tests the contract of all drivers. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, readlinkSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -234,6 +243,22 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
     await driver.start();
     execFileSync('cmp', [big, host.inside(id, 'big')]);
     expect(await host.nfs('nfs-ls', id)).toContain('big');
+  });
+
+  it.each(['bound', 'mounted'])('frees a loop device that a killed process left %s', async (reached) => {
+    const { id } = await applied();
+    await driver.stop();
+    const device = execFileSync('losetup', ['--find', '--show', join(host.dataDir, `file-shares/images/${id}.xfs`)]);
+    if (reached === 'mounted') {
+      mkdirSync(host.inside(id), { recursive: true });
+      execFileSync('mount', ['-o', 'nosuid,nodev', device.toString().trim(), host.inside(id)]);
+    }
+    driver = host.driver();
+    await driver.start();
+    await driver.stop();
+    expect(host.loopDevices()).toEqual([]);
+    driver = host.driver();
+    await driver.start();
   });
 
   it('keeps file handles of clients valid over a stop', async () => {

@@ -23,6 +23,8 @@ export interface LoopDevices {
   numberOf(id: string): number | null;
   /** Frees the number, and the device if it is still bound to this image. */
   release(id: string, image: string): Promise<void>;
+  /** Frees all devices of these images, also those that a killed process bound and did not mark to be freed. */
+  close(): Promise<void>;
 }
 
 const FIRST = 1024;
@@ -86,6 +88,11 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
       const device = await boundTo(id, image);
       if (device !== null) await run('losetup', ['-d', `/dev/loop${device}`]);
       numbers.delete(id);
+    },
+    async close() {
+      for (const [device, file] of await boundDevices()) {
+        if (file.startsWith(`${imagesDir}/`)) await run('losetup', ['-d', `/dev/loop${device}`]);
+      }
     },
   };
 }

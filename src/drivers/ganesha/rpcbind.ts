@@ -10,7 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import { type Daemon, liveProcess, startedWith, superviseDaemon } from '../../platform/daemon.ts';
 import { confined } from '../confined.ts';
 import { callNull, PORTMAPPER } from './rpc.ts';
 
@@ -35,7 +35,7 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
       name: 'rpcbind',
       command: { ...confined({ file: program, args: ARGUMENTS }, null, CAPABILITIES), env: { TMPDIR: folder } },
       pidFile,
-      matches: isOurs,
+      matches: (commandLine, pid) => isOurs(commandLine) && startedWith(pid, 'TMPDIR', folder),
       probe,
       startTimeout: 5,
       logFile: join(folder, 'rpcbind.log'),
@@ -45,7 +45,7 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
   return {
     async ensure() {
       if (ours) return responds(RESPONSE_TIMEOUT_MS);
-      if (!(await runsFrom(pidFile)) && (await responds(0))) return true;
+      if (!(await runsFrom(pidFile, folder)) && (await responds(0))) return true;
       if (!file) return false;
       try {
         ours = await start(file);
@@ -77,11 +77,12 @@ async function responds(timeoutMs: number): Promise<boolean> {
   }
 }
 
+/** The arguments name no folder: a copy of a data directory has a pid file that names the rpcbind of the original. */
 function isOurs(commandLine: string): boolean {
   return commandLine.endsWith(`rpcbind ${ARGUMENTS.join(' ')}`);
 }
 
-async function runsFrom(pidFile: string): Promise<boolean> {
+async function runsFrom(pidFile: string, folder: string): Promise<boolean> {
   const pid = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10);
-  return isOurs(liveProcess(pid)?.commandLine ?? '');
+  return isOurs(liveProcess(pid)?.commandLine ?? '') && startedWith(pid, 'TMPDIR', folder);
 }

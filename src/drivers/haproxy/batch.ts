@@ -51,9 +51,11 @@ async function perform(host: Host, plans: Plan[]): Promise<void> {
 
 /** HAProxy still runs its previous configuration, so the files are reverted first. */
 async function retryAlone(host: Host, plans: Plan[]): Promise<void> {
-  for (const plan of plans) await revert(host, plan);
+  for (const plan of plans) revert(host, plan);
   host.probes.update();
-  await writeGlobal(host, newRevision());
+  await writeReverted(host)
+    .then(() => writeGlobal(host, newRevision()))
+    .catch((err: unknown) => host.log.error({ err }, 'cannot revert the configuration of HAProxy yet'));
   if (plans.length === 1) return;
   for (const plan of plans) {
     Object.assign(plan, { failed: undefined, reloadRefused: false });
@@ -61,16 +63,19 @@ async function retryAlone(host: Host, plans: Plan[]): Promise<void> {
   }
 }
 
-/** Changes memory, spec and files, but not HAProxy. */
+/**
+ * Changes spec, files and memory, but not HAProxy. Memory is last: after a failed write (a full disk), the next reload and
+ * the next start still know what HAProxy runs. A spec that is ahead of its configuration file is applied by the next start.
+ */
 async function commit(host: Host, { change, after }: Plan): Promise<void> {
   const { layout } = host;
   if (after) {
     await writeFiles(layout, after.files);
     await saveSpec(layout, after.spec);
+    await writeBalancers(host, [after.rendered]);
     host.specs.set(change.id, after.spec);
     setAdmission(host, change.id, after.admission);
     host.rendered.set(change.id, after.rendered);
-    await writeBalancers(host, [after.rendered]);
   } else {
     await removeSpec(layout, change.id, { quarantine: change.quarantine });
     host.specs.delete(change.id);
@@ -81,26 +86,33 @@ async function commit(host: Host, { change, after }: Plan): Promise<void> {
   host.broken.delete(change.id);
 }
 
-async function revert(host: Host, { change, before }: Plan): Promise<void> {
-  const { layout } = host;
-  if (before) {
-    await saveSpec(layout, before.spec);
-    host.specs.set(change.id, before.spec);
-  } else {
-    await removeSpec(layout, change.id, { quarantine: false });
-    host.specs.delete(change.id);
-  }
+/** Reverts memory first: it is what HAProxy runs. Files that cannot be written are written before the next reload. */
+function revert(host: Host, { change, before }: Plan): void {
+  if (before) host.specs.set(change.id, before.spec);
+  else host.specs.delete(change.id);
   if (before?.admission) setAdmission(host, change.id, before.admission);
   else host.admitted.delete(change.id);
   if (before?.rendered) host.rendered.set(change.id, before.rendered);
   else host.rendered.delete(change.id);
-  await writeBalancers(host, [before?.rendered ?? { id: change.id, text: '' }]);
+  host.unwritten.add(change.id);
+}
+
+/** Writes the files of reverted changes. @throws if the disk is still full */
+async function writeReverted(host: Host): Promise<void> {
+  for (const id of host.unwritten) {
+    const spec = host.specs.get(id);
+    await writeBalancers(host, [host.rendered.get(id) ?? { id, text: '' }]);
+    if (spec) await saveSpec(host.layout, spec);
+    else await removeSpec(host.layout, id, { quarantine: false });
+    host.unwritten.delete(id);
+  }
 }
 
 /** Returns whether HAProxy runs the plans. Failures are in the plans. */
 async function reloadFor(host: Host, plans: Plan[]): Promise<boolean> {
   try {
     const revision = newRevision();
+    await writeReverted(host);
     await saveServersState(host.layout, await host.process.ask(['show servers state']));
     await writeGlobal(host, revision);
     await host.beforeReload();

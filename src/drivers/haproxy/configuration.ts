@@ -11,13 +11,14 @@ import { listenerMode, type Mode, poolModes } from '../load-balancer-rules.ts';
 import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
 import { udpListeners } from '../nginx/configuration.ts';
 import { authenticationRules, cacheChecked, cachingRules, userList, verifiedTable } from './authentication.ts';
+import { l7Lines } from './l7-policies.ts';
 import type { Layout } from './layout.ts';
 import { connectionRules, limitTables, listenerConnections } from './limits.ts';
 import { intervalFactor, monitorLines, monitorOptions } from './monitor-lines.ts';
 import * as quote from './quote.ts';
 import { type RenderedPool, type Server, serverLine } from './servers.ts';
 import { type Files, nameFile, type Spec } from './specs.ts';
-import { protocolsInFrontOf } from './validation.ts';
+import { listenersInFrontOf, protocolsInFrontOf } from './validation.ts';
 
 export interface Rendered {
   id: string;
@@ -126,8 +127,7 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
   );
   const enabled = spec.enabled ? spec.pools.filter((pool) => pool.enabled && modes.get(pool.id) !== 'udp') : [];
   const fronts = listeners.map((listener) => {
-    const pool = enabled.find(({ id }) => id === listener.defaultPoolId) ?? null;
-    return renderListener(spec, listener, pool, { layout, files, maxConnections });
+    return renderListener(spec, listener, enabled, { layout, files, maxConnections });
   });
   const factor = intervalFactor(spec);
   const backs = enabled.map((pool) => {
@@ -159,10 +159,11 @@ interface RenderContext {
 function renderListener(
   spec: Spec,
   listener: DesiredListener,
-  pool: DesiredPool | null,
+  pools: DesiredPool[],
   { layout, files, maxConnections }: RenderContext,
 ) {
   const { protocol, connectionLimit, allowedNetworks } = listener;
+  const pool = pools.find(({ id }) => id === listener.defaultPoolId) ?? null;
   const mode = listenerMode(protocol);
   const name = listenerName(listener.id);
   const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
@@ -183,6 +184,7 @@ function renderListener(
     lines.push('http-request return status 404 unless { path /metrics }');
     lines.push(`http-request set-path /${quote.id(spec.id)}`, `default_backend ${EXPORTER}`);
   }
+  lines.push(...l7Lines(listener.l7Policies, new Map(pools.map(({ id }) => [id, poolName(id)]))));
   if (pool) lines.push(`default_backend ${poolName(pool.id)}`);
   return `${userList(listener)}frontend ${name}\n${indented(lines)}`;
 }
@@ -203,15 +205,16 @@ function onlyFrom(networks: string[]): string[] {
 
 /** Clients without SNI, or with a name that no certificate matches, get the first certificate of the list. */
 function tls({ protocol, certificate, sniCertificates }: DesiredListener, layout: Layout, files: Files): string {
-  if (protocol !== 'TERMINATED_HTTPS' || !certificate) return '';
+  if (!certificate) return '';
   const names = [certificate, ...sniCertificates].map(({ pem }) => quote.path(layout.certificate(pem)));
   const list = nameFile(files, `${[...new Set(names)].join('\n')}\n`, 'list');
-  return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn h2,http/1.1`;
+  const versions = protocol === 'PROMETHEUS' ? 'http/1.1' : 'h2,http/1.1';
+  return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn ${versions}`;
 }
 
 /** `balance source` needs consistent hashing: servers can be added and removed at run time, and few clients move. */
 function backendHead(spec: Spec, pool: DesiredPool, mode: Mode, layout: Layout): string {
-  const listener = spec.listeners.find(({ defaultPoolId }) => defaultPoolId === pool.id);
+  const [listener] = listenersInFrontOf(pool, spec.listeners);
   const lines = [`mode ${mode}`, ...balance[pool.algorithm]];
   const connect = pool.timeoutMemberConnect ?? listener?.timeoutMemberConnect ?? null;
   const data = pool.timeoutMemberData ?? listener?.timeoutMemberData ?? null;
@@ -235,9 +238,7 @@ function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool)
   if (!persistence) return [];
   const stickyPools = pools.filter((pool) => pool.persistence && pool.persistence.type !== 'HTTP_COOKIE').length;
   const clients = Math.ceil(STICKY_CLIENTS / Math.max(stickyPools, 1));
-  const { type, cookieName, timeoutSeconds, granularity } = persistence;
-  const ipv6 = address.includes(':');
-  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_147_483);
+  const { type, cookieName } = persistence;
   if (type === 'HTTP_COOKIE') {
     return [`cookie ${SESSION_COOKIE} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
   }
@@ -246,11 +247,8 @@ function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool)
     const table = `stick-table type string len 128 size ${clients} expire 24h peers cloudyard`;
     return [table, `stick store-response res.cook(${cookie})`, `stick match req.cook(${cookie})`];
   }
-  const mask = granularity === null ? '' : `,ipmask(${ipv6 ? '32,' : ''}${quote.netmask(granularity, address)})`;
-  return [
-    `stick-table type ${ipv6 ? 'ipv6' : 'ip'} size ${clients} expire ${expire}s peers cloudyard`,
-    `stick on src${mask}`,
-  ];
+  const addresses = address.includes(':') ? 'ipv6' : 'ip';
+  return [`stick-table type ${addresses} size ${clients} expire ${STICKY_SECONDS}s peers cloudyard`, 'stick on src'];
 }
 
 function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, factor: number): RenderedPool {

@@ -18,7 +18,7 @@ import { resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { createDrains } from './drains.ts';
 import { createExporter } from './exporter.ts';
-import { restore, type Host, markRunning, prepareStart, servedSpecs } from './host.ts';
+import { restore, type Host, markRunning, prepareStart, reloadEverything, servedSpecs } from './host.ts';
 import { layoutOf } from './layout.ts';
 import { maxConnections as affordableConnections } from './limits.ts';
 import type { Change } from './plans.ts';
@@ -106,7 +106,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
         await exporter.start();
         truncating = setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref();
       } catch (err) {
-        await end('stop').catch((second: unknown) =>
+        await end(host.process.isAdopted() ? 'release' : 'stop').catch((second: unknown) =>
           log.error({ err: second }, 'clean-up after a failed start failed'),
         );
         throw hostError(`cannot start the load balancers: ${(err as Error).message}`, err);
@@ -177,6 +177,7 @@ function hostFor(
     memberRules: options.memberRules,
     rendered: new Map(),
     running: new Map(),
+    unwritten: new Set(),
     broken: new Map(),
     beforeReload: async () => undefined,
     counts: { reloads: 0, runtimeChanges: 0 },
@@ -187,7 +188,11 @@ function hostFor(
 async function startAll(host: Host): Promise<void> {
   await restore(host);
   host.probes.update();
-  await syncServers(host, allPools(host));
+  await syncServers(host, allPools(host)).catch(async (err: unknown) => {
+    host.log.error({ err }, 'HAProxy runs another configuration than it reports; reloading it');
+    await reloadEverything(host);
+    await syncServers(host, allPools(host));
+  });
   await updateUdp(host);
 }
 

@@ -1,4 +1,5 @@
 /** Errors that HAProxy and nginx have in common. */
+import { exitStatus } from '../command.ts';
 import { DriverError } from '../driver.ts';
 
 /** The proxy does not respond, or does not follow a command. */
@@ -10,8 +11,12 @@ export function unavailable(message: string, cause?: unknown): DriverError {
   });
 }
 
-/** `program` checked a configuration file and rejected it. */
-export function invalidConfiguration(program: string, cause: unknown): DriverError {
+/**
+ * The check of a configuration file by `program` failed. Only an exit status of the program is a verdict: a check that was
+ * killed, ran out of time or did not start says nothing about the configuration.
+ */
+export function rejectedConfiguration(program: string, cause: unknown): DriverError {
+  if (exitStatus(cause) === null) return unavailable(`${program} could not check the configuration`, cause);
   return new DriverError(`${program} rejects the configuration: ${(cause as Error).message}`, {
     customerMessage: 'The load balancer cannot be configured like this.',
     retryable: false,

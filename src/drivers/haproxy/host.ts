@@ -1,8 +1,8 @@
 /**
  * The state of this host: specs, their renderings, and the settings that HAProxy runs.
  *
- * Invariant: files and memory are the same at all times, so that HAProxy can be restarted at any time. `running` differs
- * from `rendered` only between a change of the files and the following reload.
+ * Invariant: files and memory are the same at all times, except for `unwritten`, so that HAProxy can be restarted at any
+ * time. `running` differs from `rendered` only between a change of the files and the following reload.
  *
  * Failure modes: a load balancer that HAProxy cannot serve (a port in use, an unreadable certificate) is excluded from a
  * start, so that the others start, and reported in the status of the driver.
@@ -42,6 +42,8 @@ export interface Host {
   rendered: Map<string, Rendered>;
   /** The settings that HAProxy runs, by load balancer. */
   running: Map<string, string>;
+  /** Load balancers whose files are newer than memory: a rejected change could not be reverted. */
+  unwritten: Set<string>;
   /** The reasons why load balancers with a spec are not served. */
   broken: Map<string, string>;
   /** Reads the counters of the worker that the reload will replace. */
@@ -109,7 +111,7 @@ export function servedSpecs({ admitted }: Host): Spec[] {
 }
 
 /** For an adopted HAProxy with another configuration. */
-async function reloadEverything(host: Host): Promise<void> {
+export async function reloadEverything(host: Host): Promise<void> {
   const revision = newRevision();
   await prepareStart(host, revision);
   const { refused } = await host.process.reload(revision);

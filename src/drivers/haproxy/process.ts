@@ -17,7 +17,7 @@ import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import { invalidConfiguration, unavailable } from './errors.ts';
+import { rejectedConfiguration, unavailable } from './errors.ts';
 import { type Layout, replaceFile } from './layout.ts';
 import { type Ask, retrying, runtimeSocket } from './runtime-socket.ts';
 
@@ -31,6 +31,8 @@ export interface Running {
 export interface HaproxyProcess {
   /** Starts HAProxy, or adopts a running one. */
   start(): Promise<void>;
+  /** Whether `start` adopted a running HAProxy. */
+  isAdopted(): boolean;
   isUp(): boolean;
   /** @throws DriverError while HAProxy is down */
   running(): Promise<Running>;
@@ -74,6 +76,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   const current = retrying(runtimeSocket(layout.masterSocket, '@1;'));
   let daemon: Daemon | null = null;
   let known: Running | null = null;
+  let adopted = true;
 
   const readCurrent = async () => (known = parseInfo(await current(['show info'])));
   const running = async () => known ?? readCurrent();
@@ -106,9 +109,13 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
 
   return {
     async start() {
-      daemon = await startMaster(options, master, () => (known = null));
+      daemon = await startMaster(options, master, () => {
+        known = null;
+        adopted = false;
+      });
       await readCurrent();
     },
+    isAdopted: () => adopted,
     isUp: () => daemon?.pid() != null,
     running,
     async ask(commands) {
@@ -131,7 +138,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   };
 }
 
-async function startMaster(options: HaproxyProcessOptions, master: Ask, forgetRunning: () => void): Promise<Daemon> {
+async function startMaster(options: HaproxyProcessOptions, master: Ask, onStart: () => void): Promise<Daemon> {
   const { layout, haproxy, log } = options;
   try {
     return await superviseDaemon({
@@ -153,7 +160,7 @@ async function startMaster(options: HaproxyProcessOptions, master: Ask, forgetRu
       logFile: logFile(layout),
       stopSignal: 'SIGTERM',
       async beforeStart() {
-        forgetRunning();
+        onStart();
         await options.beforeStart();
       },
       onRestart: options.onRestart,
@@ -164,12 +171,12 @@ async function startMaster(options: HaproxyProcessOptions, master: Ask, forgetRu
   }
 }
 
-/** Has HAProxy check files. @throws a terminal DriverError with the output of HAProxy */
+/** Has HAProxy check files. @throws a terminal DriverError with the output of HAProxy, or a retryable one without a verdict */
 export async function checkConfiguration(haproxy: string, files: string[]): Promise<void> {
   try {
     await run(haproxy, ['-c', '-q', ...files.flatMap((file) => ['-f', file])]);
   } catch (cause) {
-    throw invalidConfiguration('HAProxy', cause);
+    throw rejectedConfiguration('HAProxy', cause);
   }
 }
 

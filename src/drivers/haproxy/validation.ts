@@ -1,6 +1,7 @@
 /** Pure: why this host cannot serve a load balancer. Every setting either works or is reported here. */
 import type { FieldError } from '../../errors/catalogue.ts';
 import { DriverError } from '../driver.ts';
+import { l7LimitViolation, l7PolicyViolations, l7RuleViolations } from '../l7-rules.ts';
 import {
   listenerMode,
   listenerViolations,
@@ -30,7 +31,9 @@ export function requireValid(desired: DesiredLoadBalancer, capabilities?: Capabi
 
 export function violationsOf(desired: DesiredLoadBalancer, capabilities = everything): string[] {
   const { address, tenant, listeners, pools } = desired;
-  const ids = [desired, ...listeners, ...pools, ...pools.flatMap(({ members }) => members)].map(({ id }) => id);
+  const policies = listeners.flatMap(({ l7Policies }) => l7Policies);
+  const parts = [...listeners, ...policies, ...policies.flatMap(({ rules }) => rules)];
+  const ids = [desired, ...parts, ...pools, ...pools.flatMap(({ members }) => members)].map(({ id }) => id);
   const found: string[] = [];
   if (!isToken(tenant)) found.push('the tenant must be a name');
   if (!isPlainAddress(address)) found.push('the address of the load balancer must be an IP address');
@@ -46,12 +49,29 @@ export function violationsOf(desired: DesiredLoadBalancer, capabilities = everyt
 
 function ofListener(listener: DesiredListener, pools: DesiredPool[], capabilities: Capabilities): FieldError[] {
   const { protocol, defaultPoolId } = listener;
-  const found = listenerViolations(listener);
+  const found = [...listenerViolations(listener), ...ofPolicies(listener, pools)];
   if (defaultPoolId !== null && !pools.some(({ id }) => id === defaultPoolId)) {
     found.push({ path: 'default_pool_id', message: `pool ${defaultPoolId} not found` });
   }
   if (listenerMode(protocol) === 'udp' && !capabilities.udp) found.push(unavailable('protocol', 'UDP'));
   return found;
+}
+
+function ofPolicies({ protocol, l7Policies }: DesiredListener, pools: DesiredPool[]): FieldError[] {
+  const found = l7Policies.flatMap((policy) => {
+    const pool = pools.find(({ id }) => id === policy.redirectPoolId);
+    const violations = [
+      ...l7PolicyViolations(policy, protocol, pool?.protocol ?? null),
+      ...policy.rules.flatMap((rule) => prefixed(`rule ${rule.id}: `, l7RuleViolations(rule, protocol))),
+    ];
+    if (policy.redirectPoolId !== null && !pool) {
+      violations.push({ path: 'redirect_pool_id', message: `pool ${policy.redirectPoolId} not found` });
+    }
+    return prefixed(`L7 policy ${policy.id}: `, violations);
+  });
+  const rules = l7Policies.flatMap((policy) => policy.rules);
+  const message = l7LimitViolation(rules, l7Policies.length);
+  return message ? [...found, { path: 'L7 policies', message }] : found;
 }
 
 function ofPool(pool: DesiredPool, desired: DesiredLoadBalancer, capabilities: Capabilities): FieldError[] {
@@ -68,7 +88,17 @@ function unavailable(path: string, what: string): FieldError {
   return { path, message: `${what} is not available in this region` };
 }
 
+/** The listeners that use a pool, those that have it as their default pool first. */
+export function listenersInFrontOf({ id }: Pick<DesiredPool, 'id'>, listeners: DesiredListener[]): DesiredListener[] {
+  const redirects = ({ l7Policies }: DesiredListener) => l7Policies.some(({ redirectPoolId }) => redirectPoolId === id);
+  const isDefault = ({ defaultPoolId }: DesiredListener) => defaultPoolId === id;
+  return [
+    ...listeners.filter(isDefault),
+    ...listeners.filter((listener) => !isDefault(listener) && redirects(listener)),
+  ];
+}
+
 /** The protocols of the listeners that use a pool. */
-export function protocolsInFrontOf({ id }: Pick<DesiredPool, 'id'>, listeners: DesiredListener[]) {
-  return listeners.filter(({ defaultPoolId }) => defaultPoolId === id).map(({ protocol }) => protocol);
+export function protocolsInFrontOf(pool: Pick<DesiredPool, 'id'>, listeners: DesiredListener[]) {
+  return listenersInFrontOf(pool, listeners).map(({ protocol }) => protocol);
 }

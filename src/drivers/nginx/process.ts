@@ -15,7 +15,7 @@ import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
-import { cannotListen, invalidConfiguration, unavailable } from '../haproxy/errors.ts';
+import { cannotListen, rejectedConfiguration, unavailable } from '../haproxy/errors.ts';
 import type { Layout } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
@@ -131,7 +131,7 @@ async function checkText(program: string, candidate: string, text: string): Prom
   try {
     await run(command.file, command.args);
   } catch (cause) {
-    throw invalidConfiguration('nginx', cause);
+    throw rejectedConfiguration('nginx', cause);
   }
 }
 

@@ -1,4 +1,3 @@
-import { violatedConstraint } from '../../platform/db.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
@@ -13,6 +12,7 @@ const create = command({
     const name = words.join(' ').trim();
     if (name === '') throw new UsageError('the name must not be empty');
     await withServices(settings, async ({ clients }) => {
+      const { violatedConstraint } = await import('../../platform/db.ts');
       const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {
         throw violatedConstraint(error) ? new Error(`a client named ${JSON.stringify(name)} already exists`) : error;
       });

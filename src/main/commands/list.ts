@@ -1,6 +1,6 @@
 /**
- * All commands, in the order of the help. The server is loaded by the commands that need it, so that help and usage errors
- * are immediate.
+ * All commands, in the order of the help. The modules of the server and of the database are imported when a command runs, so
+ * that help and usage errors are immediate.
  */
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';

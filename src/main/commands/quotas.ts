@@ -1,4 +1,3 @@
-import { commandAction } from '../../audit/audit.ts';
 import type { Settings } from '../settings.ts';
 import { globalKinds, globalRegion, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
@@ -8,6 +7,7 @@ import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';
+import { quotaRequestCommands } from './quota-requests.ts';
 import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
 
 const kinds: Kind[] = [...regionalKinds, ...globalKinds];
@@ -34,6 +34,7 @@ const set = command({
   async run(settings, values, operands) {
     const limits = operands.map(limitOf);
     await withScope(settings, values, async (services, scope) => {
+      const { commandAction } = await import('../../audit/audit.ts');
       const { db, audit, quota } = services;
       await audit.transaction(db, commandAction('setQuota', scope.clientId), async (tx) => {
         for (const [kind, limit] of limits) {
@@ -70,7 +71,7 @@ const audit = command({
   },
 });
 
-export const quotaCommands: Command[] = [list, set, audit];
+export const quotaCommands: Command[] = [list, set, audit, ...quotaRequestCommands];
 
 interface Scope {
   clientId: number;

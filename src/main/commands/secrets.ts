@@ -1,4 +1,3 @@
-import { commandAction } from '../../audit/audit.ts';
 import { addKey, keyIds, useKey } from '../../platform/encryption.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
@@ -54,6 +53,7 @@ async function changeKeyFile(
   keyFile: string,
   { prepare, use }: { prepare: boolean; use: string | undefined },
 ): Promise<string> {
+  const { commandAction } = await import('../../audit/audit.ts');
   const action = { ...commandAction(prepare ? 'prepareKey' : 'rotateKey'), always: true };
   return audit.transaction(db, action, async (tx, act) => {
     await tx.$client.query('select pg_advisory_xact_lock($1)', [rotationLock]);

@@ -91,12 +91,6 @@ export const lifecyclePolicyOperations = (policies: LifecyclePolicies, runs: Lif
     summary: 'Update a lifecycle policy',
     description: 'Renames, pauses or resumes the policy.',
     body: UpdateLifecyclePolicy,
-    // An absent body changes nothing, like an empty one.
-    route: {
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
-    },
     handle: (request) => policies.update(request.by, request.scope, policyIn(request), request.body),
   }),
   operation('DELETE', one, {

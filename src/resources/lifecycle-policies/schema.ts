@@ -11,6 +11,7 @@ import {
   Paging,
   PlaceFields,
   Uuid,
+  printable,
 } from '../../http/shapes.ts';
 import { Price } from '../pricing/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
@@ -123,7 +124,12 @@ const VolumeIdList = Type.Array(Uuid, { maxItems: maxVolumes, description: 'IDs 
 export const CreateLifecyclePolicy = Type.Object(
   {
     action: Action,
-    name: Name,
+    name: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: printable,
+      description: '1 to 255 characters without control characters',
+    }),
     schedules: Type.Optional(Schedules),
     status: Type.Optional(
       Described(LifecyclePolicyStatus, '`active` (default), or `paused`: no schedule runs and no snapshot expires'),

@@ -98,6 +98,49 @@ export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | 
   );
 }
 
+export type ZonedSchedule = Pick<ScheduleRow, 'id' | 'given' | 'createdAt'> & { nextRunAt: Date };
+
+const readZoned = prepared<ZonedSchedule>(
+  'lifecycle_policy_zoned',
+  `select id, given, created_at as "createdAt", next_run_at as "nextRunAt" from lifecycle_policy_schedules
+   where region_id = any($1::int[]) and next_run_at > $2 and given ? 'timezone' and ($3::uuid is null or id > $3)
+   order by id limit $4`,
+);
+
+/** Schedules in a time zone that will run, in the order of their ids, after an id. */
+export function findZoned(
+  db: Db,
+  regionIds: number[],
+  now: Date,
+  after: string | undefined,
+  limit: number,
+): Promise<ZonedSchedule[]> {
+  return readZoned(db, regionIds, now, after ?? null, limit);
+}
+
+export interface MovedRun {
+  id: string;
+  from: Date;
+  to: Date;
+}
+
+const writeMoved = prepared(
+  'lifecycle_policy_move_runs',
+  `update lifecycle_policy_schedules s set next_run_at = m."to"
+   from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as m (id, "from", "to")
+   where s.id = m.id and s.next_run_at = m."from"`,
+);
+
+/** A schedule whose next run has changed meanwhile is unchanged. */
+export async function moveRuns(db: Db, runs: MovedRun[]): Promise<void> {
+  await writeMoved(
+    db,
+    runs.map(({ id }) => id),
+    runs.map(({ from }) => from),
+    runs.map(({ to }) => to),
+  );
+}
+
 /** Sets the creation time of younger schedules to this time. */
 export async function limitCreatedAt(tx: Tx, createdAt: Date): Promise<void> {
   await tx.update(lifecyclePolicySchedules).set({ createdAt }).where(gt(lifecyclePolicySchedules.createdAt, createdAt));

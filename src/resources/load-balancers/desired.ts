@@ -1,12 +1,16 @@
 /** Pure: the desired state of a host, from rows. */
 import type {
   DesiredCertificate,
+  DesiredL7Policy,
+  DesiredL7Rule,
   DesiredListener,
   DesiredLoadBalancer,
   DesiredMember,
   DesiredMonitor,
   DesiredPool,
 } from '../../drivers/load-balancer.ts';
+import type { L7PolicySettings } from './l7-policies/normalize.ts';
+import type { L7RuleSettings } from './l7-policies/rules/normalize.ts';
 import type { ListenerSettings } from './listeners/normalize.ts';
 import type { MemberSettings } from './members/normalize.ts';
 import type { PoolSettings } from './pools/normalize.ts';
@@ -31,6 +35,14 @@ export function desiredLoadBalancer(whole: WholeLoadBalancer, pems: Pems): Desir
   const pools = whole.pools.filter((pool) => !pool.deletedAt);
   const poolIds = new Set(pools.map((pool) => pool.id));
   const membersOf = Map.groupBy(whole.members, (member) => member.poolId);
+  const rulesOf = Map.groupBy(
+    whole.l7Rules.filter((rule) => !rule.deletedAt),
+    (rule) => rule.policyId,
+  );
+  const policiesOf = Map.groupBy(
+    whole.l7Policies.filter((policy) => !policy.deletedAt),
+    (policy) => policy.listenerId,
+  );
   const pemOf: PemOf = (secretId) => pems.get(secretId)!;
   return {
     id: loadBalancer.id,
@@ -44,6 +56,11 @@ export function desiredLoadBalancer(whole: WholeLoadBalancer, pems: Pems): Desir
         id: listener.id,
         ...desiredListener(listener, pemOf),
         defaultPoolId: listener.defaultPoolId && poolIds.has(listener.defaultPoolId) ? listener.defaultPoolId : null,
+        l7Policies: (policiesOf.get(listener.id) ?? []).map((policy) => ({
+          id: policy.id,
+          ...desiredL7Policy(policy),
+          rules: (rulesOf.get(policy.id) ?? []).map((rule) => ({ id: rule.id, ...desiredL7Rule(rule) })),
+        })),
       })),
     pools: pools.map((pool) => ({
       id: pool.id,
@@ -56,12 +73,12 @@ export function desiredLoadBalancer(whole: WholeLoadBalancer, pems: Pems): Desir
 export function desiredListener(
   listener: ListenerSettings,
   pemOf: PemOf,
-): Omit<DesiredListener, 'id' | 'defaultPoolId'> {
+): Omit<DesiredListener, 'id' | 'defaultPoolId' | 'l7Policies'> {
   return {
     protocol: listener.protocol,
     port: listener.protocolPort,
     enabled: listener.adminStateUp,
-    connectionLimit: listener.connectionLimit === -1 ? null : listener.connectionLimit,
+    connectionLimit: listener.connectionLimit,
     allowedNetworks: listener.allowedCidrs,
     insertXForwarded: listener.insertXForwarded,
     certificate: certificate(listener.secretId, pemOf),
@@ -69,6 +86,15 @@ export function desiredListener(
     users: listener.userList.map((user) => ({ name: user.username, encryptedPassword: user.encrypted_password })),
     ...timeouts(listener),
   };
+}
+
+export function desiredL7Policy(policy: L7PolicySettings): Omit<DesiredL7Policy, 'id' | 'rules'> {
+  const { action, redirectUrl, redirectPrefix, redirectPoolId, redirectHttpCode } = policy;
+  return { action, redirectUrl, redirectPrefix, redirectPoolId, redirectHttpCode };
+}
+
+export function desiredL7Rule({ type, compareType, key, value, invert }: L7RuleSettings): Omit<DesiredL7Rule, 'id'> {
+  return { type, compareType, key, value, invert };
 }
 
 export function desiredPool(pool: PoolSettings, pemOf: PemOf): Omit<DesiredPool, 'id' | 'members'> {

@@ -4,6 +4,8 @@ import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { DutyOptions, Resource } from '../resource.ts';
 import type { Secrets } from '../secrets/service.ts';
+import { l7PolicyOperations } from './l7-policies/routes.ts';
+import type { L7Policies } from './l7-policies/service.ts';
 import { listenerOperations } from './listeners/routes.ts';
 import type { Listeners } from './listeners/service.ts';
 import { lbPoolMemberOperations } from './members/routes.ts';
@@ -19,11 +21,17 @@ type Services = ReconcilerDeps & { secrets: Pick<Secrets, 'pemOf'> };
 type DutyServices = ReconcilerDeps & DutyOptions & { clock: Clock };
 
 export const loadBalancers = {
-  operations: (services: { loadBalancers: LoadBalancers; listeners: Listeners; lbPools: LbPools }) => [
+  operations: (services: {
+    loadBalancers: LoadBalancers;
+    listeners: Listeners;
+    lbPools: LbPools;
+    l7Policies: L7Policies;
+  }) => [
     ...loadBalancerOperations(services.loadBalancers),
     ...listenerOperations(services.listeners),
     ...lbPoolOperations(services.lbPools),
     ...lbPoolMemberOperations(services.lbPools),
+    ...l7PolicyOperations(services.l7Policies),
   ],
   usageOfRows,
   usesOfProject,

@@ -294,23 +294,34 @@ describe('listing load balancers', () => {
       const { body } = await cloud.get(`${path}?${query}`, { token });
       return [body.count, ...body.results.map((balancer: any) => balancer.name)];
     };
-    expect(await names('')).toEqual([3, 'alpha one', 'alpha two', 'beta one']);
+    expect(await names('')).toEqual([3, 'beta one', 'alpha two', 'alpha one']);
     expect(await names('limit=1&offset=1')).toEqual([3, 'alpha two']);
-    expect(await names('name=alpha&limit=1')).toEqual([2, 'alpha one']);
+    expect(await names('name=alpha&limit=1')).toEqual([2, 'alpha two']);
     expect(await names('name=%25')).toEqual([0]);
-    expect(await names('order_by=created_at.desc')).toEqual([3, 'beta one', 'alpha two', 'alpha one']);
+    expect(await names('order_by=created_at.asc')).toEqual([3, 'alpha one', 'alpha two', 'beta one']);
     expect(await names('order_by=name.desc')).toEqual([3, 'beta one', 'alpha two', 'alpha one']);
     expect(await names('order_by=flavor.asc')).toEqual([3, 'alpha two', 'beta one', 'alpha one']);
     for (const field of ['updated_at', 'vip_address', 'vip_ip_family', 'operating_status', 'provisioning_status']) {
       for (const way of ['asc', 'desc']) expect(await names(`order_by=${field}.${way}`)).toHaveLength(4);
     }
     expect(await names('logging_enabled=true')).toEqual([1, 'alpha two']);
-    expect(await names('logging_enabled=false')).toEqual([2, 'alpha one', 'beta one']);
+    expect(await names('logging_enabled=false')).toEqual([2, 'beta one', 'alpha one']);
+    expect(await names('provisioning_status=ACTIVE')).toHaveLength(4);
+    expect(await names('provisioning_status=ACTIVE&operating_status=DEGRADED')).toEqual([0]);
+    expect(await names('provisioning_status=PENDING_UPDATE')).toEqual([0]);
+    expect(await names('operating_status=ERROR')).toEqual([0]);
     expect(await names('assigned_floating=true')).toEqual([0]);
     expect(await names('assigned_floating=false&with_ddos=true')).toHaveLength(4);
     expect(await names('tag_key=env&tag_key=team')).toEqual([1, 'alpha one']);
     expect(await names(`tag_key_value=${encodeURIComponent('{"env":"prod"}')}`)).toEqual([1, 'alpha two']);
-    for (const query of ['limit=0', 'limit=1001', 'offset=-1', 'order_by=size.asc', 'show_stats=perhaps']) {
+    for (const query of [
+      'limit=0',
+      'limit=1001',
+      'offset=-1',
+      'order_by=size.asc',
+      'show_stats=perhaps',
+      'operating_status=UP',
+    ]) {
       expect((await cloud.get(`${path}?${query}`, { token })).status).toBe(400);
     }
   });

@@ -1,5 +1,5 @@
 /**
- * Changes of load balancers, listeners, pools and members.
+ * Changes of load balancers, listeners, pools, members, L7 policies and rules.
  *
  * Invariant: every change holds the lock of the load balancer's row from reading to commit. If the host must follow, the
  * change raises the generation and enqueues one task that waits for it.
@@ -17,6 +17,22 @@ import * as store from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 
 type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;
+
+/** Tasks of these types do not lock each other out: they run in the order of their requests. */
+export const queuedTasks = [
+  'update_lbpool',
+  'create_lbmember',
+  'update_lbmember',
+  'delete_lbmember',
+  'create_lbpool_health_monitor',
+  'update_lbpool_health_monitor',
+  'create_l7policy',
+  'update_l7policy',
+  'delete_l7policy',
+  'create_l7rule',
+  'update_l7rule',
+  'delete_l7rule',
+] as const;
 
 export interface LoadBalancerChanges {
   /**
@@ -83,10 +99,10 @@ export interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'>
   changes: LoadBalancerChanges;
 }
 
-/** Changes of listeners or of pools. */
+/** Changes of one kind of part. */
 export function createPartChanges<Row extends PartRow>(
   { db, idempotency, changes }: PartChangesDeps,
-  kind: 'listener' | 'pool',
+  kind: 'listener' | 'pool' | 'L7 policy' | 'L7 rule',
   find: (tx: Tx, scope: ProjectRegion, id: string) => Promise<Row | null>,
 ) {
   const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
@@ -121,6 +137,7 @@ export function createPartChanges<Row extends PartRow>(
     changeConcurrently: (concurrent: readonly string[]) => withLock(lock, concurrent),
     /** As `change`, also after a failed deletion. */
     remove: withLock(lockDeletable),
+    removeConcurrently: (concurrent: readonly string[]) => withLock(lockDeletable, concurrent),
   };
 }
 

@@ -172,16 +172,9 @@ export const ResizeLoadBalancer = Type.Object(
   { title: 'ResizeLoadBalancer', additionalProperties: false, examples: [{ flavor: 'lb1-2-4' }] },
 );
 
-/** Null: no body. */
-export const FailoverLoadBalancer = Type.Union(
-  [
-    Type.Object(
-      { force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })) },
-      { additionalProperties: false },
-    ),
-    Type.Null(),
-  ],
-  { title: 'FailoverLoadBalancer', description: 'The body is optional', examples: [{ force: false }] },
+export const FailoverLoadBalancer = Type.Object(
+  { force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })) },
+  { title: 'FailoverLoadBalancer', additionalProperties: false, examples: [{ force: false }] },
 );
 
 export const RequestMetrics = Type.Object(
@@ -199,36 +192,29 @@ export type RequestMetrics = Static<typeof RequestMetrics>;
 
 const ignored = 'Accepted and ignored';
 
-/** Null: no body. */
-export const CheckLoadBalancerLimits = Type.Union(
-  [
-    Type.Object(
-      {
-        floating_ip: Type.Optional(
-          Type.Object(
-            {
-              source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
-              existing_floating_id: Type.Optional(Described(Uuid, ignored)),
-            },
-            {
-              title: 'CheckLoadBalancerLimitsFloatingIp',
-              additionalProperties: false,
-              description: 'Floating IP of the planned load balancer',
-            },
-          ),
-        ),
-        logging: Type.Optional(Described(LoggingInput, ignored)),
-        vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
-        vip_network_id: Type.Optional(Described(Uuid, ignored)),
-        vip_port_id: Type.Optional(Described(Uuid, ignored)),
-      },
-      { additionalProperties: false },
+export const CheckLoadBalancerLimits = Type.Object(
+  {
+    floating_ip: Type.Optional(
+      Type.Object(
+        {
+          source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
+          existing_floating_id: Type.Optional(Described(Uuid, ignored)),
+        },
+        {
+          title: 'CheckLoadBalancerLimitsFloatingIp',
+          additionalProperties: false,
+          description: 'Floating IP of the planned load balancer',
+        },
+      ),
     ),
-    Type.Null(),
-  ],
+    logging: Type.Optional(Described(LoggingInput, ignored)),
+    vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
+    vip_network_id: Type.Optional(Described(Uuid, ignored)),
+    vip_port_id: Type.Optional(Described(Uuid, ignored)),
+  },
   {
     title: 'CheckLoadBalancerLimits',
-    description: 'The body is optional',
+    additionalProperties: false,
     examples: [{ floating_ip: { source: 'new' } }],
   },
 );
@@ -261,8 +247,14 @@ export const ListLoadBalancers = Type.Object({
   order_by: Type.Optional(
     Type.Enum(
       orderings.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const),
-      { description: 'Field and direction to sort by; `created_at.asc` by default' },
+      { default: 'created_at.desc', description: 'Field and direction of the order' },
     ),
+  ),
+  operating_status: Type.Optional(
+    Described(statuses.operating_status, 'Only load balancers with this operating status'),
+  ),
+  provisioning_status: Type.Optional(
+    Described(statuses.provisioning_status, 'Only load balancers with this provisioning status'),
   ),
   show_stats: ShowStats,
   with_ddos: WithDdos,

@@ -17,10 +17,10 @@ import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
 import type { ListLoadBalancers, Ordering } from './schema.ts';
 import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
-import { lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
-import type { ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
+import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
+import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
-/** `remove` also removes the listeners, pools and members. */
+/** `remove` also removes all parts. */
 export const { find, lock, lockById, update, remove } = kit.singleRows(loadBalancers);
 export const { findPending, findKnown } = kit.reconciledRows(loadBalancers);
 
@@ -31,6 +31,9 @@ export interface WholeLoadBalancer {
   pools: PoolRow[];
   /** In the order of their pool. */
   members: MemberRow[];
+  /** In the order of their listener. */
+  l7Policies: L7PolicyRow[];
+  l7Rules: L7RuleRow[];
 }
 
 /** With the ids and counters of its listeners, and the task that locks it. */
@@ -49,11 +52,11 @@ const stats = sql<Stats>`(
   from lb_listeners l join lb_listener_counters c on c.listener_id = l.id
   where l.load_balancer_id = load_balancers.id)`;
 
+/** Parts that are provisioned, and removed when the host has been seen without them. */
+type PartTable = typeof lbListeners | typeof lbPools | typeof lbL7Policies | typeof lbL7Rules;
+
 /** Oldest first. */
-export const byAge = ({ createdAt, id }: typeof loadBalancers | typeof lbListeners | typeof lbPools) => [
-  asc(createdAt),
-  asc(id),
-];
+export const byAge = ({ createdAt, id }: typeof loadBalancers | PartTable) => [asc(createdAt), asc(id)];
 
 /** The load balancer of a listener or pool, in the two spellings of a query. */
 export const ofLoadBalancer = (
@@ -92,11 +95,10 @@ const columns: Record<Ordering, SQL | PgColumn> = {
   vip_ip_family: kit.bytewise(loadBalancers.vipIpFamily),
 };
 
-/** Ties are in the order of creation. */
 function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
   const [column, direction] = order.split('.') as [Ordering, 'asc' | 'desc'];
   const suffix = sql.raw(direction);
-  return [columns[column], loadBalancers.createdAt, loadBalancers.id].map((by) => sql`${by} ${suffix}`);
+  return [columns[column], loadBalancers.id].map((by) => sql`${by} ${suffix}`);
 }
 
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
@@ -116,11 +118,13 @@ export async function list(
     filters: [
       ...hasTags(loadBalancers.tags, tags),
       kit.contains(loadBalancers.name, filter.name),
+      kit.equals(loadBalancers.operatingStatus, filter.operating_status),
+      kit.equals(loadBalancers.provisioningStatus, filter.provisioning_status),
       logging === undefined
         ? undefined
         : sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${logging}`,
     ],
-    order: orderOf(filter.order_by ?? 'created_at.asc'),
+    order: orderOf(filter.order_by ?? 'created_at.desc'),
     page: filter,
   });
 }
@@ -170,6 +174,9 @@ async function wholes(on: Db | Tx, condition: SQL | undefined): Promise<WholeLoa
     .from(lbMembers)
     .where(isOneOf(lbMembers.poolId, idsOf(pools)))
     .orderBy(asc(lbMembers.poolId), asc(lbMembers.position));
+  const { l7Policies, l7Rules } = await readL7Policies(on, idsOf(listeners));
+  const policiesOf = Map.groupBy(l7Policies, (policy) => policy.loadBalancerId);
+  const rulesOf = Map.groupBy(l7Rules, (rule) => rule.loadBalancerId);
   const listenersOf = Map.groupBy(listeners, (listener) => listener.loadBalancerId);
   const poolsOf = Map.groupBy(pools, (pool) => pool.loadBalancerId);
   const membersOf = Map.groupBy(members, (member) => member.poolId);
@@ -180,8 +187,30 @@ async function wholes(on: Db | Tx, condition: SQL | undefined): Promise<WholeLoa
       listeners: listenersOf.get(loadBalancer.id) ?? [],
       pools: own,
       members: own.flatMap((pool) => membersOf.get(pool.id) ?? []),
+      l7Policies: policiesOf.get(loadBalancer.id) ?? [],
+      l7Rules: rulesOf.get(loadBalancer.id) ?? [],
     };
   });
+}
+
+/** The L7 policies of listeners, by position, with their rules, oldest first. */
+export async function readL7Policies(
+  on: Db | Tx,
+  listenerIds: string[],
+): Promise<{ l7Policies: L7PolicyRow[]; l7Rules: L7RuleRow[] }> {
+  if (listenerIds.length === 0) return { l7Policies: [], l7Rules: [] };
+  const l7Policies = await on
+    .select()
+    .from(lbL7Policies)
+    .where(isOneOf(lbL7Policies.listenerId, listenerIds))
+    .orderBy(asc(lbL7Policies.position), ...byAge(lbL7Policies));
+  if (l7Policies.length === 0) return { l7Policies, l7Rules: [] };
+  const l7Rules = await on
+    .select()
+    .from(lbL7Rules)
+    .where(isOneOf(lbL7Rules.policyId, idsOf(l7Policies)))
+    .orderBy(...byAge(lbL7Rules));
+  return { l7Policies, l7Rules };
 }
 
 /** One parameter for any number of ids. */
@@ -206,12 +235,18 @@ export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalanc
   return ids.length === 0 ? [] : wholes(db, isOneOf(loadBalancers.id, ids));
 }
 
-/** Removes the rows of listeners and pools that were deleted, when the host has been seen without them. */
+/** Removes the rows of parts that were deleted, when the host has been seen without them. */
 export async function removeDeletedParts(tx: Tx, whole: WholeLoadBalancer): Promise<void> {
-  const listeners = whole.listeners.filter((row) => row.deletedAt);
-  const pools = whole.pools.filter((row) => row.deletedAt);
-  if (listeners.length > 0) await tx.delete(lbListeners).where(inArray(lbListeners.id, idsOf(listeners)));
-  if (pools.length > 0) await tx.delete(lbPools).where(inArray(lbPools.id, idsOf(pools)));
+  const parts: [PartTable, { id: string; deletedAt: Date | null }[]][] = [
+    [lbL7Rules, whole.l7Rules],
+    [lbL7Policies, whole.l7Policies],
+    [lbListeners, whole.listeners],
+    [lbPools, whole.pools],
+  ];
+  for (const [table, rows] of parts) {
+    const deleted = idsOf(rows.filter((row) => row.deletedAt));
+    if (deleted.length > 0) await tx.delete(table).where(isOneOf(table.id, deleted));
+  }
 }
 
 export async function markActive(tx: Tx, id: string): Promise<void> {
@@ -230,9 +265,9 @@ async function markParts(
   tx: Tx,
   id: string,
   provisioningStatus: ProvisioningStatus,
-  which: (parts: typeof lbListeners | typeof lbPools) => SQL[],
+  which: (parts: PartTable) => SQL[],
 ): Promise<void> {
-  for (const parts of [lbListeners, lbPools]) {
+  for (const parts of [lbListeners, lbPools, lbL7Policies, lbL7Rules]) {
     await tx
       .update(parts)
       .set({ provisioningStatus })

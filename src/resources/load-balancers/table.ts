@@ -1,6 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import type { LbAlgorithm, ListenerProtocol, PoolProtocol } from '../../drivers/load-balancer.ts';
+import type {
+  L7Action,
+  L7CompareType,
+  L7RuleType,
+  LbAlgorithm,
+  ListenerProtocol,
+  PoolProtocol,
+} from '../../drivers/load-balancer.ts';
 import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
@@ -14,10 +21,12 @@ export type LoadBalancerRow = typeof loadBalancers.$inferSelect;
 export type ListenerRow = typeof lbListeners.$inferSelect;
 export type PoolRow = typeof lbPools.$inferSelect;
 export type MemberRow = typeof lbMembers.$inferSelect;
+export type L7PolicyRow = typeof lbL7Policies.$inferSelect;
+export type L7RuleRow = typeof lbL7Rules.$inferSelect;
 
 /**
- * A row exists from the accepted create until the deletion was observed. Listeners, pools and members share the
- * generation, the lock and the job of their load balancer, because one host configuration serves them all.
+ * A row exists from the accepted create until the deletion was observed. Listeners, pools, members, L7 policies and rules
+ * share the generation, the lock and the job of their load balancer, because one host configuration serves them all.
  */
 export const loadBalancers = pgTable(
   'load_balancers',
@@ -112,7 +121,6 @@ export const lbListeners = pgTable(
     ...place,
     protocol: text('protocol').notNull().$type<ListenerProtocol>(),
     protocolPort: integer('protocol_port').notNull(),
-    /** -1: no limit. */
     connectionLimit: integer('connection_limit').notNull(),
     allowedCidrs: jsonb('allowed_cidrs').$type<string[]>(),
     insertXForwarded: boolean('insert_x_forwarded').notNull(),
@@ -154,4 +162,58 @@ export const lbMembers = pgTable(
     operatingStatus: text('operating_status').notNull().$type<OperatingStatus>(),
   },
   (t) => [uniqueIndex('lb_members_endpoint').on(t.poolId, t.address, t.protocolPort)],
+);
+
+export const lbL7Policies = pgTable(
+  'lb_l7_policies',
+  {
+    ...place,
+    listenerId: uuid('listener_id')
+      .notNull()
+      .references(() => lbListeners.id, { onDelete: 'cascade' }),
+    /** 1 to the number of policies of the listener that are not being deleted, without gaps. */
+    position: integer('position').notNull(),
+    action: text('action').notNull().$type<L7Action>(),
+    redirectUrl: text('redirect_url'),
+    redirectPrefix: text('redirect_prefix'),
+    redirectPoolId: uuid('redirect_pool_id').references(() => lbPools.id, { onDelete: 'cascade' }),
+    redirectHttpCode: integer('redirect_http_code'),
+    tags: text('tags').array().notNull(),
+    provisioningStatus: state.provisioningStatus,
+    createdAt: state.createdAt,
+    deletedAt: state.deletedAt,
+  },
+  (t) => [
+    index('lb_l7_policies_project').on(t.projectId, t.regionId, t.createdAt, t.id),
+    index('lb_l7_policies_load_balancer').on(t.loadBalancerId),
+    index('lb_l7_policies_listener').on(t.listenerId, t.position),
+    index('lb_l7_policies_pool').on(t.redirectPoolId),
+  ],
+);
+
+export const lbL7Rules = pgTable(
+  'lb_l7_rules',
+  {
+    id: place.id,
+    loadBalancerId: place.loadBalancerId,
+    projectId: place.projectId,
+    regionId: place.regionId,
+    policyId: uuid('policy_id')
+      .notNull()
+      .references(() => lbL7Policies.id, { onDelete: 'cascade' }),
+    type: text('type').notNull().$type<L7RuleType>(),
+    compareType: text('compare_type').notNull().$type<L7CompareType>(),
+    /** The header, cookie or field of a distinguished name. */
+    key: text('key'),
+    value: text('value').notNull(),
+    invert: boolean('invert').notNull(),
+    tags: text('tags').array().notNull(),
+    provisioningStatus: state.provisioningStatus,
+    createdAt: state.createdAt,
+    deletedAt: state.deletedAt,
+  },
+  (t) => [
+    index('lb_l7_rules_load_balancer').on(t.loadBalancerId),
+    index('lb_l7_rules_policy').on(t.policyId, t.createdAt, t.id),
+  ],
 );

@@ -79,7 +79,12 @@ describe('creating a network', () => {
     const refused = await cloud.post(client.networks, body, client.options);
     expect(refused.status).toBe(400);
     expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'type', 'mtu', 'create_router', 'tags.long']));
-    const many = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`key ${i}`, 'v']));
+    const wrong = { 'a b': 'x', 'a=b': 'x', '': 'x', empty: '', padded: ' x', tab: 'a\tb', lines: 'a\nb', kept: 'a b' };
+    const answer = await cloud.post(client.networks, { name: 'a network', tags: wrong }, client.options);
+    expect(new Set(paths(answer))).toEqual(
+      new Set(['tags.a b', 'tags.a=b', 'tags.', 'tags.empty', 'tags.padded', 'tags.tab', 'tags.lines']),
+    );
+    const many = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`key-${i}`, 'v']));
     expect(paths(await cloud.post(client.networks, { name: 'tagged', tags: many }, client.options))).toEqual(['tags']);
   });
 
@@ -118,9 +123,9 @@ describe('listing networks', () => {
 
   it('filters by tags, with the parameters of the SDKs and of the Terraform provider', async () => {
     const client = await newClient();
-    await createNetwork(client, { name: 'test web', tags: { env: 'test', web: '' } });
-    await createNetwork(client, { name: 'live web', tags: { env: 'live', web: '' } });
-    await createNetwork(client, { name: 'test db', tags: { env: 'test', 'a=b': 'c=d' } });
+    await createNetwork(client, { name: 'test web', tags: { env: 'test', web: 'yes' } });
+    await createNetwork(client, { name: 'live web', tags: { env: 'live', web: 'yes' } });
+    await createNetwork(client, { name: 'test db', tags: { env: 'test', ab: 'c=d' } });
     const found = async (query: Record<string, string> | [string, string][]) =>
       names(await cloud.get(`${client.networks}?order_by=name.asc&${new URLSearchParams(query)}`, client.options));
     expect(await found({ tag_key: 'env' })).toEqual(['live web', 'test db', 'test web']);
@@ -131,9 +136,9 @@ describe('listing networks', () => {
       ]),
     ).toEqual(['live web', 'test web']);
     expect(await found({ tag_key_value: '{"env": "test"}' })).toEqual(['test db', 'test web']);
-    expect(await found({ tag_key_value: '{"env":"test","web":""}' })).toEqual(['test web']);
+    expect(await found({ tag_key_value: '{"env":"test","web":"yes"}' })).toEqual(['test web']);
     expect(await found({ tag_key_value: 'env=live' })).toEqual(['live web']);
-    expect(await found({ tag_key_value: '{"a=b":"c=d"}' })).toEqual(['test db']);
+    expect(await found({ tag_key_value: '{"ab":"c=d"}' })).toEqual(['test db']);
     expect(await found({ tag_key_value: '{}' })).toHaveLength(4);
     expect(await found({ metadata_k: 'web' })).toEqual(['live web', 'test web']);
     expect(await found({ metadata_kv: '{"env":"test"}', tag_key: 'web' })).toEqual(['test web']);

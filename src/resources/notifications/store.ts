@@ -90,18 +90,13 @@ export async function list(
   clientId: number,
   filter: ListNotifications,
 ): Promise<{ count: number; rows: NotificationRow[] }> {
-  const mine = eq(notifications.clientId, clientId);
-  const [rows, count] = await Promise.all([
-    db
-      .select()
-      .from(notifications)
-      .where(mine)
-      .orderBy(desc(notifications.createdAt), desc(notifications.id))
-      .limit(filter.limit ?? 100)
-      .offset(filter.offset ?? 0),
-    db.$count(notifications, mine),
-  ]);
-  return { count, rows };
+  const where = eq(notifications.clientId, clientId);
+  return kit.pageOf<NotificationRow>(db.select().from(notifications), {
+    where,
+    order: [desc(notifications.createdAt), desc(notifications.id)],
+    page: filter,
+    count: () => db.$count(notifications, where),
+  });
 }
 
 export async function find(db: Db | Tx, clientId: number, id: string): Promise<NotificationRow | null> {

@@ -98,12 +98,12 @@ describe('listing projects', () => {
     const { token } = await cloud.newClient();
     for (const name of ['beta', 'alpha one', 'Alpha two']) await cloud.post(projects, { name }, { token });
     const list = (query: string) => cloud.get(`${projects}?${query}`, { token });
-    expect(names(await list(''))).toEqual(['Default', 'beta', 'alpha one', 'Alpha two']);
-    expect(names(await list('order_by=created_at.desc'))).toEqual(['Alpha two', 'alpha one', 'beta', 'Default']);
+    expect(names(await list(''))).toEqual(['Alpha two', 'alpha one', 'beta', 'Default']);
+    expect(names(await list('order_by=created_at.asc'))).toEqual(['Default', 'beta', 'alpha one', 'Alpha two']);
     expect(names(await list('order_by=name.asc'))).toEqual(['Alpha two', 'Default', 'alpha one', 'beta']);
     expect(names(await list('order_by=name.desc'))).toEqual(['beta', 'alpha one', 'Default', 'Alpha two']);
     expect(await list('name=alpha')).toMatchObject({ body: { count: 1, results: [{ name: 'alpha one' }] } });
-    expect(await list('limit=1&offset=1')).toMatchObject({ body: { count: 4, results: [{ name: 'beta' }] } });
+    expect(await list('limit=1&offset=1')).toMatchObject({ body: { count: 4, results: [{ name: 'alpha one' }] } });
     expect(paths(await list('order_by=size&limit=0'))).toEqual(expect.arrayContaining(['order_by', 'limit']));
   });
 
@@ -114,7 +114,7 @@ describe('listing projects', () => {
     expect((await cloud.get(projects, { token })).body.count).toBe(2);
     const all = await cloud.get(`${projects}?include_deleted=true&name=phoenix`, { token });
     expect(all.body.count).toBe(2);
-    expect(all.body.results[0]).toMatchObject({ id, state: 'DELETED', deleted_at: expect.stringMatching(/Z$/) });
+    expect(all.body.results[1]).toMatchObject({ id, state: 'DELETED', deleted_at: expect.stringMatching(/Z$/) });
   });
 
   it('returns only the projects that a limited token may access', async () => {

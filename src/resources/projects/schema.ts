@@ -30,7 +30,7 @@ export const ListProjects = Type.Object({
   name: Type.Optional(Type.String({ maxLength: 255, description: 'Only projects whose name contains this text' })),
   order_by: Type.Optional(
     Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc'], {
-      default: 'created_at.asc',
+      default: 'created_at.desc',
       description: 'Field and direction of the order',
     }),
   ),

@@ -59,23 +59,18 @@ export async function list(
   visible: number[] | null,
   filter: ListProjects,
 ): Promise<{ count: number; rows: ProjectRow[] }> {
-  const conditions = and(
+  const where = and(
     eq(projects.clientId, clientId),
     visible ? inArray(projects.id, visible) : undefined,
     filter.include_deleted ? undefined : isNull(projects.deletedAt),
     kit.contains(projects.name, filter.name),
   );
-  const [rows, count] = await Promise.all([
-    db
-      .select()
-      .from(projects)
-      .where(conditions)
-      .orderBy(...orders[filter.order_by ?? 'created_at.asc'])
-      .limit(filter.limit ?? 100)
-      .offset(filter.offset ?? 0),
-    db.$count(projects, conditions),
-  ]);
-  return { count, rows };
+  return kit.pageOf<ProjectRow>(db.select().from(projects), {
+    where,
+    order: orders[filter.order_by ?? 'created_at.desc'],
+    page: filter,
+    count: () => db.$count(projects, where),
+  });
 }
 
 /** The quota that the rows use (quota/audit.ts). */

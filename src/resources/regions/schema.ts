@@ -15,6 +15,7 @@ const Coordinates = Type.Object(
 const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS'], { description: 'Part of the world' });
 const FileShareType = Type.Enum(['standard', 'vast'], { description: 'Type of file shares' });
 const OrderBy = Type.Enum(['created_at.asc', 'created_at.desc', 'display_name.asc', 'display_name.desc'], {
+  default: 'created_at.desc',
   description: 'Field and direction of the order',
 });
 

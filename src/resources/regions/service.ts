@@ -50,7 +50,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
         // No region runs containers or inference: Cloudyard has neither.
         .filter((region) => !filter.product && (!wanted || region.display_name.toLowerCase() === wanted))
         .map((region) => toResponse(region, filter.show_volume_types))
-        .sort(orders[filter.order_by ?? 'created_at.asc']);
+        .sort(orders[filter.order_by ?? 'created_at.desc']);
       const offset = filter.offset ?? 0;
       return { count: found.length, results: found.slice(offset, offset + (filter.limit ?? 100)) };
     },

@@ -46,7 +46,9 @@ async function arrange(change: (id: number) => Promise<void>): Promise<string> {
 const prefixOf = (id: string) => [...removed.keys()].find((prefix) => prefix.endsWith(`-${id}`)) ?? '';
 const pending = async (id: string) => (await store.findPending(cloud.db, [1])).some((each) => each.id === id);
 const repositories = async (id: string) =>
-  (await contents.listRepositories(cloud.db, Number(id))).map(({ name, artifactCount }) => `${name} ${artifactCount}`);
+  (await contents.listRepositories(cloud.db, Number(id), {})).rows.map(
+    ({ name, artifactCount }) => `${name} ${artifactCount}`,
+  );
 const crash = (arranged: () => Promise<string>, check: (id: string) => Promise<void>) =>
   crashEverywhere({
     ...{ db: cloud.db, tasks: cloud.services.tasks, driver: host, reconciler, check },

@@ -166,7 +166,13 @@ describe('check_limits', () => {
     });
   });
 
-  it.each([-1, 1.5, '1', 1001, null, true])('refuses %j', async (storage_limit) => {
+  it('returns limits for any size', async () => {
+    const storage_limit = Number.MAX_SAFE_INTEGER;
+    const { status, body } = await cloud.post(`${all}/check_limits`, { storage_limit }, by());
+    expect([status, body.registry_storage_requested]).toEqual([200, storage_limit]);
+  });
+
+  it.each([-1, 1.5, '1', 2 ** 53, null, true])('refuses %j', async (storage_limit) => {
     const answer = await cloud.post(`${all}/check_limits`, { storage_limit }, by());
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'storage_limit' }] } });
   });
@@ -244,6 +250,19 @@ describe('a user', () => {
     const batch = await cloud.post(`${users}/batch`, { users: [{ name: 'good', duration: 1 }, body] }, by());
     expect([batch.status, batch.body.errors[0].path]).toEqual([400, `users.1.${path}`]);
     expect((await cloud.get(users, by())).body.count).toBe(0);
+  });
+
+  it('is listed in pages, as registries are', async () => {
+    const { id } = await make();
+    await cloud.post(all, { name: 'another' }, by());
+    const first = (await cloud.get(`${all}?limit=1`, by())).body;
+    expect(first.results).toHaveLength(1);
+    expect(first.count).toBeGreaterThan(1);
+    const users = `${all}/${id}/users`;
+    const given = ['one', 'two', 'three'].map((name) => ({ name, duration: -1 }));
+    await cloud.post(`${users}/batch`, { users: given }, by());
+    const page = (await cloud.get(`${users}?limit=1&offset=1`, by())).body;
+    expect(page).toMatchObject({ count: 3, results: [{ name: 'two' }] });
   });
 
   it('is created in a batch atomically', async () => {

@@ -7,6 +7,7 @@ import { registryContentsOperations } from './contents/routes.ts';
 import {
   CheckRegistryLimits,
   CreateRegistry,
+  Page,
   Registry,
   RegistryCollection,
   RegistryRequiredQuota,
@@ -55,8 +56,9 @@ const registryOperations = (registries: Registries) => [
     summary: 'List registries',
     description: 'The oldest registry comes first.',
     access: projectReader,
+    query: Page,
     answer: RegistryCollection,
-    handle: ({ scope }) => registries.list(scope),
+    handle: ({ scope, query }) => registries.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getRegistry',

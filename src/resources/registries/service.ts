@@ -16,7 +16,7 @@ import type { ServiceDeps } from '../service-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
 import { createRegistryContents } from './contents/service.ts';
-import type { CreateRegistry, Registry, RegistryCollection, RegistryRequiredQuota } from './schema.ts';
+import type { CreateRegistry, Page, Registry, RegistryCollection, RegistryRequiredQuota } from './schema.ts';
 import * as store from './store.ts';
 import type { RegistryView } from './store.ts';
 import { announceApi, announcedApi, issuer, openAuthority, reencryptAuthority } from './token-server/authority.ts';
@@ -76,9 +76,9 @@ export function createRegistries(deps: RegistriesDeps) {
       );
     },
 
-    async list(scope: Scope): Promise<RegistryCollection> {
-      const results = (await store.list(db, scope)).map(toResponse);
-      return { count: results.length, results };
+    async list(scope: Scope, page: Page): Promise<RegistryCollection> {
+      const { count, rows } = await store.list(db, scope, page);
+      return { count, results: rows.map(toResponse) };
     },
 
     get,

@@ -5,6 +5,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
+import type { Page } from './schema.ts';
 import { registries, registryHosts, registryPushes, registryRemovals } from './table.ts';
 
 export type RegistryRow = typeof registries.$inferSelect;
@@ -59,10 +60,14 @@ export async function view(on: Db | Tx, scope: ProjectRegion, id: number): Promi
   return row ?? null;
 }
 
-export async function list(db: Db, scope: ProjectRegion): Promise<RegistryView[]> {
-  return views(db)
-    .where(and(kit.inScope(registries, scope), isNull(registries.deletedAt)))
-    .orderBy(asc(registries.id));
+export async function list(db: Db, scope: ProjectRegion, page: Page): Promise<{ count: number; rows: RegistryView[] }> {
+  return kit.readPage<RegistryView>(db, views(db), {
+    table: registries,
+    scope,
+    filters: [isNull(registries.deletedAt)],
+    order: [asc(registries.id)],
+    page,
+  });
 }
 
 export async function findRemovals(db: Db, registryId: number): Promise<RemovalRow[]> {

@@ -26,7 +26,7 @@ export const subnetOperations = (subnets: Subnets) => [
   operation('GET', all, {
     id: 'listSubnets',
     summary: 'List subnets',
-    description: 'The oldest subnet comes first by default.',
+    description: 'Sorted by address range by default.',
     access: projectReader,
     query: ListSubnets,
     answer: SubnetCollection,

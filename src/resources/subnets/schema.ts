@@ -93,7 +93,7 @@ export const ListSubnets = Type.Object({
   ...TagFilterQuery,
   network_id: Type.Optional(Described(Uuid, 'Only subnets of this network')),
   order_by: Type.Optional(
-    Type.Enum([...orders], { default: 'created_at.asc', description: 'Field and direction of the order' }),
+    Type.Enum([...orders], { default: 'cidr.asc', description: 'Field and direction of the order' }),
   ),
   owned_by: Type.Optional(
     Type.Enum(['any', 'project'], { description: '`project`: only subnets of the project; `any`: shared ones too' }),

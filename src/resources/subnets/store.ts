@@ -62,11 +62,11 @@ const columns: Record<string, SQL | PgColumn> = {
   updated_at: subnets.updatedAt,
 };
 
-/** Nulls (IPv6) come last in both directions; equal values come in the order of creation. */
+/** Nulls (IPv6) come last in both directions. */
 function orderOf(order: SubnetOrder): SQL[] {
   const [column, direction] = order.split('.') as [string, 'asc' | 'desc'];
   const way = sql.raw(direction);
-  return [sql`${columns[column]} ${way} nulls last`, sql`${subnets.createdAt} ${way}`, sql`${subnets.id} ${way}`];
+  return [sql`${columns[column]} ${way} nulls last`, sql`${subnets.id} ${way}`];
 }
 
 export async function list(
@@ -79,7 +79,7 @@ export async function list(
     table: subnets,
     scope,
     filters: [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)],
-    order: orderOf(filter.order_by ?? 'created_at.asc'),
+    order: orderOf(filter.order_by ?? 'cidr.asc'),
     page: filter,
   });
 }

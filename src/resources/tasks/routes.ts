@@ -40,7 +40,7 @@ export const taskOperations = (tasks: TaskViews) => [
   operation('GET', '/cloud/v1/tasks', {
     id: 'listTasks',
     summary: 'List tasks',
-    description: 'The oldest task comes first by default.',
+    description: 'The newest task comes first by default.',
     access: tokenReader,
     query: ListTasks,
     answer: TaskCollection,
@@ -49,7 +49,7 @@ export const taskOperations = (tasks: TaskViews) => [
   operation('GET', '/cloud/v1/tasks/:project_id/:region_id/active', {
     id: 'listActiveTasks',
     summary: 'List the active tasks of a project',
-    description: 'Lists tasks that have not ended.',
+    description: 'Lists tasks that have not ended. The newest comes first.',
     access: projectReader,
     query: ListActiveTasks,
     answer: TaskCollection,

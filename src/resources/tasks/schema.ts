@@ -6,7 +6,7 @@ import { taskStates } from '../../tasks/table.ts';
 
 /** Values of one query parameter that may be repeated. */
 const maxFilterValues = 1000;
-const Order = Type.Enum(['asc', 'desc'], { description: 'Order by the creation date' });
+const Order = Type.Enum(['asc', 'desc'], { description: 'Order by the creation date; `desc` by default' });
 const State = Type.Enum([...taskStates], { description: 'State of the task' });
 const Instant = Type.String({ format: 'iso-date-time' });
 const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only tasks of these ${noun}` });
@@ -43,20 +43,13 @@ export const AcknowledgeAll = Type.Object({
 });
 export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
 
-/** Null: the request has no body. */
-export const AcknowledgeTasks = Type.Union(
-  [
-    Type.Object(
-      {
-        task_ids: Type.Optional(
-          Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
-        ),
-      },
-      { additionalProperties: false },
+export const AcknowledgeTasks = Type.Object(
+  {
+    task_ids: Type.Optional(
+      Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
     ),
-    Type.Null(),
-  ],
-  { title: 'AcknowledgeTasks', examples: [{ task_ids: [exampleUuid] }] },
+  },
+  { title: 'AcknowledgeTasks', additionalProperties: false, examples: [{ task_ids: [exampleUuid] }] },
 );
 export type AcknowledgeTasks = Static<typeof AcknowledgeTasks>;
 

@@ -41,7 +41,7 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
     /** Resolves when the task ends or after `seconds`. */
     untilEnd: (id: string, seconds: number): Promise<void> => waiters.untilEnd(id, seconds),
 
-    /** Ends all waits, for a server that stops. */
+    /** Ends all waits, and shortens later ones, for a server that stops. */
     releaseWaiting: () => waiters.release(),
 
     async list(actor: Actor, query: ListTasks): Promise<TaskList> {
@@ -53,9 +53,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         regionIds: query.region_id,
         states: query.state,
         types: query.task_type === undefined ? undefined : [query.task_type],
-        order: query.order_by ?? query.sorting ?? 'asc',
-        limit: query.limit ?? 10,
-        offset: query.offset ?? 0,
+        order: query.order_by ?? query.sorting ?? 'desc',
+        page: query,
       });
       return { count, results: inGroups(rows) };
     },
@@ -66,9 +65,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         regionIds: [scope.regionId],
         states: ['NEW', 'RUNNING'],
         types: query.task_type,
-        order: 'asc',
-        limit: query.limit ?? 10,
-        offset: query.offset ?? 0,
+        order: 'desc',
+        page: query,
       });
       return { count, results: inGroups(rows) };
     },
@@ -101,6 +99,7 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
 function createTaskWaiters(db: Db) {
   const waiters = new Map<string, Set<() => void>>();
   let polling = false;
+  let stopping = false;
 
   const wake = (id: string) => {
     for (const resolve of waiters.get(id) ?? []) resolve();
@@ -128,7 +127,7 @@ function createTaskWaiters(db: Db) {
           if (waitersOfTask.size === 0 && waiters.get(id) === waitersOfTask) waiters.delete(id);
           resolve();
         };
-        const timeout = setTimeout(end, seconds * 1000);
+        const timeout = setTimeout(end, Math.min(seconds * 1000, stopping ? waitPollMs : Infinity));
         if (gone?.aborted) return end();
         gone?.addEventListener('abort', end);
         waiters.set(id, waitersOfTask.add(end));
@@ -136,6 +135,7 @@ function createTaskWaiters(db: Db) {
       });
     },
     release() {
+      stopping = true;
       for (const id of [...waiters.keys()]) wake(id);
     },
   };

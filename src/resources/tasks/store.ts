@@ -6,6 +6,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { tasks } from '../../tasks/table.ts';
 import type { TaskState } from '../../tasks/table.ts';
+import * as kit from '../store-kit.ts';
 
 export type TaskRow = typeof tasks.$inferSelect;
 
@@ -24,8 +25,7 @@ export interface TaskFilter {
   states?: TaskState[];
   types?: string[];
   order: 'asc' | 'desc';
-  limit: number;
-  offset: number;
+  page: { limit?: number; offset?: number };
 }
 
 const visible = (who: Visible): SQL | undefined =>
@@ -47,7 +47,7 @@ export async function list(
   who: Visible,
   filter: TaskFilter,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const conditions = and(
+  const where = and(
     visible(who),
     filter.from && gte(tasks.createdOn, filter.from),
     filter.to && lte(tasks.createdOn, filter.to),
@@ -62,17 +62,12 @@ export async function list(
     filter.types && inArray(tasks.taskType, filter.types),
   );
   const order = filter.order === 'asc' ? asc : desc;
-  const [rows, count] = await Promise.all([
-    db
-      .select({ id: tasks.id, bytes })
-      .from(tasks)
-      .where(conditions)
-      .orderBy(order(tasks.createdOn), order(tasks.id))
-      .limit(filter.limit)
-      .offset(filter.offset),
-    db.$count(tasks, conditions),
-  ]);
-  return { count, rows };
+  return kit.pageOf<SizedRow<string>>(db.select({ id: tasks.id, bytes }).from(tasks), {
+    where,
+    order: [order(tasks.createdOn), order(tasks.id)],
+    page: filter.page,
+    count: () => db.$count(tasks, where),
+  });
 }
 
 export async function findRows(db: Db, ids: string[]): Promise<TaskRow[]> {

@@ -166,20 +166,20 @@ describe('listing tasks', () => {
     return [body.count, ...body.results.map((task: { id: string }) => ids.indexOf(task.id) + 1)];
   };
 
-  it('sorts oldest first by default, and also accepts the old parameter name', async () => {
-    expect(await found('')).toEqual([5, 1, 2, 3, 4, 5]);
+  it('sorts newest first by default, and also accepts the old parameter name', async () => {
+    expect(await found('')).toEqual([5, 5, 4, 3, 2, 1]);
     expect(await found('order_by=asc')).toEqual([5, 1, 2, 3, 4, 5]);
     expect(await found('order_by=desc')).toEqual([5, 5, 4, 3, 2, 1]);
-    expect(await found('sorting=desc')).toEqual([5, 5, 4, 3, 2, 1]);
+    expect(await found('sorting=asc')).toEqual([5, 1, 2, 3, 4, 5]);
     expect(await found('order_by=asc&sorting=desc')).toEqual([5, 1, 2, 3, 4, 5]);
   });
 
   it('pages, and counts all matching tasks', async () => {
-    expect(await found('limit=2')).toEqual([5, 1, 2]);
-    expect(await found('limit=2&offset=2')).toEqual([5, 3, 4]);
-    expect(await found('limit=2&offset=4')).toEqual([5, 5]);
+    expect(await found('limit=2')).toEqual([5, 5, 4]);
+    expect(await found('limit=2&offset=2')).toEqual([5, 3, 2]);
+    expect(await found('limit=2&offset=4')).toEqual([5, 1]);
     expect(await found('offset=5')).toEqual([5]);
-    expect(await found('limit=1&order_by=desc&state=FINISHED')).toEqual([4, 4]);
+    expect(await found('limit=1&state=FINISHED')).toEqual([4, 4]);
   });
 
   it('returns ten tasks by default', async () => {
@@ -193,28 +193,28 @@ describe('listing tasks', () => {
   });
 
   it('filters by time, bounds included, in every accepted format', async () => {
-    expect(await found(`from_timestamp=${day(4)}`)).toEqual([2, 4, 5]);
-    expect(await found(`to_timestamp=${day(2)}`)).toEqual([2, 1, 2]);
-    expect(await found(`from_timestamp=${day(2)}&to_timestamp=${day(3)}`)).toEqual([2, 2, 3]);
+    expect(await found(`from_timestamp=${day(4)}`)).toEqual([2, 5, 4]);
+    expect(await found(`to_timestamp=${day(2)}`)).toEqual([2, 2, 1]);
+    expect(await found(`from_timestamp=${day(2)}&to_timestamp=${day(3)}`)).toEqual([2, 3, 2]);
     expect(await found('from_timestamp=2026-11-04T10:00:00.001Z')).toEqual([1, 5]);
     for (const same of ['2026-11-04T10:00:00', '2026-11-04 10:00:00', '2026-11-04T12:00:00%2B02:00']) {
-      expect(await found(`from_timestamp=${same}`)).toEqual([2, 4, 5]);
+      expect(await found(`from_timestamp=${same}`)).toEqual([2, 5, 4]);
     }
   });
 
   it('filters by project, region, state, type and acknowledgement, with one or several values', async () => {
     expect(await found(`project_id=${of.other}`)).toEqual([1, 4]);
-    expect(await found(`project_id=${of.other}&project_id=${of.projectId}`)).toEqual([5, 1, 2, 3, 4, 5]);
+    expect(await found(`project_id=${of.other}&project_id=${of.projectId}`)).toEqual([5, 5, 4, 3, 2, 1]);
     expect(await found('project_id=999999')).toEqual([0]);
-    expect(await found('region_id=1')).toEqual([5, 1, 2, 3, 4, 5]);
+    expect(await found('region_id=1')).toEqual([5, 5, 4, 3, 2, 1]);
     expect(await found('region_id=2')).toEqual([0]);
     expect(await found('state=ERROR')).toEqual([1, 5]);
-    expect(await found('state=ERROR&state=FINISHED')).toEqual([5, 1, 2, 3, 4, 5]);
+    expect(await found('state=ERROR&state=FINISHED')).toEqual([5, 5, 4, 3, 2, 1]);
     expect(await found('state=NEW')).toEqual([0]);
     expect(await found('task_type=extend_sfs')).toEqual([1, 5]);
     expect(await found('task_type=nothing')).toEqual([0]);
     expect(await found('is_acknowledged=true')).toEqual([1, 2]);
-    expect(await found('is_acknowledged=false')).toEqual([4, 1, 3, 4, 5]);
+    expect(await found('is_acknowledged=false')).toEqual([4, 5, 4, 3, 1]);
     expect(
       await found(`state=FINISHED&project_id=${of.projectId}&is_acknowledged=false&from_timestamp=${day(2)}`),
     ).toEqual([1, 3]);
@@ -249,10 +249,10 @@ describe('active tasks', () => {
     const first = await createShare(of);
     const second = await createShare(of);
     const elsewhere = await createShare(of, of.other);
-    expect(await active()).toEqual([2, first, second]);
+    expect(await active()).toEqual([2, second, first]);
     expect(await active('', of.other)).toEqual([1, elsewhere]);
-    expect(await active('?limit=1&offset=1')).toEqual([2, second]);
-    expect(await active('?task_type=create_sfs&task_type=other')).toEqual([2, first, second]);
+    expect(await active('?limit=1&offset=1')).toEqual([2, first]);
+    expect(await active('?task_type=create_sfs&task_type=other')).toEqual([2, second, first]);
     expect(await active('?task_type=delete_sfs')).toEqual([0]);
     release();
     for (const id of [first, second, elsewhere]) await wait(id, of.token);

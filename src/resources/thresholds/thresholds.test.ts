@@ -128,9 +128,9 @@ describe('the threshold', () => {
     expect((await cloud.get(path(client), client)).body.threshold).toBe(80);
   });
 
-  it('refuses an absent body, names every fault, and returns 404 to other clients', async () => {
+  it('takes the default of an absent body, names every fault, and returns 404 to other clients', async () => {
     const client = await cloud.newClient();
-    expect((await put(client)).status).toBe(400);
+    expect(await put(client)).toMatchObject({ status: 200, body: { threshold: 80 } });
     expect((await put(client, [])).status).toBe(400);
     const both = await put(client, { threshold: 0, last_sending: 1 });
     expect(both.body.errors.map(({ path }: { path: string }) => path)).toEqual(['threshold', 'last_sending']);

@@ -139,7 +139,7 @@ const scenarios: Record<string, Scenario> = {
     kind: 'volumes',
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
-      await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot}`);
+      await cloud.delete(`${volumes}/${volume}`);
       await reconcileOnce('snapshot', snapshot);
       return volume;
     },
@@ -190,7 +190,7 @@ const scenarios: Record<string, Scenario> = {
     kind: 'volumes',
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
-      await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot}`);
+      await cloud.delete(`${volumes}/${volume}`);
       host.trouble(refused);
       await reconcileOnce('snapshot', snapshot);
       host.trouble();

@@ -5,10 +5,13 @@ import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import {
+  AttachVolume,
   CreateVolume,
   DeleteVolume,
+  DetachVolume,
   ExtendVolume,
   ListVolumes,
+  RetypeVolume,
   UpdateVolume,
   Volume,
   VolumeCollection,
@@ -62,7 +65,7 @@ export const volumeOperations = (volumes: Volumes) => [
   operation('PATCH', one, {
     id: 'updateVolume',
     summary: 'Update a volume',
-    description: 'Changes the name and the tags that the body contains.',
+    description: 'Changes the name and the tags that the body contains. `size` can only be repeated.',
     access: projectMember,
     body: UpdateVolume,
     answer: Volume,
@@ -72,12 +75,11 @@ export const volumeOperations = (volumes: Volumes) => [
     id: 'deleteVolume',
     summary: 'Delete a volume',
     description:
-      'Deletes the volume with its data and with the snapshots that `snapshots` names. Fails with 409 if the volume has ' +
-      'other snapshots.',
+      'Deletes the volume with its data and its snapshots. Fails with 409 while a snapshot is being copied to a new volume.',
     access: projectMember,
     query: DeleteVolume,
     answer: TaskIds,
-    handle: ({ by, scope, params, query }) => volumes.delete(by, scope, params.volume_id, query.snapshots),
+    handle: ({ by, scope, params }) => volumes.delete(by, scope, params.volume_id),
   }),
   operation('POST', `${one}/extend`, {
     id: 'extendVolume',
@@ -87,6 +89,43 @@ export const volumeOperations = (volumes: Volumes) => [
     body: ExtendVolume,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => volumes.extend(by, scope, params.volume_id, body.size),
+  }),
+  operation('POST', `${one}/retype`, {
+    id: 'retypeVolume',
+    summary: 'Change the type of a volume',
+    description: 'Types differ in their price only, so the change is done with the response.',
+    access: projectMember,
+    body: RetypeVolume,
+    answer: Volume,
+    handle: ({ by, scope, params, body }) => volumes.retype(by, scope, params.volume_id, body.volume_type),
+  }),
+  ...(['v1', 'v2'] as const).flatMap((version) => {
+    const path = one.replace('v1', version) as typeof one;
+    const deprecated = version === 'v1';
+    const suffix = deprecated ? 'V1' : '';
+    const refused = 'Always fails with 400: instances are not supported.';
+    return [
+      operation('POST', `${path}/attach`, {
+        id: `attachVolume${suffix}`,
+        deprecated,
+        summary: 'Attach a volume to an instance',
+        description: refused,
+        access: projectMember,
+        body: AttachVolume,
+        answer: TaskIds,
+        handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, 'attach'),
+      }),
+      operation('POST', `${path}/detach`, {
+        id: `detachVolume${suffix}`,
+        deprecated,
+        summary: 'Detach a volume from an instance',
+        description: refused,
+        access: projectMember,
+        body: DetachVolume,
+        answer: TaskIds,
+        handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, 'detach'),
+      }),
+    ];
   }),
   operation('POST', `${one}/revert`, {
     id: 'revertVolume',

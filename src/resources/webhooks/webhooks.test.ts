@@ -126,6 +126,10 @@ describe('a webhook', () => {
     [{ url: '' }, ['url']],
     [{ url: 'example.com' }, ['url']],
     [{ url: 'ftp://example.com/' }, ['url']],
+    [{ url: 'http:///x' }, ['url']],
+    [{ url: 'http:example.com' }, ['url']],
+    [{ url: 'https://?x' }, ['url']],
+    [{ url: '/hook' }, ['url']],
     [{ url: 'https://user:pass@example.com/' }, ['url']],
     [{ url: 'https://example.com/#x' }, ['url']],
     [{ url: `https://example.com/${'x'.repeat(2000)}` }, ['url']],
@@ -147,9 +151,10 @@ describe('a webhook', () => {
     expect([answer.status, answer.body.errors?.map(({ path }: { path: string }) => path)]).toEqual([400, fields]);
   });
 
-  it('with a host name that does not resolve yet is accepted', async () => {
+  it('with a host name that does not resolve yet is accepted, and stored normalized', async () => {
     const client = await strict.newClient();
-    expect((await strict.post(at(client, 'webhooks'), { url: 'https://hooks.invalid/x' }, client)).status).toBe(201);
+    const made = await strict.post(at(client, 'webhooks'), { url: 'HTTPS://Hooks.Invalid:443/a/../x?y' }, client);
+    expect(made).toMatchObject({ status: 201, body: { url: 'https://hooks.invalid/x?y' } });
   });
 
   it('requires an admin, and a client has at most sixteen', async () => {

@@ -25,6 +25,7 @@ import { snapshotName, timesOf } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
 import type { DueSchedule, NewRunVolume, PendingVolume } from './store.ts';
+import { createReschedule } from './reschedule.ts';
 import { failureOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
@@ -168,6 +169,7 @@ export function createLifecyclePolicyDuties(
       seconds: 4 * pollSeconds,
       work: async () => inSets(await findFailed(db, regionIds, clock.now(), batch), smallBatch, retryAll),
     },
+    { seconds: 240 * pollSeconds, work: createReschedule(deps) },
     {
       seconds: 3600,
       work: () => store.removeOldRuns(db, new Date(clock.now().getTime() - retentionDays * 86_400_000)),

@@ -4,6 +4,7 @@ import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
+import { pageOf } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
 
@@ -59,10 +60,12 @@ const readOpen = prepared<{ open: number }>(
   'lifecycle_policy_open',
   `select (select count(*) from lifecycle_policy_schedules where region_id = any($1::int[]) and next_run_at <= $2)
         + (select count(*) from lifecycle_policy_run_volumes where region_id = any($1::int[]) and expire_at <= $2)
-        + (select count(*) from lifecycle_policy_runs where region_id = any($1::int[]) and done_at is null) as open`,
+        + (select count(*) from lifecycle_policy_runs where region_id = any($1::int[]) and done_at is null)
+        + (select count(*) from snapshots where region_id = any($1::int[]) and lifecycle_policy_id is not null
+             and deleted_at is not null and observed_generation < generation) as open`,
 );
 
-/** The number of due schedules and expiries and of unfinished runs in these regions. */
+/** The number of due schedules and expiries, of unfinished runs and of unfinished deletions of their snapshots. */
 export async function countOpen(db: Db, regionIds: number[], now: Date): Promise<number> {
   return (await readOpen(db, regionIds, now))[0]!.open;
 }
@@ -303,21 +306,17 @@ export async function list(
   policyId: number,
   filter: { schedule_id?: string; limit?: number; offset?: number },
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const conditions = and(
+  const where = and(
     eq(lifecyclePolicyRuns.policyId, policyId),
     filter.schedule_id === undefined ? undefined : eq(lifecyclePolicyRuns.scheduleId, filter.schedule_id),
   );
-  const [rows, count] = await Promise.all([
-    db
-      .select({ id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes })
-      .from(lifecyclePolicyRuns)
-      .where(conditions)
-      .orderBy(desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id))
-      .limit(filter.limit ?? 100)
-      .offset(filter.offset ?? 0),
-    db.$count(lifecyclePolicyRuns, conditions),
-  ]);
-  return { count, rows };
+  const sizes = db.select({ id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes }).from(lifecyclePolicyRuns);
+  return pageOf<SizedRow<string>>(sizes, {
+    where,
+    order: [desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id)],
+    page: filter,
+    count: () => db.$count(lifecyclePolicyRuns, where),
+  });
 }
 
 export async function findRows(db: Db, ids: string[]): Promise<RunRow[]> {

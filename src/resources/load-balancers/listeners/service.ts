@@ -9,8 +9,9 @@ import type { FieldError } from '../../../errors/catalogue.ts';
 import { violatedConstraint } from '../../../platform/db.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
+import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
+import * as l7PolicyStore from '../l7-policies/store.ts';
 import { createPartChanges, findNamedLoadBalancer } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
@@ -110,7 +111,11 @@ export function createListeners(deps: ListenersDeps) {
     ): Promise<TaskIds> =>
       parts.remove(context, scope, id, async (tx, { id, defaultPoolId }) => {
         await store.update(tx, id, { deletedAt: clock.now(), provisioningStatus: 'PENDING_DELETE' });
-        if (options.deleteDefaultPool && defaultPoolId) await lbPools.markDeleted(tx, defaultPoolId);
+        await l7PolicyStore.markDeletedOfListener(tx, id, clock.now());
+        if (options.deleteDefaultPool && defaultPoolId) {
+          await requireUnused(tx, 'pool', defaultPoolId, [l7PolicyStore.usesOfPool]);
+          await lbPools.markDeleted(tx, defaultPoolId);
+        }
         return { type: 'delete_lblistener' };
       }),
 
@@ -119,7 +124,8 @@ export function createListeners(deps: ListenersDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { part: listener } = await parts.lock(tx, scope, id);
         if (name !== listener.name) await store.update(tx, listener.id, { name });
-        return toResponse({ ...listener, name, taskId: null }, null, { showPasswords: true });
+        const poolCount = await store.poolCount(tx, listener.id);
+        return toResponse({ ...listener, name, poolCount, taskId: null }, null, { showPasswords: true });
       });
     },
 
@@ -156,7 +162,8 @@ async function defaultPoolErrors(
   if (loadBalancerId !== null && pool.loadBalancerId !== loadBalancerId) {
     return error(`belongs to load balancer ${pool.loadBalancerId}, but load_balancer_id is ${loadBalancerId}`);
   }
-  const errors = poolErrors(pool, [settings.protocol], '').map(({ path, message }) => `${path} ${message}`);
+  const protocols = [...(await poolStore.listenerProtocols(tx, poolId)), settings.protocol];
+  const errors = poolErrors(pool, protocols, '').map(({ path, message }) => `${path} ${message}`);
   return errors.length > 0 ? error(`pool ${poolId} cannot be used: ${errors.join('; ')}`) : [];
 }
 
@@ -200,7 +207,7 @@ function toResponse(
     insert_headers: listener.insertXForwarded ? forwardedHeaders : {},
     load_balancer_id: listener.loadBalancerId,
     operating_status: listener.operatingStatus,
-    pool_count: listener.defaultPoolId === null ? 0 : 1,
+    pool_count: listener.poolCount,
     protocol: listener.protocol,
     protocol_port: listener.protocolPort,
     provisioning_status: listener.provisioningStatus,

@@ -12,10 +12,22 @@ import type { ListListeners } from './schema.ts';
 export const { find, update } = kit.singleRows(lbListeners);
 export const insert = kit.insertRow(lbListeners);
 
-/** With the task that locks its load balancer. */
-export type ListenerView = ListenerRow & { taskId: string | null };
+/** With the number of its pools and the task that locks its load balancer. */
+export type ListenerView = ListenerRow & { poolCount: number; taskId: string | null };
 
-const viewColumns = { ...getTableColumns(lbListeners), taskId: kit.activeTask(lbListeners.loadBalancerId) };
+/** The default pool and the pools of L7 policies. */
+const poolCountSql = sql<number>`(
+  select count(*)::int from (
+    select lb_listeners.default_pool_id as id where lb_listeners.default_pool_id is not null
+    union
+    select p.redirect_pool_id from lb_l7_policies p
+    where p.listener_id = lb_listeners.id and p.redirect_pool_id is not null and p.deleted_at is null) as pools)`;
+
+const viewColumns = {
+  ...getTableColumns(lbListeners),
+  poolCount: poolCountSql,
+  taskId: kit.activeTask(lbListeners.loadBalancerId),
+};
 
 const viewById = prepared<ListenerView>(
   'lb_listener_view',
@@ -25,6 +37,11 @@ const viewById = prepared<ListenerView>(
 
 export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<ListenerView | null> {
   return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
+
+export async function poolCount(tx: Tx, id: string): Promise<number> {
+  const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
+  return rows[0]?.count ?? 0;
 }
 
 /** Oldest first. */

@@ -6,9 +6,10 @@ import type { Tx } from '../../../platform/db.ts';
 import { readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
+import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
-import { createPartChanges } from '../locked-changes.ts';
+import * as l7PolicyStore from '../l7-policies/store.ts';
+import { createPartChanges, queuedTasks } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { newMemberSettings } from '../members/normalize.ts';
 import type { MemberSettings } from '../members/normalize.ts';
@@ -45,20 +46,10 @@ export type NewPart = Pick<PoolRow, 'projectId' | 'regionId' | 'loadBalancerId' 
 /** Ids under the keys of a task's `created_resources`. */
 export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[]>;
 
-/** These tasks do not lock each other out: they run in the order of their requests. */
-const concurrentTasks = [
-  'update_lbpool',
-  'create_lbmember',
-  'update_lbmember',
-  'delete_lbmember',
-  'create_lbpool_health_monitor',
-  'update_lbpool_health_monitor',
-];
-
 export function createLbPools(deps: LbPoolsDeps) {
   const { db, clock, idempotency, changes, secrets, memberRules } = deps;
   const parts = createPartChanges(deps, 'pool', store.find);
-  const change = parts.changeConcurrently(concurrentTasks);
+  const change = parts.changeConcurrently(queuedTasks);
 
   const view = async (scope: Scope, id: string): Promise<LbPool> =>
     toResponse(requireFound(await store.view(db, scope, id), 'pool', id));
@@ -76,7 +67,7 @@ export function createLbPools(deps: LbPoolsDeps) {
       operatingStatus: 'OFFLINE',
       deletedAt: null,
     });
-    const rows = members.map((member, position) => newMember(id, member, position));
+    const rows = members.map((member, position) => newMember({ ...settings, id }, member, position));
     await memberStore.write(tx, rows);
     const monitor = settings.healthMonitor;
     return { pools: [id], members: rows.map((row) => row.id), healthmonitors: monitor ? [monitor.id] : [] };
@@ -113,7 +104,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     const members = body.members === undefined ? null : (body.members ?? []).map(newMemberSettings);
     const errors = [
       ...missingMonitorType(body, pool),
-      ...poolErrors(settings, await store.listenerProtocols(tx, pool.id), ''),
+      ...poolErrors(settings, await store.listenerProtocols(tx, pool.id), '', pool),
       ...memberListErrors(members ?? current, settings, 'members', members && memberRules(scope.regionId)),
       ...(await referenceErrors(tx, secrets, scope, {
         secrets: poolSecrets(settings, pool, ''),
@@ -123,7 +114,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     if (errors.length > 0) throw invalidInput(errors);
     return {
       changed: changedColumns<PoolSettings, PoolSettings>(pool, settings),
-      replacement: members && replaceMembers(pool.id, current, members),
+      replacement: members && replaceMembers({ ...settings, id: pool.id }, current, members),
     };
   };
 
@@ -162,6 +153,7 @@ export function createLbPools(deps: LbPoolsDeps) {
 
     delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
       parts.remove(context, scope, id, async (tx, pool) => {
+        await requireUnused(tx, 'pool', pool.id, [l7PolicyStore.usesOfPool]);
         await markDeleted(tx, pool.id);
         return { type: 'delete_lbpool' };
       }),

@@ -1,5 +1,5 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
-import { eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
@@ -8,7 +8,7 @@ import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import type { Member } from '../members/schema.ts';
 import { byAge, ofLoadBalancer } from '../store.ts';
-import { lbListeners, lbPools } from '../table.ts';
+import { lbL7Policies, lbListeners, lbPools } from '../table.ts';
 import type { ListenerRow, PoolRow } from '../table.ts';
 import type { ListPools } from './schema.ts';
 
@@ -91,10 +91,17 @@ export async function viewsById(
   return db.select(viewColumns(members)).from(lbPools).where(inArray(lbPools.id, ids));
 }
 
-/** The protocols of the listeners that use the pool. */
+/** The protocols of the listeners that use the pool, as their default pool or in an L7 policy. */
 export async function listenerProtocols(tx: Tx, poolId: string): Promise<ListenerRow['protocol'][]> {
-  const { protocol, defaultPoolId } = lbListeners;
-  const rows = await tx.select({ protocol }).from(lbListeners).where(eq(defaultPoolId, poolId));
+  const { id, protocol, defaultPoolId } = lbListeners;
+  const redirecting = tx
+    .select({ id: lbL7Policies.listenerId })
+    .from(lbL7Policies)
+    .where(and(eq(lbL7Policies.redirectPoolId, poolId), isNull(lbL7Policies.deletedAt)));
+  const rows = await tx
+    .select({ protocol })
+    .from(lbListeners)
+    .where(or(eq(defaultPoolId, poolId), inArray(id, redirecting)));
   return rows.map((row) => row.protocol);
 }
 

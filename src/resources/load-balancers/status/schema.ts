@@ -31,12 +31,28 @@ const PoolStatus = Type.Object(
   },
   { title: 'LbPoolStatus' },
 );
+const L7RuleStatus = Type.Object(
+  { ...Id('rule'), ...statuses, type: Type.String({ description: 'Type of the rule' }) },
+  { title: 'L7RuleStatus' },
+);
+const L7PolicyStatus = Type.Object(
+  {
+    ...Id('policy'),
+    ...statuses,
+    ...NameOf('policy'),
+    action: Type.String({ description: 'Action of the policy' }),
+    position: Type.Integer({ description: 'Position of the policy' }),
+    rules: Type.Array(L7RuleStatus, { description: 'Rules, the oldest first' }),
+  },
+  { title: 'L7PolicyStatus' },
+);
 const ListenerStatus = Type.Object(
   {
     ...Id('listener'),
     ...statuses,
     ...NameOf('listener'),
     pools: Type.Array(PoolStatus, { description: 'The default pool, if any' }),
+    l7policies: Type.Array(L7PolicyStatus, { description: 'L7 policies, by position' }),
   },
   { title: 'ListenerStatus' },
 );

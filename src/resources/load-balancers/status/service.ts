@@ -1,16 +1,17 @@
-/** The statuses of load balancers as trees: listeners, their pools, monitors and members. */
+/** The statuses of load balancers as trees: listeners, their pools, monitors and members, L7 policies and rules. */
 import type { Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
+import { operatingStatus } from '../l7-policies/response.ts';
 import { find, wholesById } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
-import type { LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
+import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
 import type { LoadBalancerStatus } from './schema.ts';
 import * as store from './store.ts';
-import type { ListenerWithPool } from './store.ts';
+import type { ListenerWithParts } from './store.ts';
 
 type Listener = LoadBalancerStatus['listeners'][number];
 /** A status whose listeners are read while it is sent. */
@@ -44,14 +45,21 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
   };
 }
 
-function wholeToStatus({ loadBalancer, listeners, pools, members }: WholeLoadBalancer): LoadBalancerStatus {
+function wholeToStatus(whole: WholeLoadBalancer): LoadBalancerStatus {
+  const { loadBalancer, listeners, pools, members, l7Rules } = whole;
+  const policiesOf = Map.groupBy(whole.l7Policies, (policy) => policy.listenerId);
   const poolOf = new Map(pools.map((pool) => [pool.id, pool]));
   const membersOf = Map.groupBy(members, (member) => member.poolId);
   return toStatus(
     loadBalancer,
     listeners.map((listener) => {
       const pool = (listener.defaultPoolId !== null && poolOf.get(listener.defaultPoolId)) || null;
-      return listenerToStatus({ ...listener, pool, members: (pool && membersOf.get(pool.id)) ?? [] });
+      const l7Policies = policiesOf.get(listener.id) ?? [];
+      return listenerToStatus({
+        ...listener,
+        ...{ pool, l7Policies, l7Rules },
+        members: (pool && membersOf.get(pool.id)) ?? [],
+      });
     }),
   );
 }
@@ -67,13 +75,33 @@ function toStatus<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners
   };
 }
 
-function listenerToStatus({ pool, members, ...listener }: ListenerWithPool): Listener {
+function listenerToStatus({ pool, members, l7Policies, l7Rules, ...listener }: ListenerWithParts): Listener {
+  const rulesOf = Map.groupBy(l7Policies.length > 0 ? l7Rules : [], (rule) => rule.policyId);
   return {
     id: listener.id,
     name: listener.name,
     operating_status: listener.operatingStatus,
     provisioning_status: listener.provisioningStatus,
     pools: pool ? [poolToStatus(pool, members)] : [],
+    l7policies: l7Policies.map((policy) => ({
+      id: policy.id,
+      name: policy.name,
+      action: policy.action,
+      position: policy.position,
+      ...statusesOf(policy, listener),
+      rules: (rulesOf.get(policy.id) ?? []).map((rule) => ({
+        id: rule.id,
+        type: rule.type,
+        ...statusesOf(rule, listener),
+      })),
+    })),
+  };
+}
+
+function statusesOf(part: L7PolicyRow | L7RuleRow, listener: Pick<ListenerRow, 'operatingStatus'>) {
+  return {
+    operating_status: operatingStatus(part, listener.operatingStatus),
+    provisioning_status: part.provisioningStatus,
   };
 }
 

@@ -82,6 +82,28 @@ describe('events', () => {
     expect((await cloud.get(`${all}/${made.id}`)).body).toMatchObject({ repo_count: 1, storage_used: 1110 });
   });
 
+  it('create lists that are read in pages, with the count of all matches', async () => {
+    await fresh();
+    for (const [i, letter] of ['a', 'b', 'c'].entries()) {
+      const at = { timestamp: `2026-11-20T10:00:0${i}Z` };
+      await send([event('push', { digest: digest(letter) }, at)]);
+      await send([event('push', { repository: `${prefix}/other-${letter}` }, at)]);
+    }
+    const page = async (path: string, query: string) => {
+      const { body } = await cloud.get(`${all}/${made.id}/repositories${path}?${query}`);
+      return [body.count, ...body.results.map((each: Record<string, string>) => each['name'] ?? each['digest'])];
+    };
+    expect(await page('', 'limit=2')).toEqual([4, 'other-a', 'other-b']);
+    expect(await page('', 'limit=2&offset=3')).toEqual([4, 'team/app']);
+    expect(await page('', 'offset=4')).toEqual([4]);
+    expect(await page('/team%2Fapp/artifacts', 'limit=2')).toEqual([3, digest('c'), digest('b')]);
+    expect(await page('/team%2Fapp/artifacts', 'limit=2&offset=2')).toEqual([3, digest('a')]);
+    expect(await cloud.get(`${all}/${made.id}/repositories?limit=0&offset=-1`)).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'limit' }, { path: 'offset' }] },
+    });
+  });
+
   it('count a pull once, and do not count a HEAD request', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);

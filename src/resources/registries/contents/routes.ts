@@ -3,7 +3,7 @@ import { projectMember, projectReader } from '../../../authz/access.ts';
 import { NumberOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { ArtifactCollection, Digest, RepositoryCollection, RepositoryName, TagName } from '../schema.ts';
+import { ArtifactCollection, Digest, Page, RepositoryCollection, RepositoryName, TagName } from '../schema.ts';
 import type { RegistryContents } from './service.ts';
 
 const tag = {
@@ -29,8 +29,9 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     summary: 'List the repositories of a registry',
     description: 'Sorted by name.',
     access: projectReader,
+    query: Page,
     answer: RepositoryCollection,
-    handle: ({ scope, params }) => contents.listRepositories(scope, params.registry_id),
+    handle: ({ scope, params, query }) => contents.listRepositories(scope, params.registry_id, query),
   }),
   operation('DELETE', one, {
     id: 'deleteRegistryRepository',
@@ -44,9 +45,10 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     summary: 'List the artifacts of a repository',
     description: 'The newest artifact comes first.',
     access: projectReader,
+    query: Page,
     answer: ArtifactCollection,
-    handle: async ({ scope, params }, reply) =>
-      sendInGroups(reply, await contents.listArtifacts(scope, params.registry_id, params.repository_name)),
+    handle: async ({ scope, params, query }, reply) =>
+      sendInGroups(reply, await contents.listArtifacts(scope, params.registry_id, params.repository_name, query)),
   }),
   operation('DELETE', artifact, {
     id: 'deleteRegistryArtifact',

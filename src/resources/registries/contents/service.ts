@@ -11,7 +11,7 @@ import { readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import { requireFound } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
-import type { Artifact, RepositoryCollection } from '../schema.ts';
+import type { Artifact, Page, RepositoryCollection } from '../schema.ts';
 import { find, hasRemoval, insertRemoval, lock } from '../store.ts';
 import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
@@ -58,9 +58,9 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   };
 
   return {
-    async listRepositories(scope: Scope, registryId: number): Promise<RepositoryCollection> {
+    async listRepositories(scope: Scope, registryId: number, page: Page): Promise<RepositoryCollection> {
       await requireRegistry(scope, registryId);
-      const rows = await store.listRepositories(db, registryId);
+      const { count, rows } = await store.listRepositories(db, registryId, page);
       const results = rows.map((row) => ({
         id: row.id,
         name: row.name,
@@ -70,18 +70,20 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
         created_at: withZone(row.createdAt),
         updated_at: withZone(row.updatedAt),
       }));
-      return { count: results.length, results };
+      return { count, results };
     },
 
     async listArtifacts(
       scope: Scope,
       registryId: number,
       repository: string,
+      page: Page,
     ): Promise<{ count: number; results: Groups<Artifact> }> {
       await requireRegistry(scope, registryId);
-      const rows = await store.listArtifacts(db, (await requireRepository(db, registryId, repository)).id);
+      const { id } = await requireRepository(db, registryId, repository);
+      const { count, rows } = await store.listArtifacts(db, id, page);
       const read = (ids: number[]) => store.findArtifacts(db, ids);
-      return { count: rows.length, results: readInGroups(rows, read, (row) => toResponse(row, registryId)) };
+      return { count, results: readInGroups(rows, read, (row) => toResponse(row, registryId)) };
     },
 
     deleteRepository: (context: RequestContext, scope: Scope, registryId: number, repository: string) =>

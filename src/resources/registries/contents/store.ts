@@ -1,27 +1,33 @@
 /** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
-import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { bytewise } from '../../store-kit.ts';
+import { bytewise, pageOf } from '../../store-kit.ts';
+import type { Page } from '../schema.ts';
 import { registries } from '../table.ts';
 import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
 
 export type RepositoryRow = typeof registryRepositories.$inferSelect;
+export type RepositoryView = RepositoryRow & { artifactCount: number };
 export type ArtifactRow = typeof registryArtifacts.$inferSelect;
 export type TagRow = typeof registryTags.$inferSelect;
 
 export async function listRepositories(
   db: Db,
   registryId: number,
-): Promise<(RepositoryRow & { artifactCount: number })[]> {
+  page: Page,
+): Promise<{ count: number; rows: RepositoryView[] }> {
   const artifactCount = sql<number>`(
     select count(*) from registry_artifacts a where a.repository_id = registry_repositories.id)`;
-  return db
-    .select({ ...getTableColumns(registryRepositories), artifactCount })
-    .from(registryRepositories)
-    .where(eq(registryRepositories.registryId, registryId))
-    .orderBy(bytewise(registryRepositories.name));
+  const views = db.select({ ...getTableColumns(registryRepositories), artifactCount }).from(registryRepositories);
+  const where = eq(registryRepositories.registryId, registryId);
+  return pageOf<RepositoryView>(views, {
+    where,
+    order: [bytewise(registryRepositories.name)],
+    page,
+    count: () => db.$count(registryRepositories, where),
+  });
 }
 
 export async function findRepository(on: Db | Tx, registryId: number, name: string): Promise<RepositoryRow | null> {
@@ -32,15 +38,21 @@ export async function findRepository(on: Db | Tx, registryId: number, name: stri
   return row ?? null;
 }
 
-/** Newest first. Artifacts and their tags are unlimited, so the rows are read separately. */
-export async function listArtifacts(db: Db, repositoryId: number): Promise<SizedRow<number>[]> {
+/** Newest first. An artifact may have any number of tags, so the rows are read separately. */
+export async function listArtifacts(
+  db: Db,
+  repositoryId: number,
+  page: Page,
+): Promise<{ count: number; rows: SizedRow<number>[] }> {
   const bytes = sql<number>`(
     select 256 * (1 + count(*)) from registry_tags t where t.artifact_id = registry_artifacts.id)`;
-  return db
-    .select({ id: registryArtifacts.id, bytes })
-    .from(registryArtifacts)
-    .where(eq(registryArtifacts.repositoryId, repositoryId))
-    .orderBy(sql`${registryArtifacts.pushedAt} desc`, sql`${registryArtifacts.id} desc`);
+  const where = eq(registryArtifacts.repositoryId, repositoryId);
+  return pageOf<SizedRow<number>>(db.select({ id: registryArtifacts.id, bytes }).from(registryArtifacts), {
+    where,
+    order: [desc(registryArtifacts.pushedAt), desc(registryArtifacts.id)],
+    page,
+    count: () => db.$count(registryArtifacts, where),
+  });
 }
 
 export async function findArtifacts(db: Db, ids: number[]): Promise<(ArtifactRow & { tags: TagRow[] })[]> {

@@ -5,6 +5,7 @@ import { operationsOf } from '../../../http/operations.ts';
 import {
   CreateRegistryUser,
   CreateRegistryUsers,
+  Page,
   RegistryUser,
   RegistryUserCollection,
   RegistryUsersWithSecrets,
@@ -53,8 +54,9 @@ export const registryUserOperations = (users: RegistryUsers) => [
     summary: 'List the users of a registry',
     description: 'The oldest user comes first.',
     access: projectReader,
+    query: Page,
     answer: RegistryUserCollection,
-    handle: ({ scope, params }) => users.list(scope, params.registry_id),
+    handle: ({ scope, params, query }) => users.list(scope, params.registry_id, query),
   }),
   operation('PATCH', one, {
     id: 'updateRegistryUser',

@@ -12,6 +12,7 @@ import { requireFound } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
 import type {
   CreateRegistryUser,
+  Page,
   RegistryUser,
   RegistryUserCollection,
   RegistryUsersWithSecrets,
@@ -98,10 +99,10 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       }));
     },
 
-    async list(scope: Scope, registryId: number): Promise<RegistryUserCollection> {
+    async list(scope: Scope, registryId: number, page: Page): Promise<RegistryUserCollection> {
       requireFound(await find(db, scope, registryId), 'registry', registryId);
-      const results = (await store.list(db, registryId)).map(toResponse);
-      return { count: results.length, results };
+      const { count, rows } = await store.list(db, registryId, page);
+      return { count, results: rows.map(toResponse) };
     },
 
     /** The duration starts now. */
@@ -152,16 +153,15 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
 }
 
 async function requireFreeNames(tx: Tx, registryId: number, users: CreateRegistryUser[]): Promise<void> {
-  const existing = await store.list(tx, registryId);
-  const names = new Set(existing.map(({ name }) => name));
+  const names = await store.names(tx, registryId);
   const taken = users.map(({ name }) => name).filter((name) => names.has(name));
   if (taken.length > 0) {
     throw new ClientError('NameTaken', `registry ${registryId} already has a user ${taken.join(', ')}`);
   }
-  if (existing.length + users.length > maxUsers) {
+  if (names.size + users.length > maxUsers) {
     throw new ClientError(
       'Conflict',
-      `a registry can have at most ${maxUsers} users; registry ${registryId} has ${existing.length}`,
+      `a registry can have at most ${maxUsers} users; registry ${registryId} has ${names.size}`,
     );
   }
 }

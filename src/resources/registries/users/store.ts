@@ -1,6 +1,8 @@
 /** SQL of the users of registries. */
 import { and, asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../../platform/db.ts';
+import { pageOf } from '../../store-kit.ts';
+import type { Page } from '../schema.ts';
 import { registryUsers } from '../table.ts';
 
 export type UserRow = typeof registryUsers.$inferSelect;
@@ -9,8 +11,22 @@ export async function insert(tx: Tx, users: Omit<UserRow, 'id'>[]): Promise<User
   return tx.insert(registryUsers).values(users).returning();
 }
 
-export async function list(on: Db | Tx, registryId: number): Promise<UserRow[]> {
-  return on.select().from(registryUsers).where(eq(registryUsers.registryId, registryId)).orderBy(asc(registryUsers.id));
+export async function list(db: Db, registryId: number, page: Page): Promise<{ count: number; rows: UserRow[] }> {
+  const where = eq(registryUsers.registryId, registryId);
+  return pageOf<UserRow>(db.select().from(registryUsers), {
+    where,
+    order: [asc(registryUsers.id)],
+    page,
+    count: () => db.$count(registryUsers, where),
+  });
+}
+
+export async function names(tx: Tx, registryId: number): Promise<Set<string>> {
+  const rows = await tx
+    .select({ name: registryUsers.name })
+    .from(registryUsers)
+    .where(eq(registryUsers.registryId, registryId));
+  return new Set(rows.map(({ name }) => name));
 }
 
 const isUser = (registryId: number, id: number) =>

@@ -1,0 +1,136 @@
+/**
+ * Pure: L7 policies as lines of a frontend, after those of authentication.ts. An ACL `r<n>` is a rule, and the condition of
+ * an action is all ACLs of its policy. Octavia evaluates rejections, then redirects, then pools, each by position; its
+ * HAProxy has this order, whatever the order of the lines, and here the lines have it.
+ *
+ * Invariant: the policies of a listener take at most milliseconds of the thread that carries the traffic of all tenants,
+ * whatever a client sends (decision 0039):
+ *
+ * - A pattern is matched once, from the start of the text, within a limit of steps. The limit of PCRE2 counts for each
+ *   start of a search, and a step can scan the whole text, so `(?:…)` is searched by the pattern itself, and texts of
+ *   `MAX_REGEX_TEXT` bytes or more do not match. Without this, one 14 KB header and `a{1,200}a{1,200}[bc]` take 180 ms, and
+ *   twenty such rules make HAProxy's watchdog end the worker (measured).
+ * - A rule compares each value of a header. 500 rules and a header of 6,000 values take 1.8 s (measured), so a request with
+ *   more values than here is answered with 431.
+ */
+import type { DesiredL7Policy, DesiredL7Rule, L7Action, L7CompareType } from '../load-balancer.ts';
+import * as quote from './quote.ts';
+
+const MAX_REGEX_TEXT = 512;
+const MAX_REGEX_STEPS = 1_000;
+const MAX_HEADER_VALUES = 64;
+/** Lines of a header that a pattern is matched with, and cookies of one name. */
+const MAX_REPEATED = 8;
+/** HAProxy reads up to 64 words of a line. */
+const CONDITIONS_PER_LINE = 25;
+
+const order: L7Action[][] = [['REJECT'], ['REDIRECT_TO_URL', 'REDIRECT_PREFIX'], ['REDIRECT_TO_POOL']];
+
+/** `backends` are the names of the enabled pools by id. A redirect to a disabled pool is omitted, as in Octavia. */
+export function l7Lines(policies: DesiredL7Policy[], backends: Map<string, string>): string[] {
+  const served = order
+    .flatMap((actions) => policies.filter(({ action }) => actions.includes(action)))
+    .filter(({ rules, redirectPoolId: pool }) => rules.length > 0 && (pool === null || backends.has(pool)));
+  if (served.length === 0) return [];
+  const rules = served.flatMap((policy) => policy.rules);
+  const names = new Map(rules.map(({ id }, n) => [id, `r${n}`]));
+  const lines = [
+    ...rules.map((rule) => `acl ${names.get(rule.id)} ${acl(rule)}`),
+    ...guards(rules),
+    ...served.flatMap((policy, n) => policyLines(policy, n, names, backends)),
+  ];
+  const pools = served.some(({ action }) => action === 'REDIRECT_TO_POOL');
+  return pools ? [...lines, 'use_backend %[var(txn.pool)] if { var(txn.pool) -m found }'] : lines;
+}
+
+function policyLines(
+  policy: DesiredL7Policy,
+  n: number,
+  names: Map<string, string>,
+  backends: Map<string, string>,
+): string[] {
+  const conditions = policy.rules.map(({ id, invert }) => `${invert ? '!' : ''}${names.get(id)}`);
+  const lines: string[] = [];
+  let matched = '';
+  while (conditions.length > CONDITIONS_PER_LINE) {
+    const some = conditions.splice(0, CONDITIONS_PER_LINE).join(' ');
+    const step = `p${n}.${lines.length}`;
+    lines.push(`http-request set-var(txn.rules) str(${step}) if ${matched}${some}`);
+    matched = `{ var(txn.rules) -m str ${step} } `;
+  }
+  return [...lines, `http-request ${actionOf(policy, backends)}${matched}${conditions.join(' ')}`];
+}
+
+function actionOf(policy: DesiredL7Policy, backends: Map<string, string>): string {
+  if (policy.action === 'REJECT') return 'deny deny_status 403 if ';
+  if (policy.action === 'REDIRECT_TO_POOL') {
+    return `set-var(txn.pool) str(${backends.get(policy.redirectPoolId ?? '')}) if !{ var(txn.pool) -m found } `;
+  }
+  const code = quote.whole('redirect code', policy.redirectHttpCode ?? 302, 301, 308);
+  if (policy.action === 'REDIRECT_TO_URL') {
+    return `redirect location ${quote.literalFormat('redirect URL', policy.redirectUrl ?? '')} code ${code} if `;
+  }
+  // A request path begins with a slash.
+  const prefix = (policy.redirectPrefix ?? '').replace(/\/$/, '');
+  return `redirect prefix ${quote.literalFormat('redirect prefix', prefix)} code ${code} if `;
+}
+
+const methods: Record<L7CompareType, string> = {
+  CONTAINS: 'sub',
+  ENDS_WITH: 'end',
+  EQUAL_TO: 'str',
+  REGEX: 'reg',
+  STARTS_WITH: 'beg',
+};
+
+/** The sample, the method and the pattern of a rule. */
+function acl(rule: DesiredL7Rule): string {
+  const { type, compareType, value } = rule;
+  const isRegex = compareType === 'REGEX';
+  const key = () => quote.l7Key(rule.key ?? '');
+  const text = quote.word('rule value', isRegex ? boundedRegex(value) : value);
+  const compared = (sample: string, flags = '') => `${sample} ${flags}-m ${methods[compareType]} -- ${text}`;
+  switch (type) {
+    case 'HOST_NAME':
+      return compared('req.hdr(host),host_only', '-i ');
+    case 'PATH':
+      return compared('path');
+    case 'FILE_TYPE':
+      return isRegex
+        ? compared('path,field(-1,.)')
+        : `path -m end -- ${quote.word('rule value', `.${value.replace(/^\./, '')}`)}`;
+    case 'HEADER':
+      // `req.hdr` splits at commas, which patterns may contain.
+      return compared(`'${isRegex ? 'req.fhdr' : 'req.hdr'}(${key()})'`);
+    case 'COOKIE':
+      return compared(`'req.cook(${key()})'`);
+    case 'SSL_CONN_HAS_CERT':
+      return 'ssl_c_used';
+    case 'SSL_VERIFY_RESULT':
+      return `ssl_c_verify eq ${quote.whole('verification result', Number(value), 0, 999_999_999)}`;
+    case 'SSL_DN_FIELD':
+      return compared(`'ssl_c_s_dn(${key()})'`);
+  }
+}
+
+/** A search for `pattern` that takes a bounded number of steps. A pattern that compiles alone cannot leave its group. */
+export function boundedRegex(pattern: string): string {
+  return `(*LIMIT_MATCH=${MAX_REGEX_STEPS})\\A(?![\\s\\S]{${MAX_REGEX_TEXT}})[\\s\\S]*?(?:${pattern})`;
+}
+
+/** One for each header and cookie that a rule names. */
+function guards(rules: DesiredL7Rule[]): string[] {
+  const guarded = rules.flatMap(({ type, compareType, key }) => {
+    const name = quote.l7Key(key ?? '-');
+    if (type === 'COOKIE') return limit(`req.cook_cnt(${name})`, MAX_REPEATED);
+    if (type !== 'HEADER') return [];
+    return compareType === 'REGEX'
+      ? limit(`req.fhdr_cnt(${name.toLowerCase()})`, MAX_REPEATED)
+      : limit(`req.hdr_cnt(${name.toLowerCase()})`, MAX_HEADER_VALUES);
+  });
+  return [...new Set(guarded)];
+}
+
+function limit(sample: string, max: number): string {
+  return `http-request return status 431 if { '${sample}' gt ${max} }`;
+}

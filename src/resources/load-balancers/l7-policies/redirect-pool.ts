@@ -1,0 +1,32 @@
+/** The checks of a policy that need its listener and its pool. */
+import { ClientError } from '../../../errors/catalogue.ts';
+import type { FieldError } from '../../../errors/catalogue.ts';
+import type { Tx } from '../../../platform/db.ts';
+import type { ProjectRegion } from '../../store-kit.ts';
+import * as poolStore from '../pools/store.ts';
+import { poolErrors } from '../pools/validation.ts';
+import type { ListenerRow } from '../table.ts';
+import type { L7PolicySettings } from './normalize.ts';
+import { l7PolicyErrors } from './validation.ts';
+
+/** @throws ClientError 409 if the pool is being deleted */
+export async function policyErrors(
+  tx: Tx,
+  scope: ProjectRegion,
+  settings: L7PolicySettings,
+  listener: Pick<ListenerRow, 'protocol' | 'loadBalancerId'>,
+): Promise<FieldError[]> {
+  const errors = l7PolicyErrors(settings, listener.protocol);
+  const { redirectPoolId: poolId } = settings;
+  if (poolId === null || errors.length > 0) return errors;
+  const error = (message: string) => [{ path: 'redirect_pool_id', message }];
+  const pool = await poolStore.find(tx, scope, poolId);
+  if (!pool) return error(`pool ${poolId} was not found in this project and region`);
+  if (pool.loadBalancerId !== listener.loadBalancerId) {
+    return error(`belongs to load balancer ${pool.loadBalancerId}, but the listener to ${listener.loadBalancerId}`);
+  }
+  if (pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
+  const protocols = [...(await poolStore.listenerProtocols(tx, poolId)), listener.protocol];
+  const unfit = poolErrors(pool, protocols, '').map(({ path, message }) => `${path} ${message}`);
+  return unfit.length > 0 ? error(`pool ${poolId} cannot be used: ${unfit.join('; ')}`) : [];
+}

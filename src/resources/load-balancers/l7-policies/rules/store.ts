@@ -1,0 +1,53 @@
+/** SQL of L7 rules. Writers hold the lock of the load balancer's row. */
+import { eq, getTableColumns, sql } from 'drizzle-orm';
+import { prepared } from '../../../../platform/db.ts';
+import type { Db } from '../../../../platform/db.ts';
+import * as kit from '../../../store-kit.ts';
+import type { ProjectRegion } from '../../../store-kit.ts';
+import type { OperatingStatus } from '../../shapes.ts';
+import { byAge } from '../../store.ts';
+import { lbL7Rules } from '../../table.ts';
+import type { L7RuleRow } from '../../table.ts';
+import type { ListL7Rules } from './schema.ts';
+
+export const { find, update } = kit.singleRows(lbL7Rules);
+export const insert = kit.insertRow(lbL7Rules);
+
+export type { L7RuleRow };
+
+/** With the status of its listener and the task that locks its load balancer. */
+export type L7RuleView = L7RuleRow & { listenerStatus: OperatingStatus; taskId: string | null };
+
+const viewColumns = {
+  ...getTableColumns(lbL7Rules),
+  listenerStatus: sql<OperatingStatus>`(
+    select l.operating_status from lb_l7_policies p join lb_listeners l on l.id = p.listener_id
+    where p.id = lb_l7_rules.policy_id)`,
+  taskId: kit.activeTask(lbL7Rules.loadBalancerId),
+};
+
+const viewById = prepared<L7RuleView>(
+  'lb_l7_rule_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbL7Rules}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
+);
+
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<L7RuleView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
+
+/** Oldest first. */
+export async function list(
+  db: Db,
+  scope: ProjectRegion,
+  policyId: string,
+  page: ListL7Rules,
+): Promise<{ count: number; rows: L7RuleView[] }> {
+  return kit.readPage<L7RuleView>(db, db.select(viewColumns).from(lbL7Rules), {
+    table: lbL7Rules,
+    scope,
+    filters: [eq(lbL7Rules.policyId, policyId)],
+    order: byAge(lbL7Rules),
+    page,
+  });
+}

@@ -1,0 +1,101 @@
+/** Requests and responses of L7 policies. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { l7Limits, redirectCodes } from '../../../drivers/l7-rules.ts';
+import { Collection, Described, exampleUuid, Name, Nullable, Paging, Uuid } from '../../../http/shapes.ts';
+import { statuses } from '../shapes.ts';
+
+export { l7Limits };
+
+const meanings = {
+  name: 'Name of the policy; empty by default',
+  position:
+    'Place among the policies of the listener, from 1. A new policy moves those from its position down; without a ' +
+    'position, or with one beyond the end, it is the last',
+  redirect_http_code: `Status of the redirect, ${redirectCodes.join(', ')}, for REDIRECT_TO_URL and REDIRECT_PREFIX`,
+  redirect_pool_id: 'ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer',
+  redirect_prefix: 'URL that the path and query of the request are appended to, for REDIRECT_PREFIX',
+  redirect_url: 'URL that requests are redirected to, for REDIRECT_TO_URL',
+  tags: 'Labels',
+};
+
+const Action = Type.Enum(['REDIRECT_PREFIX', 'REDIRECT_TO_POOL', 'REDIRECT_TO_URL', 'REJECT'], {
+  title: 'L7PolicyAction',
+  description:
+    'What happens to requests that match all rules. `REJECT`: 403; `REDIRECT_TO_URL`: redirected to `redirect_url`; ' +
+    '`REDIRECT_PREFIX`: redirected to `redirect_prefix` with their path and query; `REDIRECT_TO_POOL`: served by ' +
+    '`redirect_pool_id`',
+});
+export const L7Tags = Type.Array(Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\x00-\\x1f\\x7f]*$' }), {
+  maxItems: 50,
+  uniqueItems: true,
+  description: meanings.tags,
+});
+const Url = Type.String({ maxLength: 255 });
+
+const settings = {
+  action: Action,
+  name: Type.Optional(Described(Name, meanings.name)),
+  position: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: meanings.position })),
+  redirect_http_code: Type.Optional(
+    Described(Nullable(Type.Enum([...redirectCodes])), `${meanings.redirect_http_code}; 302 by default`),
+  ),
+  redirect_pool_id: Type.Optional(Described(Nullable(Uuid), meanings.redirect_pool_id)),
+  redirect_prefix: Type.Optional(Described(Nullable(Url), meanings.redirect_prefix)),
+  redirect_url: Type.Optional(Described(Nullable(Url), meanings.redirect_url)),
+  tags: Type.Optional(L7Tags),
+};
+
+export const CreateL7Policy = Type.Object(
+  { ...settings, listener_id: Described(Uuid, 'ID of an HTTP or TERMINATED_HTTPS listener') },
+  {
+    title: 'CreateL7Policy',
+    additionalProperties: false,
+    examples: [
+      { action: 'REDIRECT_PREFIX', listener_id: exampleUuid, redirect_prefix: 'https://www.example.com', position: 1 },
+    ],
+  },
+);
+export type CreateL7Policy = Static<typeof CreateL7Policy>;
+
+export const UpdateL7Policy = Type.Object(settings, {
+  title: 'UpdateL7Policy',
+  additionalProperties: false,
+  description: 'The target of the action is required; other omitted fields are unchanged',
+  examples: [{ action: 'REDIRECT_TO_URL', redirect_url: 'https://www.example.com/', redirect_http_code: 301 }],
+});
+export type UpdateL7Policy = Static<typeof UpdateL7Policy>;
+
+export const ListL7Policies = Type.Object(Paging(1000));
+export type ListL7Policies = Static<typeof ListL7Policies>;
+
+export const place = {
+  project_id: Type.Integer({ description: 'ID of the project' }),
+  region: Type.String({ description: 'Name of the region' }),
+  region_id: Type.Integer({ description: 'ID of the region' }),
+};
+export const TaskId = Described(Nullable(Uuid), 'ID of the task that locks the load balancer; null: not locked');
+
+export const L7Policy = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the policy'),
+    ...statuses,
+    ...place,
+    action: Action,
+    listener_id: Described(Uuid, 'ID of the listener'),
+    name: Type.String({ description: meanings.name }),
+    position: Type.Integer({ description: meanings.position }),
+    redirect_http_code: Described(Nullable(Type.Integer()), meanings.redirect_http_code),
+    redirect_pool_id: Described(Nullable(Uuid), meanings.redirect_pool_id),
+    redirect_prefix: Described(Nullable(Type.String()), meanings.redirect_prefix),
+    redirect_url: Described(Nullable(Type.String()), meanings.redirect_url),
+    rules: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the rule'), ...place }, { title: 'L7RuleReference' }), {
+      description: `Rules, at most ${l7Limits.rulesOfPolicy}; a request must match all. Without rules none matches`,
+    }),
+    tags: Type.Array(Type.String(), { description: meanings.tags }),
+    task_id: TaskId,
+  },
+  { title: 'L7Policy' },
+);
+export type L7Policy = Static<typeof L7Policy>;
+export const L7PolicyCollection = Collection(L7Policy);

@@ -1,0 +1,105 @@
+/** SQL of L7 policies. Writers hold the lock of the load balancer's row. */
+import { and, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import type { Uses } from '../../../errors/catalogue.ts';
+import { prepared } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+import type { SizedRow } from '../../../platform/large-rows.ts';
+import * as kit from '../../store-kit.ts';
+import type { ProjectRegion } from '../../store-kit.ts';
+import type { OperatingStatus } from '../shapes.ts';
+import { byAge } from '../store.ts';
+import { lbL7Policies, lbL7Rules } from '../table.ts';
+import type { L7PolicyRow } from '../table.ts';
+import type { ListL7Policies } from './schema.ts';
+
+export const { find, update } = kit.singleRows(lbL7Policies);
+export const insert = kit.insertRow(lbL7Policies);
+
+export type { L7PolicyRow };
+
+/** With its rules, the status of its listener, and the task that locks its load balancer. */
+export type L7PolicyView = L7PolicyRow & { ruleIds: string[]; listenerStatus: OperatingStatus; taskId: string | null };
+
+const viewColumns = {
+  ...getTableColumns(lbL7Policies),
+  ruleIds: sql<string[]>`array(
+    select r.id from lb_l7_rules r where r.policy_id = lb_l7_policies.id order by r.created_at, r.id)`,
+  listenerStatus: sql<OperatingStatus>`(
+    select l.operating_status from lb_listeners l where l.id = lb_l7_policies.listener_id)`,
+  taskId: kit.activeTask(lbL7Policies.loadBalancerId),
+};
+
+const viewById = prepared<L7PolicyView>(
+  'lb_l7_policy_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbL7Policies}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
+);
+
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<L7PolicyView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
+
+/** Oldest first, with the size of their references to rules. */
+export async function list(
+  db: Db,
+  scope: ProjectRegion,
+  page: ListL7Policies,
+): Promise<{ count: number; rows: SizedRow<string>[] }> {
+  const bytes = sql<number>`200 + 64 * (select count(*) from lb_l7_rules r where r.policy_id = lb_l7_policies.id)`;
+  const sizes = db.select({ id: lbL7Policies.id, bytes }).from(lbL7Policies);
+  return kit.readPage<SizedRow<string>>(db, sizes, { table: lbL7Policies, scope, order: byAge(lbL7Policies), page });
+}
+
+export async function viewsById(db: Db, ids: string[]): Promise<L7PolicyView[]> {
+  return db.select(viewColumns).from(lbL7Policies).where(inArray(lbL7Policies.id, ids));
+}
+
+const countOf = prepared<{ count: number }>(
+  'lb_l7_policies_count',
+  'select count(*)::int as count from lb_l7_policies where listener_id = $1 and deleted_at is null',
+);
+
+/** The policies of a listener that are not being deleted. */
+export async function count(tx: Tx, listenerId: string): Promise<number> {
+  return (await countOf(tx, listenerId))[0]!.count;
+}
+
+const shiftPositions = prepared(
+  'lb_l7_policies_shift',
+  `update lb_l7_policies set position = position + $4
+   where listener_id = $1 and deleted_at is null and position between $2 and $3`,
+);
+
+/** Moves the policies of a listener at the positions `from` to `to`. */
+export async function shift(tx: Tx, listenerId: string, from: number, to: number, by: 1 | -1): Promise<void> {
+  if (from <= to) await shiftPositions(tx, listenerId, from, to, by);
+}
+
+/** Marks all policies of a listener as deleted. */
+export async function markDeletedOfListener(tx: Tx, listenerId: string, deletedAt: Date): Promise<void> {
+  await tx
+    .update(lbL7Policies)
+    .set({ deletedAt, provisioningStatus: 'PENDING_DELETE' })
+    .where(and(eq(lbL7Policies.listenerId, listenerId), isNull(lbL7Policies.deletedAt)));
+}
+
+const readUsesOfPool = prepared<Uses>(
+  'lb_l7_policies_uses_of_pool',
+  `select 'L7 policy' as kind, count(*)::int as count, (array_agg(id order by created_at, id))[1:3] as ids
+   from lb_l7_policies where redirect_pool_id = $1 and deleted_at is null having count(*) > 0`,
+);
+
+/** The policies that redirect to a pool. */
+export async function usesOfPool(tx: Tx, poolId: string): Promise<Uses[]> {
+  return readUsesOfPool(tx, poolId);
+}
+
+/** The comparisons of all rules of a listener that are not being deleted, by policy. */
+export async function comparisonsOf(tx: Tx, listenerId: string) {
+  const { policyId, compareType, id } = lbL7Rules;
+  return tx
+    .select({ id, policyId, compareType })
+    .from(lbL7Rules)
+    .innerJoin(lbL7Policies, eq(lbL7Policies.id, policyId))
+    .where(and(eq(lbL7Policies.listenerId, listenerId), isNull(lbL7Policies.deletedAt), isNull(lbL7Rules.deletedAt)));
+}
