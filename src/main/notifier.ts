@@ -52,6 +52,7 @@ export async function startNotifier(deps: {
     jobs: createJobs(services, deliveries),
     driverStatus: () => [drivers.email.status(), drivers.webhook.status()],
     onDriverError: metrics.countDriverError,
+    onJobEnd: metrics.countJobEnd,
     duties: [
       { seconds: 300, work: deliveries.requeueLost },
       { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },

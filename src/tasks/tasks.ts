@@ -160,9 +160,12 @@ export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Task
     lifecycle_policy_id: task.schedule?.policyId ?? null,
     schedule_id: task.schedule?.id ?? null,
   });
-  /** The position of its job in the queue. The limit does not apply to policies: the policy itself was admitted. */
+  /** The position of its job in the queue. The limits do not apply to policies: the policy itself was admitted. */
   const positionOf = ({ context: { actor }, task }: TaskRequest) => {
-    if (!task.schedule) backlog.requireRoom(actor);
+    if (!task.schedule) {
+      backlog.requireRoom(actor);
+      if (task.type.startsWith('create_')) backlog.requireShortQueue();
+    }
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };
