@@ -54,7 +54,7 @@ export async function createShare(workplace: Workplace): Promise<Row[]> {
 async function checkCounts(db: Db): Promise<void> {
   const { rows } = await db.$client.query<{ shares: number; tasks: number; jobs: number; usage: number; rows: number }>(
     `select (select count(*) from file_shares) as shares, (select count(*) from tasks) as tasks,
-            (select count(*) from graphile_worker.jobs) as jobs,
+            (select count(*) from jobs) as jobs,
             (select usage from quota_counters where kind = 'sfs_count') as usage,
             (select count from row_counts where resource = 'file_share') as rows`,
   );

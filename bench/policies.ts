@@ -59,6 +59,6 @@ export async function deleteRuns(db: Db): Promise<void> {
   await db.$client.query('truncate lifecycle_policy_runs, lifecycle_policy_run_volumes, snapshots, tasks');
   await db.$client.query(`delete from row_counts where resource = 'snapshot'`);
   await db.$client.query(`update quota_counters set usage = 0 where kind like 'volume_snapshots%'`);
-  await db.$client.query(`select graphile_worker.remove_job(key) from graphile_worker.jobs where key is not null`);
+  await db.$client.query('delete from jobs');
   await db.$client.query('vacuum lifecycle_policy_schedules');
 }

@@ -123,7 +123,7 @@ async function spread(db: Db, count: number): Promise<void> {
 async function started(db: Db, count: number, instant: Date): Promise<Started> {
   const requested = await since(instant, db, 'lifecycle_policy_run_volumes where snapshot_id is not null', count);
   const done = await since(instant, db, 'lifecycle_policy_runs where done_at is not null', count);
-  await since(instant, db, 'graphile_worker.jobs', 0);
+  await since(instant, db, 'jobs', 0);
   const { rows } = await db.$client.query(
     `select max(extract(epoch from r.started_at - r.scheduled_at))::float8 as claimed,
             max(extract(epoch from s.created_at - r.scheduled_at))::float8 as latest

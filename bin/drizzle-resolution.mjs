@@ -3,7 +3,7 @@
  *
  * For each import of a .js file Node parses the whole package.json of its package, and that of drizzle-orm has 180 KB. With
  * some 500 imports this took 0.4 s of CPU time and 140 MB of garbage in every server, command and test process
- * (docs/decisions/0043).
+ * (docs/decisions/0043-start-cost.md).
  *
  * Invariant: the result equals Node's own. drizzle-orm is an ES module package, so `format` is always `module`.
  */

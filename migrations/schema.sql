@@ -129,7 +129,7 @@ CREATE TABLE "file_shares" (
 	"observed_real" boolean DEFAULT false NOT NULL,
 	"network_id" uuid NOT NULL,
 	"subnet_id" uuid NOT NULL,
-	"root_squash" boolean NOT NULL,
+	"root_squash" boolean,
 	"allowed_characters" text,
 	"path_length" text,
 	"tags" jsonb NOT NULL,
@@ -140,6 +140,17 @@ CREATE TABLE "file_shares" (
 	"observed_generation" bigint NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL,
 	"deleted_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "lifecycle_policy_missed_runs" (
+	"policy_id" integer NOT NULL,
+	"schedule_id" uuid NOT NULL,
+	"scheduled_at" timestamp (6) with time zone NOT NULL,
+	"noticed_at" timestamp (6) with time zone NOT NULL,
+	"started_at" timestamp (6) with time zone,
+	"skipped" integer DEFAULT 0 NOT NULL,
+	"reported_at" timestamp (6) with time zone,
+	CONSTRAINT "lifecycle_policy_missed_runs_schedule_id_scheduled_at_pk" PRIMARY KEY("schedule_id","scheduled_at")
 );
 
 CREATE TABLE "lifecycle_policy_run_volumes" (
@@ -407,6 +418,17 @@ CREATE TABLE "pull_secrets" (
 	CONSTRAINT "pull_secrets_name" UNIQUE("project_id","region_id","name")
 );
 
+CREATE TABLE "quota_requests" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "quota_requests_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"client_id" integer NOT NULL,
+	"description" text NOT NULL,
+	"requested_limits" json NOT NULL,
+	"status" text NOT NULL,
+	"reason" text,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"updated_at" timestamp (6) with time zone
+);
+
 CREATE TABLE "regions" (
 	"id" integer PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -583,6 +605,27 @@ CREATE TABLE "tokens" (
 	CONSTRAINT "tokens_key_id_unique" UNIQUE("key_id")
 );
 
+CREATE TABLE "user_action_deliveries" (
+	"entry_id" bigint NOT NULL,
+	"subscription_id" integer NOT NULL,
+	"state" text DEFAULT 'pending' NOT NULL,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"next_attempt_at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "user_action_deliveries_entry_id_subscription_id_pk" PRIMARY KEY("entry_id","subscription_id")
+);
+
+CREATE TABLE "user_action_subscriptions" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "user_action_subscriptions_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"client_id" integer NOT NULL,
+	"url" text NOT NULL,
+	"auth_header_name" text NOT NULL,
+	"auth_header_value" "bytea" NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"busy_until" timestamp (6) with time zone,
+	CONSTRAINT "user_action_subscriptions_client_id_unique" UNIQUE("client_id")
+);
+
 CREATE TABLE "volumes" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"client_id" integer NOT NULL,
@@ -611,6 +654,20 @@ CREATE TABLE "webhooks" (
 	"url" text NOT NULL,
 	"secret" "bytea" NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL
+);
+
+CREATE TABLE "jobs" (
+	"kind" text COLLATE "C" NOT NULL,
+	"id" text COLLATE "C" NOT NULL,
+	"queue" text COLLATE "C" NOT NULL,
+	"client_id" integer NOT NULL,
+	"priority" integer NOT NULL,
+	"run_at" timestamp (6) with time zone NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"locked_by" text COLLATE "C",
+	"lease" bigint,
+	"again" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "jobs_id_kind_pk" PRIMARY KEY("id","kind")
 );
 
 CREATE TABLE "tasks" (
@@ -651,6 +708,7 @@ ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREI
 ALTER TABLE "file_share_access_rules" ADD CONSTRAINT "file_share_access_rules_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "lifecycle_policy_missed_runs" ADD CONSTRAINT "lifecycle_policy_missed_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_run_volumes" ADD CONSTRAINT "lifecycle_policy_run_volumes_run_id_lifecycle_policy_runs_id_fk" FOREIGN KEY ("run_id") REFERENCES "public"."lifecycle_policy_runs"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_runs" ADD CONSTRAINT "lifecycle_policy_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_schedules" ADD CONSTRAINT "lifecycle_policy_schedules_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
@@ -674,6 +732,7 @@ ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_no
 ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_webhook_id_webhooks_id_fk" FOREIGN KEY ("webhook_id") REFERENCES "public"."webhooks"("id") ON DELETE set null ON UPDATE no action;
 ALTER TABLE "projects" ADD CONSTRAINT "projects_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "pull_secrets" ADD CONSTRAINT "pull_secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "quota_requests" ADD CONSTRAINT "quota_requests_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "registry_artifacts" ADD CONSTRAINT "registry_artifacts_repository_id_registry_repositories_id_fk" FOREIGN KEY ("repository_id") REFERENCES "public"."registry_repositories"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_blobs" ADD CONSTRAINT "registry_blobs_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_repositories" ADD CONSTRAINT "registry_repositories_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
@@ -686,9 +745,13 @@ ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN
 ALTER TABLE "snapshots" ADD CONSTRAINT "snapshots_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "user_action_deliveries" ADD CONSTRAINT "user_action_deliveries_entry_id_audit_entries_id_fk" FOREIGN KEY ("entry_id") REFERENCES "public"."audit_entries"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "user_action_deliveries" ADD CONSTRAINT "user_action_deliveries_subscription_id_user_action_subscriptions_id_fk" FOREIGN KEY ("subscription_id") REFERENCES "public"."user_action_subscriptions"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "user_action_subscriptions" ADD CONSTRAINT "user_action_subscriptions_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
 CREATE INDEX "audit_entries_client" ON "audit_entries" USING btree ("client_id","id");
 CREATE INDEX "audit_entries_at" ON "audit_entries" USING brin ("at");
+CREATE INDEX "audit_entries_keys" ON "audit_entries" USING gin (cloudyard_audit_keys("changes"));
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
 CREATE UNIQUE INDEX "api_keys_name" ON "api_keys" USING btree ("project_id","region_id","name") WHERE "api_keys"."deleted_at" is null;
 CREATE INDEX "api_keys_version" ON "api_keys" USING btree ("version");
@@ -698,6 +761,8 @@ CREATE INDEX "file_shares_client" ON "file_shares" USING btree ("client_id","reg
 CREATE INDEX "file_shares_network" ON "file_shares" USING btree ("network_id");
 CREATE INDEX "file_shares_subnet" ON "file_shares" USING btree ("subnet_id");
 CREATE INDEX "file_shares_unconverged" ON "file_shares" USING btree ("region_id") WHERE "file_shares"."observed_generation" < "file_shares"."generation";
+CREATE INDEX "lifecycle_policy_missed_runs_policy" ON "lifecycle_policy_missed_runs" USING btree ("policy_id","reported_at");
+CREATE INDEX "lifecycle_policy_missed_runs_open" ON "lifecycle_policy_missed_runs" USING btree ("policy_id") WHERE "lifecycle_policy_missed_runs"."reported_at" is null;
 CREATE UNIQUE INDEX "lifecycle_policy_run_volumes_run" ON "lifecycle_policy_run_volumes" USING btree ("run_id","volume_id");
 CREATE INDEX "lifecycle_policy_run_volumes_snapshot" ON "lifecycle_policy_run_volumes" USING btree ("snapshot_id");
 CREATE INDEX "lifecycle_policy_run_volumes_unsettled" ON "lifecycle_policy_run_volumes" USING btree ("region_id","state") WHERE "lifecycle_policy_run_volumes"."state" in ('pending', 'running');
@@ -736,6 +801,8 @@ CREATE INDEX "notification_deliveries_pending" ON "notification_deliveries" USIN
 CREATE INDEX "notifications_client" ON "notifications" USING btree ("client_id","created_at","id");
 CREATE UNIQUE INDEX "projects_name" ON "projects" USING btree ("client_id","name") WHERE "projects"."deleted_at" is null;
 CREATE UNIQUE INDEX "projects_default" ON "projects" USING btree ("client_id") WHERE "projects"."is_default" and "projects"."deleted_at" is null;
+CREATE INDEX "quota_requests_client" ON "quota_requests" USING btree ("client_id","id");
+CREATE INDEX "quota_requests_open" ON "quota_requests" USING btree ("client_id") WHERE "quota_requests"."status" = 'in progress';
 CREATE UNIQUE INDEX "registry_artifacts_digest" ON "registry_artifacts" USING btree ("repository_id","digest");
 CREATE INDEX "registry_events_seen" ON "registry_events" USING btree ("seen_at");
 CREATE UNIQUE INDEX "registry_repositories_name" ON "registry_repositories" USING btree ("registry_id","name");
@@ -757,10 +824,13 @@ CREATE INDEX "snapshots_error_deleting" ON "snapshots" USING btree ("region_id")
 CREATE INDEX "snapshots_unconverged" ON "snapshots" USING btree ("region_id") WHERE "snapshots"."observed_generation" < "snapshots"."generation";
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");
+CREATE INDEX "user_action_deliveries_pending" ON "user_action_deliveries" USING btree ("subscription_id","next_attempt_at","entry_id") WHERE "user_action_deliveries"."state" = 'pending';
 CREATE INDEX "volumes_project" ON "volumes" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "volumes_client" ON "volumes" USING btree ("client_id","region_id");
 CREATE INDEX "volumes_source_snapshot" ON "volumes" USING btree ("source_snapshot_id");
 CREATE INDEX "volumes_unconverged" ON "volumes" USING btree ("region_id") WHERE "volumes"."observed_generation" < "volumes"."generation";
 CREATE INDEX "webhooks_client" ON "webhooks" USING btree ("client_id","created_at","id");
+CREATE INDEX "jobs_waiting" ON "jobs" USING btree ("queue","priority","run_at") WHERE "jobs"."locked_by" is null;
+CREATE INDEX "jobs_locked" ON "jobs" USING btree ("locked_by") WHERE "jobs"."locked_by" is not null;
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

@@ -28,7 +28,6 @@ export interface CrashCase<Driver extends object> {
   check(id: string): Promise<void>;
   /** A client's change. If present, it runs before and after every step instead of failures. */
   meddle?(id: string): Promise<unknown>;
-  regionId?: number;
 }
 
 export interface CrashFigures {
@@ -148,14 +147,9 @@ async function run<D extends object>(
   given: CrashCase<D>,
   { db, reconciler, id, attempt }: { db: Db; reconciler: Reconciler; id: string; attempt: number },
 ): Promise<{ again: boolean }> {
-  let again = false;
-  const rescheduleReconcile = async () => {
-    again = true;
-  };
-  const deps = { db, tasks: { ...given.tasks, rescheduleReconcile }, log: silentLogger, onDriverError: () => {} };
-  const key = { resource: reconciler.resource, id, regionId: given.regionId ?? 1 };
-  await runReconcile(deps, reconciler, key, { attempts: attempt, priority: 0, flags: null }, never);
-  return { again };
+  const deps = { db, tasks: given.tasks, log: silentLogger, onDriverError: () => {} };
+  const end = await runReconcile(deps, reconciler, { id, attempt }, never);
+  return { again: 'againAfter' in end };
 }
 
 async function named(what: string, check: () => Promise<void>): Promise<void> {
@@ -233,8 +227,8 @@ export async function drift(db: Db, truth: Truth): Promise<string[]> {
 /** Runs every job in backoff immediately. */
 export async function retryNow(db: Db): Promise<void> {
   await db.$client.query(
-    `with due as (update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null)
-     select pg_notify('jobs:insert', '{"count":10}')`,
+    `with due as (update jobs set run_at = now() where run_at > now() and locked_by is null returning queue)
+     select pg_notify('jobs:' || queue, '') from due`,
   );
 }
 
@@ -244,6 +238,8 @@ export interface Gate {
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
   restore(): Promise<void>;
+  /** Breaks every connection, and resolves when this number of new ones was rejected. Later ones reach PostgreSQL. */
+  rejectAttempts(count: number): Promise<void>;
   /** Until the next cut, requests reach PostgreSQL but responses are dropped. */
   deafen(): void;
 }
@@ -253,7 +249,14 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${behind}` } : { host, port: behind };
   const sockets = new Set<Socket>();
   let deaf = false;
+  let attempts = { toReject: 0, rejected: () => {} };
   const server = createServer((client) => {
+    if (attempts.toReject > 0) {
+      client.on('error', () => {}).destroy();
+      attempts.toReject -= 1;
+      if (attempts.toReject === 0) attempts.rejected();
+      return;
+    }
     const postgres = dial(target as { host: string; port: number });
     for (const [mine, other] of [
       [client, postgres],
@@ -284,6 +287,12 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
       deaf = false;
     },
     restore: () => listen(port),
+    rejectAttempts(count) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      attempts = { toReject: count, rejected: resolve };
+      for (const socket of sockets) socket.destroy();
+      return promise;
+    },
     deafen() {
       deaf = true;
     },

@@ -205,7 +205,9 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const worker = await startWorker({
         db,
         log,
+        clock: services.clock,
         tasks: services.tasks,
+        wakeups: services.wakeups,
         regionIds,
         concurrency: 4,
         sweepSeconds: 1,

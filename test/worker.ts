@@ -35,7 +35,9 @@ export async function addWorker(t: TestContext, cloud: Cloudyard, host: TestHost
   const worker = await startWorker({
     db,
     log: silentLogger,
+    clock: services.clock,
     tasks: services.tasks,
+    wakeups: services.wakeups,
     regionIds: [1],
     concurrency: 2,
     sweepSeconds: 1,

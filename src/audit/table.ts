@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
 import { instant } from '../platform/columns.ts';
 import type { Change, Origin } from './audit.ts';
@@ -20,5 +21,10 @@ export const auditEntries = pgTable(
     changes: jsonb('changes').notNull().$type<Change[]>(),
   },
   // Entries are inserted in the order of time, so a BRIN index is enough; it adds no cost to a create.
-  (t) => [index('audit_entries_client').on(t.clientId, t.id), index('audit_entries_at').using('brin', t.at)],
+  (t) => [
+    index('audit_entries_client').on(t.clientId, t.id),
+    index('audit_entries_at').using('brin', t.at),
+    // Hashes of tables and ids, for the filters by table and by row. The function is in the migration that adds the index.
+    index('audit_entries_keys').using('gin', sql`cloudyard_audit_keys(${t.changes})`),
+  ],
 );

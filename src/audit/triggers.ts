@@ -13,11 +13,14 @@ const unaudited = [
   'audit_entries',
   'quota_crossings',
   'idempotency_keys',
+  'jobs',
   'revisions',
   'row_counts',
   'workers',
   'lb_listener_counters',
   'load_balancer_traffic',
+  'user_action_deliveries',
+  'lifecycle_policy_missed_runs',
 ];
 /** Tables of which only these events are audited: the others occur with every request. */
 const events: Record<string, string> = {
@@ -29,6 +32,7 @@ const everyEvent = 'insert or update or delete';
 const secretColumns: Record<string, string[]> = {
   lb_listeners: ['user_list'],
   notification_deliveries: ['target'],
+  user_action_subscriptions: ['url'],
   webhooks: ['url'],
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { balancer, listener, member, monitor, pool, withListener, withPool } from './haproxy/test-host.ts';
 import { violationsOf } from './haproxy/validation.ts';
-import type { DesiredLoadBalancer } from './load-balancer.ts';
+import type { DesiredListener, DesiredLoadBalancer } from './load-balancer.ts';
 
 const valid = balancer({ members: [member(1)] });
 const certificate = { id: valid.id, pem: 'pem' };
@@ -10,8 +10,25 @@ const sourceIp = { ...cookie, type: 'SOURCE_IP' } as const;
 const user = { name: 'u', encryptedPassword: `$5$abc$${'d'.repeat(43)}` };
 const udp = balancer({ protocol: 'UDP', algorithm: 'SOURCE_IP' }, { protocol: 'UDP' });
 
+const metrics = (changes: Partial<DesiredListener>) => ({
+  ...valid,
+  listeners: [...valid.listeners, listener({ protocol: 'PROMETHEUS', port: 9101, ...changes })],
+});
+
 describe('violations', () => {
-  it('are empty for a valid load balancer', () => expect(violationsOf(valid)).toEqual([]));
+  it.each<[string, DesiredLoadBalancer]>([
+    ['a valid load balancer', valid],
+    ['metrics', metrics({})],
+    ['metrics with TLS and users', metrics({ certificate, sniCertificates: [certificate], users: [user] })],
+    [
+      'statuses and ranges',
+      withPool(valid, { monitor: monitor({ type: 'HTTP', expectedCodes: '200,202,300-302,500-504' }) }),
+    ],
+    [
+      'a netmask and a timeout of a UDP pool',
+      withPool(udp, { persistence: { ...sourceIp, granularity: '255.255.240.0', timeoutSeconds: 60 } }),
+    ],
+  ])('are empty for %s', (_, desired) => expect(violationsOf(desired)).toEqual([]));
 
   it.each<[string, DesiredLoadBalancer, RegExp]>([
     [
@@ -41,7 +58,7 @@ describe('violations', () => {
     [
       'users of a TCP listener',
       withListener(valid, { protocol: 'TCP', users: [user] }),
-      /user_list: is only supported for HTTP and TERMINATED_HTTPS/,
+      /user_list: is only supported for HTTP, TERMINATED_HTTPS and PROMETHEUS/,
     ],
     ['a duplicate user', withListener(valid, { users: [user, user] }), /user_list.1.username: duplicates user_list.0/],
     [
@@ -92,8 +109,23 @@ describe('violations', () => {
     ],
     [
       'an invalid netmask',
-      withPool(valid, { persistence: { ...sourceIp, granularity: '255.0.255.0' } }),
+      withPool(udp, { persistence: { ...sourceIp, granularity: '255.0.255.0' } }),
       /persistence_granularity: must be a netmask/,
+    ],
+    [
+      'a netmask and a timeout of an HTTP pool',
+      withPool(valid, { persistence: { ...sourceIp, granularity: '255.255.0.0', timeoutSeconds: 60 } }),
+      /persistence_timeout: is only supported for SOURCE_IP in UDP pools; .*persistence_granularity: is only supported/,
+    ],
+    [
+      'names of metrics without a certificate',
+      metrics({ sniCertificates: [certificate] }),
+      /sni_secret_id: requires secret_id/,
+    ],
+    [
+      'forwarding headers of metrics',
+      metrics({ insertXForwarded: true }),
+      /insert_x_forwarded: is only supported for HTTP and TERMINATED_HTTPS/,
     ],
     ['TLS secrets of an HTTP pool', withPool(valid, { caBundle: 'x' }), /ca_secret_id: is only supported for HTTPS/],
     [
@@ -124,6 +156,11 @@ describe('violations', () => {
     [
       'invalid status codes',
       withPool(valid, { monitor: monitor({ type: 'HTTP', expectedCodes: '2xx' }) }),
+      /expected_codes: must be HTTP statuses/,
+    ],
+    [
+      'a descending range of status codes',
+      withPool(valid, { monitor: monitor({ type: 'HTTP', expectedCodes: '200,299-201' }) }),
       /expected_codes: must be HTTP statuses/,
     ],
     [

@@ -60,15 +60,19 @@ export function listenerViolations(listener: ListenerSettings): FieldError[] {
   const { protocol, certificate, sniCertificates, users } = listener;
   const { violations, report } = collector();
   if (!isPort(listener.port)) report('protocol_port', 'must be between 1 and 65535');
-  if (protocol !== 'TERMINATED_HTTPS') {
-    const message = 'is only supported for TERMINATED_HTTPS';
+  if (protocol === 'TERMINATED_HTTPS' || protocol === 'PROMETHEUS') {
+    if (protocol === 'TERMINATED_HTTPS' && !certificate) report('secret_id', 'is required for TERMINATED_HTTPS');
+    else if (!certificate && sniCertificates.length > 0) report('sni_secret_id', 'requires secret_id');
+  } else {
+    const message = 'is only supported for TERMINATED_HTTPS and PROMETHEUS';
     if (certificate) report('secret_id', message);
     if (sniCertificates.length > 0) report('sni_secret_id', message);
-  } else if (!certificate) report('secret_id', 'is required for TERMINATED_HTTPS');
-  if (protocol !== 'HTTP' && protocol !== 'TERMINATED_HTTPS') {
-    const message = 'is only supported for HTTP and TERMINATED_HTTPS';
-    if (listener.insertXForwarded) report('insert_x_forwarded', message);
-    if (users.length > 0) report('user_list', message);
+  }
+  if (listener.insertXForwarded && protocol !== 'HTTP' && protocol !== 'TERMINATED_HTTPS') {
+    report('insert_x_forwarded', 'is only supported for HTTP and TERMINATED_HTTPS');
+  }
+  if (users.length > 0 && listenerMode(protocol) !== 'http') {
+    report('user_list', 'is only supported for HTTP, TERMINATED_HTTPS and PROMETHEUS');
   }
   for (const [i, network] of (listener.allowedNetworks ?? []).entries()) {
     if (!isNetwork(network)) report(`allowed_cidrs.${i}`, 'must be a network such as 10.0.0.0/8');
@@ -138,10 +142,7 @@ export function poolViolations(
     ...protocolViolations(pool, listeners),
     ...(monitor ? prefixed('healthmonitor.', monitorViolations(monitor, pool.protocol)) : []),
     ...(persistence
-      ? prefixed('session_persistence.', [
-          ...persistenceViolations(persistence, pool, listeners),
-          ...granularityViolations(persistence, loadBalancerAddress),
-        ])
+      ? prefixed('session_persistence.', persistenceViolations(persistence, pool, listeners, loadBalancerAddress))
       : []),
     ...tlsViolations(pool, listeners),
   ];
@@ -185,7 +186,7 @@ export function monitorViolations(monitor: DesiredMonitor, protocol: PoolProtoco
     report('url_path', 'must begin with / and have no control characters');
   if (domainName !== null && !isHostName(domainName)) report('domain_name', 'must be a host name');
   if (expectedCodes !== null && !isStatusCodes(expectedCodes)) {
-    report('expected_codes', 'must be HTTP statuses or ranges of them, such as 200, 200,204 or 200-299');
+    report('expected_codes', 'must be HTTP statuses and ranges of them, such as 200, 200,204 or 200,300-302');
   }
   return violations;
 }
@@ -199,16 +200,19 @@ function persistenceViolations(
   { type, cookieName, granularity, timeoutSeconds }: DesiredPersistence,
   { protocol }: PoolSettings,
   listeners: ListenerProtocol[],
+  loadBalancerAddress: string,
 ): FieldError[] {
   const { violations, report } = collector();
-  if (type === 'SOURCE_IP') {
-    const message = 'is not supported for UDP pools, which balance by a hash of the source address';
-    if (protocol === 'UDP' && timeoutSeconds !== null) report('persistence_timeout', message);
-    if (protocol === 'UDP' && granularity !== null) report('persistence_granularity', message);
-  } else {
-    const message = `is only supported for SOURCE_IP, not ${type}`;
+  if (protocol !== 'UDP' || type !== 'SOURCE_IP') {
+    const message = 'is only supported for SOURCE_IP in UDP pools';
     if (timeoutSeconds !== null) report('persistence_timeout', message);
     if (granularity !== null) report('persistence_granularity', message);
+  } else if (granularity !== null && !isNetmask(granularity, loadBalancerAddress)) {
+    const ipv6 = loadBalancerAddress.includes(':');
+    const mask = ipv6 ? 'a prefix length from 1 to 128' : 'a netmask such as 255.255.255.0';
+    report('persistence_granularity', `must be ${mask}`);
+  }
+  if (type !== 'SOURCE_IP') {
     const listener = passThrough(listeners);
     if (protocol !== 'HTTP' && protocol !== 'HTTPS')
       report('type', `${type} requires an HTTP or HTTPS pool; use SOURCE_IP`);
@@ -222,12 +226,6 @@ function persistenceViolations(
   else if (!isToken(cookieName))
     report('cookie_name', 'must contain only letters, digits, dots, hyphens and underscores');
   return violations;
-}
-
-function granularityViolations({ granularity }: DesiredPersistence, loadBalancerAddress: string): FieldError[] {
-  if (granularity === null || isNetmask(granularity, loadBalancerAddress)) return [];
-  const mask = loadBalancerAddress.includes(':') ? 'a prefix length from 1 to 128' : 'a netmask such as 255.255.255.0';
-  return [{ path: 'persistence_granularity', message: `must be ${mask}` }];
 }
 
 function tlsViolations(pool: PoolSettings, listeners: ListenerProtocol[]): FieldError[] {

@@ -48,9 +48,13 @@ export function isHostName(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9._-]{1,253}$/.test(text);
 }
 
-/** HTTP statuses and ranges of them. 255 characters hold 64 statuses. */
+/** HTTP statuses and ranges of them, such as `200,300-302`. 255 characters hold 64 statuses. */
 export function isStatusCodes(text: unknown): text is string {
-  return typeof text === 'string' && /^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?){0,63}$/.test(text);
+  if (typeof text !== 'string' || !/^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?){0,63}$/.test(text)) return false;
+  return text.split(',').every((part) => {
+    const [first, last = first] = part.split('-');
+    return first! <= last!;
+  });
 }
 
 export function isRequestPath(text: unknown): text is string {

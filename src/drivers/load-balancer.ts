@@ -36,14 +36,14 @@ export interface DesiredListener {
   protocol: ListenerProtocol;
   port: number;
   enabled: boolean;
-  /** The maximum of open connections; null: no limit. */
-  connectionLimit: number | null;
+  /** The maximum of open connections; 0: none are accepted. */
+  connectionLimit: number;
   /** Networks that may connect; null: all; empty: none. */
   allowedNetworks: string[] | null;
   insertXForwarded: boolean;
-  /** For TERMINATED_HTTPS: the certificate for names that no other certificate matches. */
+  /** For TERMINATED_HTTPS and PROMETHEUS: the certificate for names that no other certificate matches. */
   certificate: DesiredCertificate | null;
-  /** For TERMINATED_HTTPS: chosen by server name (SNI). */
+  /** Chosen by server name (SNI); requires `certificate`. */
   sniCertificates: DesiredCertificate[];
   /** For HTTP basic authentication; empty: no authentication. Passwords are crypt(3) hashes. */
   users: { name: string; encryptedPassword: string }[];
@@ -124,7 +124,7 @@ export interface DesiredMonitor {
   httpVersion: '1.0' | '1.1' | null;
   urlPath: string | null;
   domainName: string | null;
-  /** `200`, `200,204` or `200-299`. */
+  /** Statuses and ranges: `200`, `200,204` or `200,300-302`. */
   expectedCodes: string | null;
 }
 
@@ -132,9 +132,9 @@ export interface DesiredPersistence {
   type: 'SOURCE_IP' | 'HTTP_COOKIE' | 'APP_COOKIE';
   /** For APP_COOKIE: the cookie of the application. */
   cookieName: string | null;
-  /** For SOURCE_IP: seconds without traffic after which a client may get another member. */
+  /** For SOURCE_IP in UDP pools: seconds without traffic after which a client may get another member. */
   timeoutSeconds: number | null;
-  /** For SOURCE_IP: the netmask of clients that share a member. */
+  /** For SOURCE_IP in UDP pools: the netmask (IPv6: the prefix length) of clients that share a member. */
   granularity: string | null;
 }
 

@@ -15,20 +15,22 @@ import { limitedServer } from './connection-limits.ts';
 import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
 import { clientLimits } from './client-limits.ts';
 import type { ClientLimitsOptions } from './client-limits.ts';
+import { createDrain } from './drain.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import type { ErrorHandlingDeps } from './error-handling.ts';
 import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
 import type { IdempotencyDeps } from './idempotency-keys.ts';
 import { jsonBodies, smallestBodyLimit } from './json-body.ts';
+import { lazyCompilers } from './lazy-compilers.ts';
 import { openApiOptions } from './openapi.ts';
 import { requestTelemetry } from './telemetry.ts';
 import type { HttpMetrics } from './telemetry.ts';
-import { compileValidator } from './validation.ts';
 
 export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<ErrorHandlingDeps, 'onUnavailable'> {
   log: Logger;
   metrics: HttpMetrics & ClientLimitsOptions['metrics'];
   clientLimits: ClientLimitsOptions['limits'];
+  rates?: ClientLimitsOptions['rates'];
   /** Connections of the database pool. */
   poolSize: number;
   /** Requests wait until this promise settles. */
@@ -57,10 +59,11 @@ export async function createApp(options: AppOptions): Promise<App> {
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
   });
   const app = fastify.withTypeProvider<TypeBoxProvider>() as unknown as App;
-  app.setValidatorCompiler(compileValidator as never);
+  lazyCompilers(app);
   app.decorateRequest('by', undefined as never);
   app.decorateRequest('scope', undefined as never);
   app.decorate('anonymousLimit', createAnonymousLimit(options.anonymousLimits));
+  app.decorate('drain', createDrain(fastify.server));
   jsonBodies(app);
   app.decorate('declaredTags', new Map());
   await app.register(swagger, openApiOptions(app));
@@ -68,7 +71,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
   requestTelemetry(app, options.metrics);
   authorization(app, options);
-  clientLimits(app, { limits: options.clientLimits, poolSize: options.poolSize, metrics: options.metrics });
+  const { poolSize, metrics, rates } = options;
+  clientLimits(app, { limits: options.clientLimits, poolSize, metrics, rates });
   idempotencyKeys(app, options);
   await app.register(async (scoped) => {
     for (const routes of options.routes) routes(scoped as unknown as App);

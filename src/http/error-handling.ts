@@ -27,7 +27,9 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
     const clientError = asClientError(failure, request);
     if (clientError.code === 'Unavailable') deps.onUnavailable?.(failure);
     if (clientError.status >= 500) request.log.error({ err: failure }, 'request failed');
-    if (Number(request.headers['content-length']) <= drainable) reply.removeHeader('connection');
+    const isDrainable = Number(request.headers['content-length']) <= drainable;
+    // The server closes all connections when it stops (drain.ts), and their last responses announce it.
+    if (isDrainable && reply.raw.shouldKeepAlive) reply.removeHeader('connection');
     return send(reply, request, clientError);
   });
 }

@@ -5,7 +5,7 @@
  * fields and list items, and the parser receives no body that exceeds a bound. A large body is scanned, parsed, validated
  * and handled in separate turns of the event loop, and each client has one large body in memory at a time.
  */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { ClientError, invalidInput } from '../errors/catalogue.ts';
 import { afterInput } from '../platform/event-loop.ts';
@@ -42,6 +42,7 @@ export function jsonBodies(app: App): void {
     // Without a schema of the body, only the limit of the route applies.
     route.bodyLimit = body ? bounds.bytes : (route.bodyLimit ?? bounds.bytes);
     if (body) Object.assign(route.schema!, { 'x-body-limit-bytes': bounds.bytes });
+    if (body) route.preValidation = isOptionalBody(body) ? addBody : requireBody;
     route.config = { ...route.config, bodyBounds: bounds };
     if (bounds.bytes > largeBytes) {
       // The body is not read before its turn; bytes that have arrived stay in the buffer of the socket.
@@ -57,6 +58,25 @@ export function jsonBodies(app: App): void {
     else done();
   });
   parseJson(app);
+}
+
+const addBody: preValidationHookHandler = (request, _reply, done) => {
+  if (request.body === undefined) request.body = {};
+  done();
+};
+
+/** Before validation, which would take an absent body for `null`. */
+const requireBody: preValidationHookHandler = (request, _reply, done) => {
+  done(request.body === undefined ? invalidInput([{ path: '', message: 'the body is required' }]) : undefined);
+};
+
+/**
+ * Whether a request may omit its body, which then counts as `{}`: every field is optional. A map has no fields, so its
+ * body is required; otherwise a lost body could clear all tags.
+ */
+export function isOptionalBody(body: TSchema | undefined): boolean {
+  const { properties, required = [] } = (body ?? {}) as { properties?: object; required?: string[] };
+  return properties !== undefined && required.length === 0;
 }
 
 interface RequestSchemas {

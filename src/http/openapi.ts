@@ -1,8 +1,10 @@
 /** The OpenAPI document. Operations supply the paths; this module adds the introduction, errors and components. */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
 import { catalogue } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
+import { isOptionalBody } from './json-body.ts';
 import { withComponents } from './openapi-components.ts';
 
 const requestId = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
@@ -66,7 +68,11 @@ Lists take \`limit\` (at most 1,000) and \`offset\`. \`count\` is the number of 
 ## Dates and units
 Dates are ISO 8601 in UTC. Sizes are GiB unless the field says otherwise. IDs are UUIDs or integers.`;
 
-type Operations = Record<string, { responses: Record<string, { description?: string }> }>;
+interface DescribedOperation {
+  responses: Record<string, { description?: string }>;
+  requestBody?: { required: boolean; content: Record<string, { schema: TSchema }> };
+}
+type Operations = Record<string, DescribedOperation>;
 
 export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
   return {
@@ -103,6 +109,9 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
             if (response.description === 'Default Response') response.description = 'Success';
           }
           operation.responses['default'] = { $ref: '#/components/responses/Error' } as object;
+          const { requestBody } = operation;
+          const [content] = Object.values(requestBody?.content ?? {});
+          if (requestBody && isOptionalBody(content?.schema)) requestBody.required = false;
         }
       }
       const { paths, components } = withComponents(document.paths as Record<string, unknown>);

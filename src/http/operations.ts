@@ -36,6 +36,12 @@ export interface Operation {
   register(app: App): void;
 }
 
+/**
+ * The query of an operation that has no parameters. validation.ts rejects unknown parameters: a misspelt filter that is
+ * ignored would return everything. A shape with `additionalProperties: true` ignores them.
+ */
+export const noQuery = Type.Object({});
+
 type Shapes = Record<string, TSchema>;
 
 type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -132,7 +138,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(deprecated && { deprecated }),
       ...(access.reach === 'public' && { security: [] }),
       ...(params && { params }),
-      ...(query && { querystring: query }),
+      querystring: query ?? noQuery,
       ...(body && { body }),
       response: { [status]: answer ?? Type.Null({ description: 'No content' }) },
     };

@@ -5,7 +5,7 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
-import { operationsOf, routesOf } from './operations.ts';
+import { noQuery, operationsOf, routesOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
@@ -132,7 +132,11 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
     '/metrics',
     {
       ...plain,
-      schema: { ...described('getMetrics', 'Get metrics in the format of Prometheus'), produces: ['text/plain'] },
+      schema: {
+        ...described('getMetrics', 'Get metrics in the format of Prometheus'),
+        querystring: noQuery,
+        produces: ['text/plain'],
+      },
     },
     async (_request, reply) => {
       reply.type(metrics.contentType);
@@ -141,7 +145,7 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
   );
   app.get(
     '/openapi.json',
-    { ...plain, schema: described('getOpenApi', 'Get the OpenAPI document') },
+    { ...plain, schema: { ...described('getOpenApi', 'Get the OpenAPI document'), querystring: noQuery } },
     async (_request, reply) => {
       reply.type('application/json; charset=utf-8');
       return (document ??= Buffer.from(JSON.stringify(app.swagger())));

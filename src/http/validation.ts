@@ -64,6 +64,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const schemas = union ? [...(schema as { anyOf: TSchema[] }).anyOf, ...union.otherwise] : [schema as TSchema];
   const branches = schemas.map((s) => ajv.compile(s));
   const numbers = httpPart === 'body' ? [] : numbersOf(schema as TSchema);
+  const knownNames = httpPart === 'querystring' ? parametersOf(schema as TSchema) : null;
   return (data) => {
     // Checked before the conversion.
     const misspelt = numbers.filter(({ name, type }) => isMisspelt((data as Record<string, unknown>)[name], type));
@@ -74,6 +75,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
     for (const { name: path, type } of misspelt) {
       if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${type}` });
     }
+    if (knownNames) errors.push(...unknownParameters(data as object, knownNames));
     return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxErrors)) };
   };
 }
@@ -85,6 +87,17 @@ function numbersOf(schema: TSchema): { name: string; type: keyof typeof spelling
   return Object.entries(properties).flatMap(([name, { type }]) =>
     type === 'integer' || type === 'number' ? [{ name, type }] : [],
   );
+}
+
+/** The names of query parameters; null if others are ignored. */
+function parametersOf(schema: TSchema): Set<string> | null {
+  const { properties = {}, additionalProperties } = schema as { properties?: object; additionalProperties?: boolean };
+  return additionalProperties ? null : new Set(Object.keys(properties));
+}
+
+function unknownParameters(query: object, known: Set<string>): FieldError[] {
+  const unknown = Object.keys(query).filter((name) => !known.has(name));
+  return unknown.map((path) => ({ path, message: 'is not a known query parameter' }));
 }
 
 /** Whether the conversion would accept text that no client intends as a number: `0x1`, `1e0`, `+1` or empty text. */

@@ -22,7 +22,7 @@ type Options = Record<string, Option>;
 type Values<O extends Options> = ReturnType<typeof parseArgs<{ options: O }>>['values'];
 
 interface Specification<O extends Options> {
-  /** One word, or a group and a word: `token create`. */
+  /** One word, or a group and a word: `token create`, `quota requests list`. */
   name: string;
   summary: string;
   /** Positional arguments as the usage shows them: `ID WEIGHT`, or `KIND=LIMIT...` for one or more. Absent: none. */
@@ -50,8 +50,8 @@ export interface Invocation {
 export function parseCommandLine(commands: Command[], args: string[]): Invocation {
   const { matches, words } = selectCommands(commands, args);
   const [found] = matches;
-  const isWhole = matches.length === 1 && found!.name === args.slice(0, words).join(' ');
-  if (!isWhole) throw new UsageError(`${args[0]} needs a command`, { usage: usageOf(matches) });
+  const given = args.slice(0, words).join(' ');
+  if (found!.name !== given) throw new UsageError(`${given} needs a command`, { usage: usageOf(matches) });
   const { values, operands } = withUsage(found!, () => parseArguments(found!, args.slice(words)));
   return { command: found!, run: (settings) => withUsage(found!, () => found!.run(settings, values, operands)) };
 }
@@ -68,21 +68,23 @@ export function helpOf(commands: Command[], args: string[]): string {
   return `${usageOf(matches)}\n\n${first!.summary}.${table}`;
 }
 
-/** The commands that the first words name: one, or those of a group. `words` is how many words that took. */
+/** The command that the first words name, or the commands of a group. `words` is how many words that took. */
 function selectCommands(commands: Command[], args: string[]): { matches: Command[]; words: number } {
-  const [first = '', second = ''] = args;
-  const group = commands.filter(({ name }) => name.split(' ')[0] === first);
-  if (group.length === 0) {
-    throw new UsageError(`${first} is not a command${suggestion(first, firstWords(commands))}`, {
-      usage: usageOf(commands),
-    });
+  let matches = commands;
+  for (let words = 0; ; words++) {
+    const whole = matches.find(({ name }) => words > 0 && name.split(' ').length === words);
+    if (whole) return { matches: [whole], words };
+    const word = args[words] ?? '';
+    if (words > 0 && (word === '' || word.startsWith('-'))) return { matches, words };
+    const named = matches.filter(({ name }) => name.split(' ')[words] === word);
+    if (named.length === 0) {
+      const known = wordsAt(matches, words);
+      throw new UsageError(`${args.slice(0, words + 1).join(' ')} is not a command${suggestion(word, known)}`, {
+        usage: usageOf(matches),
+      });
+    }
+    matches = named;
   }
-  if (group[0]!.name === first) return { matches: group, words: 1 };
-  if (second === '' || second.startsWith('-')) return { matches: group, words: 1 };
-  const exact = group.filter(({ name }) => name === `${first} ${second}`);
-  if (exact.length > 0) return { matches: exact, words: 2 };
-  const names = group.map(({ name }) => name.split(' ')[1]!);
-  throw new UsageError(`${first} ${second} is not a command${suggestion(second, names)}`, { usage: usageOf(group) });
 }
 
 function parseArguments(command: Command, args: string[]): { values: object; operands: string[] } {
@@ -122,9 +124,11 @@ function withUsage<T>(command: Command, work: () => T): T {
 function usageOf(commands: Command[]): string {
   const [first] = commands;
   if (commands.length === 1) return `usage: cloudyard ${[first!.name, ...argumentsOf(first!)].join(' ')}`;
-  const words = firstWords(commands);
-  if (words.length > 1) return `usage: cloudyard ${words.join('|')}`;
-  return `usage: cloudyard ${words[0]} ${commands.map(({ name }) => name.split(' ')[1]).join('|')}`;
+  // The words that they share, and those that may follow.
+  let depth = 0;
+  while (wordsAt(commands, depth).length === 1) depth++;
+  const shared = first!.name.split(' ').slice(0, depth);
+  return `usage: ${['cloudyard', ...shared, wordsAt(commands, depth).join('|')].join(' ')}`;
 }
 
 function argumentsOf({ operands, options }: Command): string[] {
@@ -154,8 +158,9 @@ function columns(rows: string[][]): string {
   return rows.map(([left, right]) => `  ${left!.padEnd(width)}  ${right}`).join('\n');
 }
 
-function firstWords(commands: Command[]): string[] {
-  return [...new Set(commands.map(({ name }) => name.split(' ')[0]!))];
+/** The words of the names at this position, each once. */
+function wordsAt(commands: Command[], position: number): string[] {
+  return [...new Set(commands.map(({ name }) => name.split(' ')[position] ?? ''))];
 }
 
 function suggestion(word: string, known: string[]): string {

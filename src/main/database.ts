@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
-import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { installAuditTriggers } from '../audit/triggers.ts';
 import { connect } from '../platform/db.ts';
@@ -48,7 +47,7 @@ export async function openDatabase(settings: Settings, log: Logger): Promise<Dat
   };
 }
 
-/** Runs pending migrations of Cloudyard and of the job queue. Many servers may call it at once. */
+/** Runs pending migrations. Many servers may call it at once. */
 export async function migrate(connection: ConnectionOptions): Promise<void> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
   // Errors also reject the queries; without a listener the event would end the process.
@@ -65,14 +64,6 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await refuseUnreleased(client);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installAuditTriggers(client);
-    const pool = new pg.Pool({ ...connection, max: 2 });
-    pool.on('error', () => {});
-    pool.on('connect', (connected) => connected.on('error', () => {}));
-    try {
-      await runQueueMigrations({ pgPool: pool });
-    } finally {
-      await pool.end();
-    }
   } finally {
     await client.end();
   }

@@ -1,12 +1,13 @@
 /**
- * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql and
- * docs/driver-settings.md. `--check` writes nothing and fails when a file is stale, or when the tables have a change that
+ * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md and
+ * docs/compatibility.md. `--check` writes nothing and fails when a file is stale, or when the tables have a change that
  * no migration contains.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { runChildSync } from '../platform/child-process.ts';
+import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
 import { root } from './root.ts';
 import { driverSettings } from './settings.ts';
@@ -20,6 +21,10 @@ async function generated(): Promise<Record<string, string>> {
     'policy.txt': policyText(operations),
     'migrations/schema.sql': schemaSql(),
     'docs/driver-settings.md': driverSettingsTable(),
+    'docs/compatibility.md': compatibilityPage(
+      readOfficialOperations(readFileSync(join(root, 'src/main/official-operations.txt'), 'utf8')),
+      document as never,
+    ),
   };
 }
 

@@ -19,6 +19,8 @@ import type { Settings } from './settings.ts';
 
 /** Messages that a process sends concurrently. */
 const concurrency = 8;
+/** A receiver that hangs takes two of them at most. */
+const slotsPerClient = 2;
 
 /** Starts the notifier, and returns the status of its drivers by channel. */
 export async function startNotifier(deps: {
@@ -29,7 +31,7 @@ export async function startNotifier(deps: {
   closing: ShutdownSteps;
 }): Promise<Record<string, DriverStatus>> {
   const { settings, database, services, log, closing } = deps;
-  const { clock, tasks, metrics } = services;
+  const { clock, tasks, wakeups, metrics } = services;
   const db = database.connect('cloudyard notifier', concurrency + 3);
   metrics.watchDatabase('notifier', db);
   const drivers = createDeliveryDrivers(settings, systemClock);
@@ -38,9 +40,12 @@ export async function startNotifier(deps: {
   const notifier = await startWorker({
     db,
     tasks,
+    wakeups,
+    clock,
     log,
     regionIds: [],
     concurrency,
+    slotsPerClient,
     pollMs: 2000,
     sweepSeconds: settings.sweepSeconds,
     reconcilers: [],
@@ -59,7 +64,7 @@ export async function startNotifier(deps: {
 /** The jobs that any process may run. */
 export function createJobs({ thresholds }: Pick<Services, 'thresholds'>, deliveries: Deliveries): Record<string, Job> {
   return {
-    [alertJob]: ({ client_id }) => thresholds.notify(Number(client_id)),
-    [deliverJob]: ({ id }, shutdown) => deliveries.deliver(String(id), shutdown),
+    [alertJob]: (clientId) => thresholds.notify(Number(clientId)),
+    [deliverJob]: (id, signal) => deliveries.deliver(id, signal),
   };
 }

@@ -20,6 +20,7 @@ export async function declaredApi(): Promise<DeclaredApi> {
   const routes = [systemRoutes(unused as never), ...resourceRoutes(services(unused))];
   const app = await createApp({ log: silentLogger, metrics: createMetrics(), routes } as unknown as AppOptions);
   await app.ready();
+  await app.compileShapes();
   const declared = { document: app.swagger(), operations: app.declaredOperations };
   await app.close();
   return declared;

@@ -31,6 +31,7 @@ import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
+import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
 import { resources } from '../resources/list.ts';
@@ -44,6 +45,7 @@ import { createNetworks } from '../resources/networks/service.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
 import { createPricing } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
+import { createQuotaRequests } from '../resources/quota-requests/service.ts';
 import { createClientQuotas } from '../resources/quotas/service.ts';
 import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
@@ -57,8 +59,9 @@ import { createTokens } from '../resources/tokens/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
-import { countJobs } from '../tasks/queue.ts';
+import { countJobs } from '../tasks/jobs.ts';
 import { createTasks } from '../tasks/tasks.ts';
+import { createWakeups } from '../tasks/wakeups.ts';
 import type { Configuration } from './configuration.ts';
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
@@ -101,7 +104,7 @@ export async function createServices(deps: ServicesDeps) {
   const { metrics, idempotency, quota, regions } = engines;
 
   const networks = createNetworks(shared);
-  const subnets = createSubnets(shared);
+  const subnets = createSubnets({ ...shared, networks });
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const tokens = createTokens(shared);
   const hostClock = deps.movableClock ? systemClock : clock;
@@ -143,8 +146,10 @@ export async function createServices(deps: ServicesDeps) {
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
+    lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),
+    quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
     quotaAudit: createQuotaAudit(
@@ -170,9 +175,10 @@ async function createEngines(deps: ServicesDeps) {
   const quota = createQuota(configuration.defaultLimits, windowSeconds);
   const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
   const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
-  const tasks = createTasks(clock, backlog, metrics.observeTask);
+  const wakeups = createWakeups(db);
+  const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
   const regions = await loadRegions(db, clock, configuration.regions);
-  const engines = { metrics, caches, audit, idempotency, quota, tasks, regions };
+  const engines = { metrics, caches, audit, idempotency, quota, tasks, wakeups, regions };
   return { engines, shared: { db, clock, tasks, quota, audit, idempotency, regions, caches } };
 }
 

@@ -2,6 +2,7 @@
  * The worker of a process. One process at a time works for a region, because the data of the region is on its host. Another
  * process for the region is a standby: it waits for the locks and fails over when the first process ends or crashes.
  */
+import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -103,7 +104,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   await egress?.apply();
   const statuses = () => driverStatuses(drivers, egress?.annotate);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
-  const { tasks, metrics, idempotency, audit, reencrypt, development } = services;
+  const { tasks, wakeups, clock, metrics, idempotency, audit, reencrypt, development } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const { sweepSeconds } = settings;
@@ -122,6 +123,8 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   const worker = await startWorker({
     db,
     tasks,
+    wakeups,
+    clock,
     log,
     regionIds,
     concurrency: settings.workerConcurrency,
@@ -138,6 +141,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
       { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
       { seconds: housekeepingSeconds, work: reencrypt },
       { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
+      { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
       { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
       ...duties,
     ],

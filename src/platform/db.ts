@@ -80,6 +80,15 @@ export interface Frame {
   commit(): string;
 }
 
+const afterCommits = new WeakMap<object, (() => void)[]>();
+
+/** Calls `work` when the transaction has committed; at once for a `Db`, whose statements commit by themselves. */
+export function afterCommit(on: Db | Tx, work: () => void): void {
+  const waiting = afterCommits.get(on);
+  if (waiting) waiting.push(work);
+  else work();
+}
+
 const bare: Frame = { begin: 'begin', commit: () => 'commit' };
 
 async function once<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame): Promise<T> {
@@ -87,8 +96,12 @@ async function once<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame): Prom
   let broken: Error | undefined;
   try {
     await client.query(frame.begin);
-    const result = await work(drizzle({ client }) as unknown as Tx);
+    const tx = drizzle({ client }) as unknown as Tx;
+    const committed: (() => void)[] = [];
+    afterCommits.set(tx, committed);
+    const result = await work(tx);
     await client.query(frame.commit());
+    for (const call of committed) call();
     return result;
   } catch (error) {
     await client.query('rollback').catch((rollbackError: Error) => {

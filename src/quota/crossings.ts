@@ -6,18 +6,18 @@
  * Nothing polls: a change that crosses nothing only reads the threshold.
  *
  * A crossing waits for the end of a grouping window, so that one message reports all crossings of the window. The window
- * begins with the first crossing; a client has at most one job (`job_key`).
+ * begins with the first crossing; a client has at most one job.
  */
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import { addJob, hasJob } from '../tasks/queue.ts';
+import { announce, hasJob, insertJobs, notificationQueue } from '../tasks/jobs.ts';
 import { globalKinds, regionalKinds } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
 /** Percent, for clients that have not set one. */
 export const defaultThreshold = 80;
 
-/** The job that notifies a client of its crossings; its payload is the client's id. */
+/** The kind of the job that notifies a client of its crossings; its id is the client's. */
 export const alertJob = 'quota_alert';
 
 export interface Crossing {
@@ -52,31 +52,31 @@ export const alertedAt = (before: string, usage: string, limit: string) =>
 /** SQL: whether the counter crossed in this transaction. `now()` is the start of the transaction. */
 export const crossedNow = 'c.alerted_at is not distinct from now() as crossed';
 
-const jobKey = (clientId: string) => `'${alertJob}:' || ${clientId}::int`;
+/** SQL: the job of a client, to run after some seconds. A waiting job keeps its time, because that is earlier. */
+const alertOf = (clientId: string, seconds: string) =>
+  `select '${alertJob}', ${clientId}::int::text, '${notificationQueue}', ${clientId}::int, 0,
+          now() + ${seconds}::int * interval '1 second'`;
 
-/** SQL: adds the job of a client, to run after some seconds; an existing job keeps its time. */
 const addAlert = (clientId: string, seconds: string) =>
-  addJob(`'${alertJob}'`, `'client_id', ${clientId}::int`, {
-    job_key: jobKey(clientId),
-    job_key_mode: `'preserve_run_at'`,
-    run_at: `now() + ${seconds}::int * interval '1 second'`,
-  });
+  `alert as (${insertJobs(alertOf(clientId, seconds))}) select ${announce(notificationQueue)}`;
 
 const record = prepared(
   'quota_record_crossings',
   `with noted as (
      insert into quota_crossings (client_id, region_id, kind, usage, "limit")
      select $1, * from unnest($2::int[], $3::text[], $4::bigint[], $5::bigint[])
-     on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit")
-   select 1 from ${addAlert('$1', '$6')}`,
+     on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit"),
+   ${addAlert('$1', '$6')}`,
 );
 
-const enqueueAlert = prepared('quota_enqueue_alert', `select 1 from ${addAlert('$1', '$2')}`);
+const enqueueAlert = prepared('quota_enqueue_alert', `with ${addAlert('$1', '$2')}`);
 
 const enqueueLostAlerts = prepared(
   'quota_enqueue_lost_alerts',
-  `select 1 from (select distinct client_id from quota_crossings) c, ${addAlert('c.client_id', '0')}
-   where not ${hasJob(jobKey('c.client_id'))}`,
+  insertJobs(
+    `${alertOf('c.client_id', '0')} from (select distinct client_id from quota_crossings) c
+     where not ${hasJob(`'${alertJob}'`, 'c.client_id::text')} order by c.client_id`,
+  ),
 );
 
 const limit = limitOf('c.limit_override', '$2', '$3');

@@ -14,6 +14,7 @@ import { notifications } from './notifications/index.ts';
 import { pricing } from './pricing/index.ts';
 import { projects } from './projects/index.ts';
 import { pullSecrets } from './pull-secrets/index.ts';
+import { quotaRequests } from './quota-requests/index.ts';
 import { quotas } from './quotas/index.ts';
 import { regions } from './regions/index.ts';
 import { registries } from './registries/index.ts';
@@ -41,6 +42,7 @@ const list = [
   registries,
   pricing,
   quotas,
+  quotaRequests,
   apiKeys,
   pullSecrets,
   thresholds,

@@ -123,6 +123,14 @@ export function patchedTags(current: Tags, patch: UpdateTags | undefined): Tags 
   return patch === undefined ? current : mergeTags(current, patch);
 }
 
+/** An update may repeat the current size, as clients do that send every field; to change it is an operation of its own. */
+export function sizeErrors(current: number, given: number | undefined): FieldError[] {
+  if (given === undefined || given === current) return [];
+  return [
+    { path: 'size', message: `must equal the current size (${current} GiB); use the operation extend to change it` },
+  ];
+}
+
 /** The response of `check_limits`: limit, usage and requested amount of each quota that would be exceeded. */
 export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number> {
   return Object.fromEntries(

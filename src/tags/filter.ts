@@ -5,9 +5,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import { Type } from 'typebox';
 import { invalidInput } from '../errors/catalogue.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
-import { maxTags } from './tags.ts';
-
-const TagKey = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\s=]+$' });
+import { maxTags, TagKey } from './tags.ts';
 
 /** Longer than any query: the path and the headers together are limited to 16 KiB. */
 const maxPairsLength = 16_384;

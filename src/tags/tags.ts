@@ -24,14 +24,20 @@ const systemTags: string[] = [policyTag];
 /** As stored in a jsonb column, by key. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
 
-const TagValue = Type.String({ maxLength: maxTagLength });
-const TagKey = Type.String({ minLength: 1, maxLength: maxTagLength });
+export const TagKey = Type.String({ maxLength: maxTagLength, pattern: '^[^\\s=]+$' });
+const space = '\\t\\n\\r\\f\\v';
+const TagValue = Type.String({
+  maxLength: maxTagLength,
+  pattern: `^[^ ${space}]([^${space}]*[^ ${space}])?$`,
+});
 
 export const CreateTags = Type.Record(Type.String(), TagValue, {
   propertyNames: TagKey,
   maxProperties: maxTags,
   title: 'CreateTags',
-  description: 'Tags as a map from key to value: keys of 1 to 255 characters, values of up to 255, at most 64 tags',
+  description:
+    'At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values ' +
+    'have no space at the ends, no tab and no line break.',
   examples: [{ team: 'web' }],
 });
 export type CreateTags = Static<typeof CreateTags>;

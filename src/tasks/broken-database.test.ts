@@ -1,8 +1,7 @@
 /** The engine of tasks when the database breaks. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import { drift, openGate } from '../../test/crash-harness.ts';
-import type { Answer } from '../../test/harness.ts';
+import type { Answer, Cloudyard } from '../../test/harness.ts';
 import {
   addWorker,
   afterDeath,
@@ -21,6 +20,17 @@ import {
   valid,
   waiting,
 } from '../../test/worker.ts';
+import { workerLocks } from './jobs.ts';
+
+/** The processes of PostgreSQL that hold the lock of a worker. */
+const sessions = (cloud: Cloudyard) => async () => {
+  const { rows } = await cloud.db.$client.query<{ pid: number }>(
+    `select l.pid from pg_locks l join pg_database d on d.oid = l.database
+     where locktype = 'advisory' and granted and classid = $1 and datname = current_database()`,
+    [workerLocks],
+  );
+  return rows.map(({ pid }) => pid);
+};
 
 describe.concurrent('a database that breaks', () => {
   it('repeatedly, connection by connection, loses no acknowledged work', async (t) => {
@@ -68,14 +78,15 @@ describe.concurrent('a database that breaks', () => {
     const answer = await cloud.post(`${shares}/${id}/extend`, { size: 3 });
     await expect.poll(() => host.held.length, soon).toBe(1);
     // The statement that ends the job waits for this lock, and is terminated there.
-    const blocker = await holdLock(t, cloud, 'select from graphile_worker._private_jobs for update');
+    const blocker = await holdLock(t, cloud, 'lock table jobs in share row exclusive mode');
     release();
     await expect.poll(stateOf(cloud, answer), soon).toBe('FINISHED');
+    await expect.poll(waiting(cloud, 'removed as'), soon).toBe(1);
     const killed = async () =>
       (
         await cloud.db.$client.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
-           where datname = current_database() and wait_event_type = 'Lock' and query like '%_private_jobs%'`,
+           where datname = current_database() and wait_event_type = 'Lock' and query like '%jobs%'`,
         )
       ).rowCount;
     await expect.poll(killed, soon).toBe(1);
@@ -89,15 +100,14 @@ describe.concurrent('a database that breaks', () => {
     const { cloud, host } = await startCloudyard(t, { worker: false });
     const answer = await create(cloud);
     // The statement that fetches the job waits for this lock; its response is lost.
-    const lock = 'lock table graphile_worker._private_jobs in share row exclusive mode';
+    const lock = 'lock table jobs in share row exclusive mode';
     const blocker = await holdLock(t, cloud, lock);
     const gate = await openGate(cloud.connection);
     await addWorker(t, cloud, host, gate.connection);
-    await expect.poll(waiting(cloud, '_private_jobs'), soon).toBeGreaterThan(0);
+    await expect.poll(waiting(cloud, 'from jobs'), soon).toBeGreaterThan(0);
     gate.deafen();
     await blocker.release();
-    const holders = async () =>
-      (await cloud.db.$client.query('select from graphile_worker._private_jobs where locked_by is not null')).rowCount;
+    const holders = async () => (await cloud.db.$client.query('select from jobs where locked_by is not null')).rowCount;
     await expect.poll(holders, soon).toBe(1);
     await breakConnections(gate);
     await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
@@ -122,24 +132,16 @@ describe.concurrent('a database that breaks', () => {
     expect(host.overlap).toBe(1);
   }, 60_000);
 
-  it('for a while is used by one pool afterwards, not by one for each attempt', async (t) => {
+  it('for a while is used by one session afterwards, not by one for each attempt', async (t) => {
     const { expect } = t;
     const { cloud, gate } = await startBehindGate(t);
-    const listening = async () =>
-      (
-        await cloud.db.$client.query(
-          `select from pg_stat_activity where datname = current_database() and query like 'LISTEN "jobs:insert"%'`,
-        )
-      ).rowCount;
-    await expect.poll(listening, soon).toBe(1);
+    await expect.poll(sessions(cloud), soon).toEqual([expect.any(Number)]);
     for (let i = 0; i < 3; i++) {
-      await gate.cut();
-      await sleep(700);
-      await gate.restore();
-      await expect.poll(listening, soon).toBe(1);
+      await gate.rejectAttempts(6);
+      await expect.poll(sessions(cloud), soon).toEqual([expect.any(Number)]);
     }
     await available(t, cloud);
-    expect(await listening()).toBe(1);
+    expect(await sessions(cloud)()).toHaveLength(1);
   }, 60_000);
 
   it('does not make new jobs wait for a job that hangs', async (t) => {
@@ -161,13 +163,18 @@ describe.concurrent('a database that breaks', () => {
     const { cloud, host, gate } = await startBehindGate(t);
     const release = host.hold();
     t.onTestFinished(release);
-    const hung: Answer[] = [];
-    // More than the worker's pool has connections: each break leaves a retired pool that waits for its job.
+    const hung = [await create(cloud), await create(cloud)];
+    await expect.poll(() => host.held.length, soon).toBe(2);
+    // More than the worker's pool has connections.
     for (let i = 1; i <= 10; i++) {
-      hung.push(await create(cloud));
-      await expect.poll(() => host.held.length, afterDeath).toBe(i);
+      const before = await sessions(cloud)();
       await breakConnections(gate);
+      await expect
+        .poll(async () => (await sessions(cloud)()).filter((pid) => !before.includes(pid)), soon)
+        .toHaveLength(1);
     }
+    hung.push(await create(cloud));
+    expect(host.held).toHaveLength(2);
     release();
     for (const answer of hung) await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
     expect(host.overlap).toBe(1);

@@ -1,10 +1,12 @@
 /** Runs one reconcile and records its outcome. What a failure leads to is decided here and nowhere else. */
-import type { Job } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
 import { isUnavailable, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import type { Placed, ResourceKey, Tasks } from './tasks.ts';
+import type { AssignedJob } from './jobs.ts';
+import { backoffSeconds } from './runner.ts';
+import type { JobEnd } from './runner.ts';
+import type { Placed, Tasks } from './tasks.ts';
 
 export type Outcome =
   /** The desired state is observed and recorded. */
@@ -12,7 +14,7 @@ export type Outcome =
   /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
   /** A retryable error: retried with backoff; the last attempt ends like `failed`. */
-  | { kind: 'retry'; message: string; cause: unknown }
+  | { kind: 'retry'; message: string; cause: unknown; shortage?: boolean }
   /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };
 
@@ -36,12 +38,11 @@ export interface Reconciler {
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
 
-/** The delays between attempts are 2.7, 7.4, 20, 55 and 148 s (graphile-worker's exp(attempt)), four minutes in all. */
-export const maxAttempts = 6;
+/** The delays between attempts are 2.7, 7.4, 20, 55 and then always 148 s (runner.ts): four minutes in all. */
+const maxAttempts = 6;
+/** An hour: an operator has to add space to the host. */
+const maxAttemptsInShortage = 29;
 const reconcileTimeout = 10 * 60_000;
-
-/** Thrown to have the queue retry with backoff. */
-class RetryLater extends Error {}
 
 export interface ReconcileDeps {
   db: Db;
@@ -50,41 +51,35 @@ export interface ReconcileDeps {
   onDriverError(resource: string): void;
 }
 
-/** A job that is repeated keeps its priority and flags (priority.ts). */
-export type ReconcileJob = Pick<Job, 'attempts' | 'priority' | 'flags'>;
-
-/** @throws to have the queue retry the job */
+/** @throws to have the job repeated */
 export async function runReconcile(
   deps: ReconcileDeps,
   reconciler: Reconciler,
-  key: ResourceKey,
-  job: ReconcileJob,
-  shutdown: AbortSignal,
-): Promise<void> {
-  const attempt = job.attempts;
-  const log = deps.log.child({ resource: key.resource, id: key.id, attempt });
-  await deps.tasks.markRunning(deps.db, key.id);
-  const { outcome, generation } = await attemptOutcome(reconciler, key.id, shutdown);
+  { id, attempt }: Pick<AssignedJob, 'id' | 'attempt'>,
+  signal: AbortSignal,
+): Promise<JobEnd> {
+  const { resource } = reconciler;
+  const log = deps.log.child({ resource, id, attempt });
+  const { outcome, generation } = await attemptOutcome(reconciler, id, signal);
   switch (outcome.kind) {
     case 'done':
-      return;
+      return { done: true };
     case 'again':
-      await deps.tasks.rescheduleReconcile(deps.db, key, outcome.afterSeconds, job);
-      return;
+      return { againAfter: outcome.afterSeconds, attempts: 0 };
     case 'retry':
-      deps.onDriverError(key.resource);
+      deps.onDriverError(resource);
       log.warn({ err: outcome.cause }, 'reconcile attempt failed');
-      if (attempt < maxAttempts) {
-        await deps.tasks.recordRetry(deps.db, key.id, attempt, outcome.message);
-        throw new RetryLater(outcome.message);
+      if (attempt < (outcome.shortage ? maxAttemptsInShortage : maxAttempts)) {
+        await deps.tasks.recordRetry(deps.db, id, attempt, outcome.message);
+        return { againAfter: backoffSeconds(attempt), attempts: attempt };
       }
-      await recordFailure(deps, reconciler, key, generation, outcome.message);
-      return;
+      await recordFailure(deps, reconciler, id, generation, outcome.message);
+      return { done: true };
     case 'failed':
-      deps.onDriverError(key.resource);
+      deps.onDriverError(resource);
       log.error({ err: outcome.cause }, 'reconcile failed permanently');
-      await recordFailure(deps, reconciler, key, generation, outcome.message);
-      return;
+      await recordFailure(deps, reconciler, id, generation, outcome.message);
+      return { done: true };
   }
 }
 
@@ -92,22 +87,23 @@ export async function runReconcile(
 async function attemptOutcome(
   reconciler: Reconciler,
   id: string,
-  shutdown: AbortSignal,
+  stopping: AbortSignal,
 ): Promise<{ outcome: Outcome; generation: number | null }> {
   let generation: number | null = null;
   const attempting = (read: number) => {
     generation = read;
   };
-  const signal = AbortSignal.any([shutdown, AbortSignal.timeout(reconcileTimeout)]);
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(reconcileTimeout)]);
   try {
     return { outcome: await reconciler.reconcile(id, signal, attempting), generation };
   } catch (error) {
     // A shutdown, or a database that is away (below), is not a failure of the resource, so nothing is recorded.
-    if (shutdown.aborted) throw error;
+    if (stopping.aborted) throw error;
     // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
     if (error instanceof DriverError) {
       const kind = error.retryable ? 'retry' : 'failed';
-      return { outcome: { kind, message: error.customerMessage, cause: error }, generation };
+      const { customerMessage: message, shortage } = error;
+      return { outcome: { kind, message, cause: error, shortage }, generation };
     }
     if (isUnavailable(error)) throw error;
     const message = `internal error; see the server log for ${reconciler.resource} ${id}`;
@@ -118,14 +114,14 @@ async function attemptOutcome(
 async function recordFailure(
   deps: ReconcileDeps,
   reconciler: Reconciler,
-  key: ResourceKey,
+  id: string,
   generation: number | null,
   message: string,
 ): Promise<void> {
   // If the row could not be read, every task that waits for the resource has failed.
   const failed = generation ?? Number.MAX_SAFE_INTEGER;
   await transaction(deps.db, async (tx) => {
-    await reconciler.recordFailure(tx, key.id, failed, message);
-    await deps.tasks.fail(tx, key.id, failed, message);
+    await reconciler.recordFailure(tx, id, failed, message);
+    await deps.tasks.fail(tx, id, failed, message);
   });
 }

@@ -1,5 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uuid,
+} from 'drizzle-orm/pg-core';
 import { instant } from '../platform/columns.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 
@@ -38,6 +49,38 @@ export const tasks = pgTable(
 
 export const taskStates = ['ERROR', 'FINISHED', 'NEW', 'RUNNING'] as const;
 export type TaskState = (typeof taskStates)[number];
+
+/** Compared byte by byte, so that keys cost the same whatever the collation of the database is. */
+const bytewise = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
+
+/**
+ * What workers run: at most one job for each resource. The row is the lock: while `locked_by` is set, that worker runs the
+ * job, and a request for the same resource sets `again` (jobs.ts).
+ */
+export const jobs = pgTable(
+  'jobs',
+  {
+    kind: bytewise('kind').notNull(),
+    id: bytewise('id').notNull(),
+    /** `region:<id>`, whose worker runs it, or `notifications`. */
+    queue: bytewise('queue').notNull(),
+    clientId: integer('client_id').notNull(),
+    /** Lowest first (priority.ts), then the oldest. */
+    priority: integer('priority').notNull(),
+    runAt: instant('run_at').notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    /** The worker that runs it, and the fetch that assigned it. */
+    lockedBy: bytewise('locked_by'),
+    lease: bigint('lease', { mode: 'number' }),
+    /** Whether it was requested while it runs. `run_at` and `priority` are then those of the next run. */
+    again: boolean('again').notNull().default(false),
+  },
+  (t) => [
+    primaryKey({ columns: [t.id, t.kind] }),
+    index('jobs_waiting').on(t.queue, t.priority, t.runAt).where(sql`${t.lockedBy} is null`),
+    index('jobs_locked').on(t.lockedBy).where(sql`${t.lockedBy} is not null`),
+  ],
+);
 
 /** Live worker processes and the status of their drivers. */
 export const workers = pgTable('workers', {

@@ -6,14 +6,14 @@
  * task still ends. A resource is locked while it has an active task: the lock is not stored, so it cannot be left behind.
  */
 import { randomUUID } from 'node:crypto';
-import type { Job } from 'graphile-worker';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { prepared } from '../platform/db.ts';
+import { afterCommit, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
-import { clientFlag, policyPriority, priorityAt, stepOf } from './priority.ts';
-import { addJob } from './queue.ts';
+import { insertJobs, regionQueue } from './jobs.ts';
+import { policyPriority, priorityAt, stepOf } from './priority.ts';
+import type { Wakeups } from './wakeups.ts';
 
 /** The resource of a job; a job carries nothing else. */
 export interface ResourceKey {
@@ -49,47 +49,41 @@ export interface TaskRequest<Key = ResourceKey> {
   task: NewTask<Key>;
 }
 
-/** All tasks of a statement, as one JSON parameter: a policy may request a thousand at once. */
-const requests = `requests as (
-  select * from jsonb_to_recordset($1::jsonb) as requests (
+/** SQL: all tasks of a statement, from one JSON parameter: a policy may request a thousand at once. */
+const requestsFrom = (parameter: string) => `requests as (
+  select * from jsonb_to_recordset(${parameter}::jsonb) as requests (
     id uuid, client_id int, project_id int, region_id int, user_id int, task_type text, resource text, resource_id text,
     generation int8, created_resources jsonb, data jsonb, request_id text, lifecycle_policy_id int, schedule_id uuid, step int, policy_priority int))`;
 
-const insertRequests = (state: string, finishedOn: string) =>
+const insertRequests = (state: string, now: string, finishedOn: string) =>
   `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id, generation,
                       created_resources, data, request_id, lifecycle_policy_id, schedule_id, created_on, updated_on,
                       finished_on)
    select id, client_id, project_id, region_id, user_id, task_type, '${state}', resource, resource_id, generation,
-          created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2::timestamptz, $2::timestamptz,
+          created_resources, data, request_id, lifecycle_policy_id, schedule_id, ${now}::timestamptz, ${now}::timestamptz,
           ${finishedOn} from requests`;
 
-const insertTasksAndJobs = prepared(
-  'tasks_enqueue',
-  `with ${requests}, task as (${insertRequests('NEW', 'null')})
-   select 1 from graphile_worker.add_jobs(array(
-     select ('reconcile:' || region_id, json_build_object('resource', resource, 'id', resource_id),
-             resource || ':' || resource_id, null, null, resource || ':' || resource_id,
-             coalesce(policy_priority, ${priorityAt('step')}), array[${clientFlag.sql('client_id')}]
-            )::graphile_worker.job_spec
-     from requests order by resource_id)) limit 1`,
-);
+/**
+ * SQL: the CTEs `requests`, `new_tasks` and `new_jobs`, which insert tasks and their jobs. With them a service writes a
+ * resource, its task and its job as one statement. `requests` is that of `Tasks.prepare`; both are SQL expressions.
+ */
+export const taskAndJobCtes = (requests: string, now: string) =>
+  `${requestsFrom(requests)}, new_tasks as (${insertRequests('NEW', now, 'null')}), new_jobs as (${insertJobs(
+    `select resource, resource_id, 'region:' || region_id, client_id,
+            coalesce(policy_priority, ${priorityAt(`'region:' || region_id`, 'step')}), now()
+     from requests order by resource_id`,
+  )})`;
 
-const insertFinishedTask = prepared('task_record', `with ${requests} ${insertRequests('FINISHED', '$2::timestamptz')}`);
+const insertTasksAndJobs = prepared('tasks_enqueue', `with ${taskAndJobCtes('$1', '$2')} select 1`);
+
+const insertFinishedTask = prepared(
+  'task_record',
+  `with ${requestsFrom('$1')} ${insertRequests('FINISHED', '$2', '$2::timestamptz')}`,
+);
 
 const insertJob = prepared(
   'job_enqueue',
-  `select 1 from ${addJob(`'reconcile:' || $1::int`, `'resource', $2::text, 'id', $3::text`, {
-    queue_name: `$2::text || ':' || $3::text`,
-    job_key: `$2::text || ':' || $3::text`,
-    run_at: 'now() + $4',
-    priority: `coalesce($5::int, ${priorityAt('$6::int')})`,
-    flags: '$7::text[]',
-  })}`,
-);
-
-const start = prepared(
-  'task_start',
-  `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = $1 and state = 'NEW'`,
+  insertJobs(`select $2::text, $3::text, $1::text, $4::int, ${priorityAt('$1::text', '$5::int')}, now()`),
 );
 
 const end = prepared<{ task_type: string; created_on: Date }>(
@@ -110,7 +104,18 @@ const note = prepared(
    where resource_id = $1 and state in ('NEW', 'RUNNING')`,
 );
 
+/** Tasks that a statement with `taskAndJobCtes` is about to insert. */
+export interface PreparedTasks {
+  ids: string[];
+  /** The parameter of the statement. */
+  requests: string;
+  /** Call it after the statement, so that the workers learn of the jobs when the transaction has committed. */
+  wake(on: Db | Tx): void;
+}
+
 export interface Tasks {
+  /** Checks the limits of clients, and places the jobs in the queue. @throws ClientError 429 */
+  prepare(given: TaskRequest[]): PreparedTasks;
   /** Inserts a task and its job. Returns the id of the task. */
   enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
   /** The same for many tasks, each of a different resource. Returns their ids in the same order. */
@@ -119,19 +124,11 @@ export interface Tasks {
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
   /** Enqueues a reconcile without a task, for a client. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, client: WeightedClient): Promise<void>;
-  /** Enqueues the next reconcile, with the priority and flags of the job that ends. */
-  rescheduleReconcile(
-    db: Db,
-    key: ResourceKey,
-    afterSeconds: number,
-    job: Pick<Job, 'priority' | 'flags'>,
-  ): Promise<void>;
   /**
    * The task that locks the resource, or null. Lock the row of the resource first. Tasks of `ignoredTypes` do not lock:
    * their changes may queue up behind each other.
    */
   lockedBy(tx: Db | Tx, resourceId: string, ignoredTypes?: readonly string[]): Promise<string | null>;
-  markRunning(db: Db, resourceId: string): Promise<void>;
   /** Ends the tasks that waited for this generation or an earlier one. */
   finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
   /** Ends them in ERROR; `message` is for the customer. */
@@ -140,12 +137,15 @@ export interface Tasks {
   recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
 }
 
-/** `onEnd` is called for every task that ended, for metrics; it must not throw. */
-export function createTasks(
-  clock: Clock,
-  backlog: Backlog,
-  onEnd: (type: string, state: string, seconds: number) => void,
-): Tasks {
+export interface TasksDeps {
+  clock: Clock;
+  backlog: Backlog;
+  wakeups: Wakeups;
+  /** Called for every task that ended, for metrics; it must not throw. */
+  onEnd(type: string, state: string, seconds: number): void;
+}
+
+export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -168,15 +168,26 @@ export function createTasks(
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };
-  const enqueueAll: Tasks['enqueueAll'] = (tx, given) =>
-    write(
-      insertTasksAndJobs,
-      tx,
-      given.map((request) => ({ ...rowOf(request), ...positionOf(request) })),
-    );
-  const write = async (statement: typeof insertFinishedTask, tx: Tx, rows: ReturnType<typeof rowOf>[]) => {
-    if (rows.length > 0) await statement(tx, JSON.stringify(rows), clock.now());
-    return rows.map(({ id }) => id);
+  const wakeRegions = (on: Db | Tx, regionIds: number[]) =>
+    afterCommit(on, () => new Set(regionIds).forEach((regionId) => wakeups.wake(regionQueue(regionId))));
+  const prepare: Tasks['prepare'] = (given) => {
+    const rows = given.map((request) => ({ ...rowOf(request), ...positionOf(request) }));
+    return {
+      ids: rows.map(({ id }) => id),
+      requests: JSON.stringify(rows),
+      wake: (on) =>
+        wakeRegions(
+          on,
+          given.map(({ task }) => task.key.regionId),
+        ),
+    };
+  };
+  const enqueueAll: Tasks['enqueueAll'] = async (tx, given) => {
+    const { ids, requests, wake } = prepare(given);
+    if (ids.length === 0) return ids;
+    await insertTasksAndJobs(tx, requests, clock.now());
+    wake(tx);
+    return ids;
   };
   const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
     const now = clock.now();
@@ -185,23 +196,22 @@ export function createTasks(
   };
 
   return {
+    prepare,
     enqueue: async (tx, context, task) => (await enqueueAll(tx, [{ context, task }]))[0]!,
     enqueueAll,
-    recordFinished: async (tx, context, task) => (await write(insertFinishedTask, tx, [rowOf({ context, task })]))[0]!,
+    async recordFinished(tx, context, task) {
+      const row = rowOf({ context, task });
+      await insertFinishedTask(tx, JSON.stringify([row]), clock.now());
+      return row.id;
+    },
     async requestReconcile(tx, { resource, id, regionId }, client) {
       const step = stepOf(backlog.add(client, regionId), client);
-      await insertJob(tx, regionId, resource, id, '0 seconds', null, step, [clientFlag.of(client.clientId)]);
-    },
-    async rescheduleReconcile(db, { resource, id, regionId }, afterSeconds, { priority, flags }) {
-      const kept = Object.keys(flags ?? {});
-      await insertJob(db, regionId, resource, id, `${afterSeconds} seconds`, priority, 0, kept);
+      await insertJob(tx, regionQueue(regionId), resource, id, client.clientId, step);
+      wakeRegions(tx, [regionId]);
     },
     async lockedBy(tx, resourceId, ignoredTypes = []) {
       const [task] = await active(tx, resourceId, ignoredTypes);
       return task?.id ?? null;
-    },
-    async markRunning(db, resourceId) {
-      await start(db, resourceId, clock.now());
     },
     async finish(tx, resourceId, generation) {
       await endAs(tx, 'FINISHED', resourceId, generation, null);

@@ -3,8 +3,8 @@ import { describe, it } from 'vitest';
 import { drift, retryNow } from '../../test/crash-harness.ts';
 import { createTestHost, passing, terminal } from '../../test/drivers.ts';
 import { openYard } from '../../test/processes.ts';
+import { hostError } from '../drivers/command.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { deleteIdleQueues } from './queue.ts';
 import {
   addWorker,
   afterDeath,
@@ -24,13 +24,11 @@ import {
 } from '../../test/worker.ts';
 
 describe.concurrent('a worker that dies', () => {
-  it('leaves jobs and queues that another worker finishes', async (t) => {
+  it('leaves jobs that another worker finishes', async (t) => {
     const { expect } = t;
     const { cloud, host } = await startCloudyard(t, { worker: false });
     const answer = await create(cloud);
-    for (const table of ['_private_jobs', '_private_job_queues']) {
-      await cloud.db.$client.query(`update graphile_worker.${table} set locked_by = 'pool-dead', locked_at = now()`);
-    }
+    await cloud.db.$client.query(`update jobs set locked_by = 'worker-dead', lease = 1, attempts = 1`);
     await addWorker(t, cloud, host);
     await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
     expect(host.shares.has(await idOf(cloud, answer))).toBe(true);
@@ -62,23 +60,13 @@ function urlOf({ connectionString, host, port, user, database }: ConnectionOptio
 }
 
 describe.concurrent('a job that is lost', () => {
-  it('from the queue, or that the queue gave up on, is enqueued again', async (t) => {
+  it('from the queue is enqueued again', async (t) => {
     const { expect } = t;
     const { cloud, host } = await startCloudyard(t, { worker: false });
     const lost = await create(cloud);
-    await cloud.db.$client.query('delete from graphile_worker._private_jobs');
-    const givenUp = await create(cloud);
-    await cloud.db.$client.query(
-      `update graphile_worker._private_jobs set attempts = max_attempts, last_error = 'the database was away'`,
-    );
-    const farAway = await create(cloud);
-    await cloud.db.$client.query(
-      `update graphile_worker._private_jobs set attempts = 12, run_at = now() + interval '6 hours' where attempts = 0`,
-    );
+    await cloud.db.$client.query('delete from jobs');
     await addWorker(t, cloud, host);
-    for (const answer of [lost, givenUp, farAway]) {
-      await expect.poll(stateOf(cloud, answer), { timeout: 30_000 }).toBe('FINISHED');
-    }
+    await expect.poll(stateOf(cloud, lost), { timeout: 30_000 }).toBe('FINISHED');
   }, 60_000);
 });
 
@@ -91,8 +79,7 @@ describe.concurrent('a host that fails', () => {
     const notes = async () => (await taskOf(cloud, answer)).data;
     await expect.poll(notes, soon).toEqual({ attempt: 1, last_error: 'the host is busy' });
     expect(await taskOf(cloud, answer)).toMatchObject({ state: 'RUNNING', error: null });
-    const delayed = async () =>
-      (await cloud.db.$client.query('select from graphile_worker._private_jobs where run_at > now()')).rowCount;
+    const delayed = async () => (await cloud.db.$client.query('select from jobs where run_at > now()')).rowCount;
     await expect.poll(delayed, soon).toBe(1);
     await retryNow(cloud.db);
     await expect.poll(notes, soon).toEqual({ attempt: 2, last_error: 'the host is busy' });
@@ -128,6 +115,22 @@ describe.concurrent('a host that fails', () => {
     expect((await cloud.ended(await cloud.delete(`${shares}/${id}`))).body.state).toBe('FINISHED');
     expect(await usage(cloud)).toEqual([0, 0]);
     expect([...host.shares.keys()]).toEqual([]);
+  });
+
+  it('because the host is full is retried for an hour, and succeeds when there is space', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t);
+    host.trouble(() => ({ error: hostError('No space left on device', null), done: false }));
+    const answer = await create(cloud);
+    const attempts = async () => {
+      await retryNow(cloud.db);
+      return (await taskOf(cloud, answer)).data?.attempt ?? 0;
+    };
+    await expect.poll(attempts, soon).toBeGreaterThan(10);
+    const waiting = await taskOf(cloud, answer);
+    expect(waiting).toMatchObject({ state: 'RUNNING', data: { last_error: expect.stringContaining('no space') } });
+    host.trouble();
+    await expect.poll(async () => (await retryNow(cloud.db), stateOf(cloud, answer)()), soon).toBe('FINISHED');
   });
 
   it('to extend a share leaves it in extending_error with its old size and quota, and can be retried', async (t) => {
@@ -199,27 +202,4 @@ describe.concurrent('changes during a job', () => {
     // One to create it, one for the rules at the start of the first job, one for all other rules.
     expect(host.log.length).toBeLessThanOrEqual(4);
   });
-});
-
-describe.concurrent('queues without jobs', () => {
-  it('are deleted when there are many, except that of a job that is not yet committed', async (t) => {
-    const { expect } = t;
-    const { cloud } = await startCloudyard(t);
-    const { $client } = cloud.db;
-    await $client.query(
-      `insert into graphile_worker._private_job_queues (queue_name) select 'q' || n from generate_series(1, 1000) as n`,
-    );
-    const adding = await $client.connect();
-    await adding.query('begin');
-    await adding.query(`select graphile_worker.add_job('for nobody', queue_name => 'q7')`);
-    const queues = async () => {
-      const { rows } = await $client.query('select queue_name as name from graphile_worker._private_job_queues');
-      return rows.map(({ name }) => name);
-    };
-    await deleteIdleQueues(cloud.db);
-    expect(await queues()).toHaveLength(1000);
-    await adding.query('commit');
-    adding.release();
-    await expect.poll(queues, afterDeath).toEqual(['q7']);
-  }, 60_000);
 });

@@ -1,46 +1,43 @@
 /**
- * The worker: runs reconciles and one-shot jobs through graphile-worker, sends a heartbeat, scans for pending and drifted
- * resources, and releases the jobs of dead workers (pools.ts).
+ * The worker: runs reconciles and one-shot jobs (runner.ts), sends a heartbeat, scans for pending and drifted resources, and
+ * releases the jobs of dead workers.
  *
  * Failure modes: without the database all of this waits and retries. A periodic duty that fails is logged and runs again.
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeWorkerUtils } from 'graphile-worker';
-import type { CleanupTask, JobHelpers, TaskList } from 'graphile-worker';
 import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
-import { createDeadJobRelease, startPools, traceOnly } from './pools.ts';
-import type { PoolOptions } from './pools.ts';
-import { clientFlag, rebasePriorities, sweepPriority } from './priority.ts';
-import { addJob, deleteIdleQueues, hasJob } from './queue.ts';
-import { maxAttempts, runReconcile } from './reconcile.ts';
+import { findDeadWorkers, hasJob, insertJobs, notificationQueue, regionQueue, releaseJobsOf } from './jobs.ts';
+import { rebasePriorities, sweepPriority } from './priority.ts';
+import { runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
+import { startRunner } from './runner.ts';
+import type { RunJob, RunnerOptions } from './runner.ts';
 import type { Placed } from './tasks.ts';
 
 const heartbeatSeconds = 2;
 const pendingScanSeconds = 10;
 const rebaseSeconds = 10;
-const idleQueueSeconds = 5;
 const cleanupSeconds = 3600;
-/** A job that was replaced while it ran, and whose worker then died, stays in the queue as permanently failed. */
-const cleanupTasks: CleanupTask[] = ['DELETE_PERMAFAILED_JOBS'];
+/** Lets live workers take their locks again after a restart of PostgreSQL. */
+const graceSeconds = 4;
 
-export interface WorkerOptions extends ReconcileDeps, PoolOptions {
+export interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 'queues'> {
   regionIds: number[];
   sweepSeconds: number;
   reconcilers: Reconciler[];
-  /** One-shot jobs by name. Any worker may run them, whatever its regions. */
+  /** One-shot jobs by kind. Any worker that has some runs them, whatever its regions. */
   jobs?: Record<string, Job>;
   driverStatus(): DriverStatus[];
   /** Further periodic duties. */
   duties?: { seconds: number; work(signal: AbortSignal): Promise<unknown> }[];
 }
 
-/** Runs one job. Its payload is untrusted input. @throws to have the queue retry the job with backoff */
-export type Job = (payload: Record<string, unknown>, shutdown: AbortSignal) => Promise<void>;
+/** Runs one job. @throws to have it repeated with backoff */
+export type Job = (id: string, signal: AbortSignal) => Promise<void>;
 
 export interface Worker {
   /** Fetches no more jobs and waits for the running ones. */
@@ -51,12 +48,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { db, log } = options;
   const shutdown = new AbortController();
   const id = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
-  const utils = await makeWorkerUtils({ pgPool: db.$client, logger: traceOnly(log) });
-  const pools = await startPools(options, handlersOf(options, shutdown.signal), shutdown.signal);
   await sendHeartbeat(options, id);
-  const releaseDeadJobs = createDeadJobRelease(db, utils, log);
+  const releaseDeadJobs = createDeadJobRelease(db, log);
   await releaseDeadJobs().catch((error: unknown) => log.warn({ err: error }, 'scan for dead workers failed'));
   await requeueDrifted(options).catch((error: unknown) => log.warn({ err: error }, 'scan for drift failed'));
+  const queues = [...options.regionIds.map(regionQueue), ...(options.jobs ? [notificationQueue] : [])];
+  const runner = startRunner({ ...options, workerId: id, queues }, dispatch(options), shutdown.signal);
   const every = (seconds: number, work: (signal: AbortSignal) => Promise<unknown>) =>
     repeat(seconds, shutdown.signal, log, work);
   const duties = [
@@ -66,44 +63,43 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(rebaseSeconds, () => rebasePriorities(db, options.regionIds)),
     every(options.sweepSeconds, () => requeueDrifted(options)),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, work)),
-    every(cleanupSeconds, () => utils.cleanup({ tasks: cleanupTasks })),
-    every(idleQueueSeconds, () => deleteIdleQueues(db)),
     every(cleanupSeconds, () => deleteDeadWorkers(db)),
   ];
   return {
     async stop() {
       shutdown.abort(new Error('the worker is stopping'));
       await Promise.all(duties);
-      await pools.stop();
+      await runner.stop();
       await db.$client.query('delete from workers where id = $1', [id]).catch(() => {});
-      await utils.release();
     },
   };
 }
 
-function handlersOf(options: WorkerOptions, shutdown: AbortSignal): TaskList {
+function dispatch(options: WorkerOptions): RunJob {
   const reconcilers = new Map(options.reconcilers.map((r) => [r.resource, r]));
-  const reconcile = (regionId: number) => async (payload: unknown, helpers: Pick<JobHelpers, 'job'>) => {
-    const { resource, id } = parsePayload(payload);
-    const reconciler = reconcilers.get(resource);
-    if (!reconciler) throw new Error(`no reconciler for ${resource}`);
-    await runReconcile(options, reconciler, { resource, id, regionId }, helpers.job, shutdown);
+  return async (job, signal) => {
+    const reconciler = reconcilers.get(job.kind);
+    if (reconciler) return runReconcile(options, reconciler, job, signal);
+    const handler = options.jobs?.[job.kind];
+    if (!handler) throw new Error(`no handler for jobs of the kind ${job.kind}`);
+    await handler(job.id, signal);
+    return { done: true };
   };
-  const jobs = Object.entries(options.jobs ?? {}).map(([name, job]) => [
-    name,
-    (payload: unknown) => job((payload ?? {}) as Record<string, unknown>, shutdown),
-  ]);
-  return Object.fromEntries([
-    ...options.regionIds.map((regionId) => [`reconcile:${regionId}`, reconcile(regionId)]),
-    ...jobs,
-  ]);
 }
 
-/** An older version may have stored the payload, so it is checked like any other input. */
-function parsePayload(payload: unknown): { resource: string; id: string } {
-  const { resource, id } = (payload ?? {}) as Record<string, unknown>;
-  if (typeof resource !== 'string' || typeof id !== 'string') throw new Error('the job names no resource');
-  return { resource, id };
+/** Returns a function to call periodically: it releases the jobs of workers whose lock was free for `graceSeconds`. */
+function createDeadJobRelease(db: Db, log: Logger): () => Promise<void> {
+  const missingSince = new Map<string, number>();
+  return async () => {
+    const missing = new Set(await findDeadWorkers(db));
+    for (const worker of missingSince.keys()) if (!missing.has(worker)) missingSince.delete(worker);
+    const now = performance.now();
+    for (const worker of missing) if (!missingSince.has(worker)) missingSince.set(worker, now);
+    const dead = [...missing].filter((worker) => now - missingSince.get(worker)! >= graceSeconds * 1000);
+    if (dead.length === 0) return;
+    log.warn({ workers: dead }, 'releasing the jobs of dead workers');
+    await releaseJobsOf(db, dead);
+  };
 }
 
 /** Uses the clock of the database, which is what readers compare `seen_at` with. */
@@ -133,28 +129,19 @@ async function requeueDrifted({ db, regionIds, reconcilers }: WorkerOptions): Pr
   }
 }
 
-const reconcileKey = `$1::text || ':' || found.id`;
-const enqueueMissingJobs = `
-  select ${addJob(`'reconcile:' || found.region_id`, `'resource', $1::text, 'id', found.id`, {
-    queue_name: reconcileKey,
-    job_key: reconcileKey,
-    priority: String(sweepPriority),
-    flags: `array[${clientFlag.sql('found.client_id')}]`,
-  })}
-  from unnest($2::text[], $3::int[], $5::int[]) as found (id, region_id, client_id)
-  where not ${hasJob(reconcileKey, '$4')}`;
+const enqueueMissingJobs = insertJobs(
+  `select $1::text, found.id, found.queue, found.client_id, ${sweepPriority}, now()
+   from unnest($2::text[], $3::text[], $4::int[]) as found (id, queue, client_id)
+   where not ${hasJob('$1::text', 'found.id')} order by found.id`,
+);
 
-/**
- * Adds jobs at the lowest priority, and leaves existing jobs unchanged. A job that used up its attempts counts as missing:
- * only a broken database brings one so far, and the queue would hold it back for hours.
- */
+/** Adds jobs at the lowest priority, and leaves existing jobs unchanged. The runner's next poll finds them. */
 async function enqueueMissing(db: Db, { resource }: Reconciler, found: Placed[]): Promise<void> {
   if (found.length === 0) return;
   await db.$client.query(enqueueMissingJobs, [
     resource,
     found.map((row) => row.id),
-    found.map((row) => row.regionId),
-    maxAttempts,
+    found.map((row) => regionQueue(row.regionId)),
     found.map((row) => row.clientId),
   ]);
 }

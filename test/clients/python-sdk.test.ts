@@ -58,11 +58,11 @@ describe.skipIf(reason !== null)(reason ?? 'the official Python SDK', () => {
   }, 180_000);
 });
 
-/** Lets the script block and release the host with queries of its requests. */
+/** Lets the script block and release the host with requests of these paths. */
 function steer(host: ReturnType<typeof createTestHost>, server: Server): void {
   let release = () => {};
   server.on('request', ({ url }) => {
-    if (url?.endsWith('?hold')) release = host.hold();
-    if (url?.endsWith('?release')) release();
+    if (url === '/test/hold') release = host.hold();
+    if (url === '/test/release') release();
   });
 }

@@ -98,7 +98,7 @@ describe('with simulated shares, during 200 creates', () => {
       worker.signal('SIGSTOP');
       tasks = (
         await yard.sql<{ id: string }>(
-          `select t.id from tasks t join graphile_worker._private_jobs j on j.payload ->> 'id' = t.resource_id
+          `select t.id from tasks t join jobs j on j.id = t.resource_id
          where j.locked_by is not null and t.state in ('NEW', 'RUNNING')`,
         )
       ).map(({ id }) => id);

@@ -62,7 +62,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
   });
 
   it('balances traffic when its create task has finished', async () => {
-    const monitor = { type: 'HTTP', delay: 1, timeout: 1, max_retries: 1, max_retries_down: 1, url_path: '/' };
+    const monitor = { type: 'HTTP', delay: 2, timeout: 1, max_retries: 1, max_retries_down: 1, url_path: '/' };
     const pool = {
       name: 'a pool',
       protocol: 'HTTP',

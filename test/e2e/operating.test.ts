@@ -162,7 +162,7 @@ describe('a server without its database', () => {
       }
       expect((await yard.get('/healthz')).status).toBe(200);
     };
-    // Longer than the ten seconds after which graphile-worker's own pool gives up.
+    // Longer than any timeout of a connection.
     const stoppedAt = performance.now();
     await until(async () => (await requestAll(), performance.now() - stoppedAt > 12_000), 60, 'a long outage');
     const metrics = await yard.get('/metrics');

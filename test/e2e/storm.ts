@@ -60,10 +60,7 @@ export async function allEnded(yard: Yard, storm: Storm, seconds = 90): Promise<
 /** Checks the invariants of a system without active tasks. `rows` is the expected number of shares. */
 export async function expectConsistent(yard: Yard, rows: number): Promise<void> {
   await until(
-    async () =>
-      Number(
-        (await yard.sql('select count(*) from graphile_worker.jobs where attempts < max_attempts'))[0]!['count'],
-      ) === 0,
+    async () => Number((await yard.sql('select count(*) from jobs'))[0]!['count']) === 0,
     30,
     'an empty queue',
   );

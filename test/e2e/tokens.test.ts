@@ -110,4 +110,24 @@ describe('operator commands while a server runs', () => {
     const misspelled = await yard.run(['quota', 'set', 'sfs_cuont=1']);
     expect(misspelled).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean sfs_count?') });
   });
+
+  it('list quota requests, approve one and decline another', async () => {
+    const ask = (limit: number) =>
+      yard.post('/cloud/v2/limits_request', {
+        description: 'We grow.',
+        requested_limits: { regional_limits: [{ region_id: 1, volume_count_limit: limit }] },
+      });
+    expect([(await ask(4000)).status, (await ask(5000)).status]).toEqual([201, 201]);
+    expect(await output('quota', 'requests', 'list')).toContain('\t1\tvolume_count=4000\t"We grow."');
+    expect(await output('quota', 'requests', 'approve', '1')).toBe('quota request 1 of client 1 approved');
+    expect(await output('quota', 'requests', 'decline', '2', '--reason', 'No space.')).toContain('declined');
+    expect((await output('quota', 'list')).split('\n')).toContainEqual(expect.stringMatching(/\tvolume_count\t4000\t/));
+    expect(await output('quota', 'requests', 'list')).toBe('No open quota requests.');
+    expect(await output('quota', 'requests', 'list', '--all')).toContain('2\t1\trejected\t');
+    expect(await yard.run(['quota', 'requests', 'approve', '2'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('quota request 2 was already declined'),
+    });
+    expect(await yard.run(['quota', 'requests', 'decline', '2'])).toMatchObject({ code: 2 });
+  });
 });

@@ -134,7 +134,14 @@ const ofPool: Field[] = [
   { ...inMonitor('id', someId), shown: null },
   inPersistence('type', 'HTTP_COOKIE', 'HTTP_COOKIE'),
   inPersistence('cookie_name', 'session', 'APP_COOKIE'),
-  inPersistence('persistence_granularity', '255.255.255.0', 'SOURCE_IP'),
+  {
+    ...inPersistence('persistence_granularity', '255.255.255.0', 'SOURCE_IP'),
+    body: (text) => ({
+      protocol: 'UDP',
+      healthmonitor: null,
+      session_persistence: { type: 'SOURCE_IP', persistence_granularity: text },
+    }),
+  },
   inMember('address', '10.0.0.1'),
   inMember('monitor_address', '10.0.0.1'),
   inMember('subnet_id', someId),

@@ -39,6 +39,8 @@ export function useMeasuredCloud(): MeasuredCloud {
 
   beforeAll(async () => {
     await cloud.app.listen({ host: '127.0.0.1', port: 0 });
+    // As in a server that has run for some seconds.
+    await cloud.app.compileShapes();
     port = (cloud.app.server.address() as AddressInfo).port;
     sender = startSender();
     for (let i = 0; i < 20; i++) await send('GET', '/cloud/v1/projects');

@@ -15,7 +15,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
     path: layout.mount,
     reserve: () => undefined,
     deviceOf: () => null,
-    async cleanUp() {
+    async prepare() {
       for (const folder of [layout.mounts, layout.specs]) {
         const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
         for (const name of left) await rm(join(folder, name), { force: true, recursive: true });

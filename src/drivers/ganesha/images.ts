@@ -35,8 +35,10 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     deviceOf: loops.numberOf,
     list: () => idsIn(layout.images, '.xfs'),
     path: jail.seen.share,
-    async cleanUp() {
+    async prepare() {
       await removeUnfinished(layout);
+      // Here, because the first shares are created at the same time.
+      await writeDurably(protofileOf(layout), PROTOFILE);
       await jail.prepare();
     },
     async ensure(id, { gib, settledGib }, signal) {
@@ -76,16 +78,18 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
   };
 }
 
+function protofileOf(layout: Layout): string {
+  return join(layout.root, 'mkfs.proto');
+}
+
 async function createImage(layout: Layout, id: string, bytes: number, signal?: AbortSignal): Promise<void> {
   const image = layout.image(id);
   const unfinished = `${image}${UNFINISHED}`;
-  const protofile = join(layout.root, 'mkfs.proto');
   try {
-    if ((await sizeOf(protofile)) === null) await writeDurably(protofile, PROTOFILE);
     await rm(unfinished, { force: true });
     const file = await open(unfinished, 'wx', 0o600);
     await file.truncate(bytes).finally(() => file.close());
-    await run('mkfs.xfs', ['-q', '-p', protofile, unfinished], { ...(signal && { signal }) });
+    await run('mkfs.xfs', ['-q', '-p', protofileOf(layout), unfinished], { ...(signal && { signal }) });
     await syncPath(unfinished);
     await renameDurably(unfinished, image);
   } catch (err) {

@@ -111,7 +111,7 @@ export async function removeShare(shares: Shares, id: string, { quarantine }: { 
 export async function restoreShares(shares: Shares): Promise<void> {
   const { layout, log, storage, broken } = shares;
   await makeFolders(layout);
-  await storage.cleanUp();
+  await storage.prepare();
   shares.specs = await loadSpecs(layout, log);
   shares.numbers = exportIds(shares.specs.values());
   const specs = [...shares.specs.values()];

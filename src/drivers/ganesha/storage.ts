@@ -15,8 +15,8 @@ export interface ShareStorage {
    * must not silently become an empty one.
    */
   ensure(id: string, size: { gib: number; settledGib: number | undefined }, signal?: AbortSignal): Promise<string[]>;
-  /** Removes unfinished files that a crash left behind. */
-  cleanUp(): Promise<void>;
+  /** Runs at the start, before anything else: removes unfinished files that a crash left behind. */
+  prepare(): Promise<void>;
   /** Deletes the data, or moves it to quarantine. The share must not be exported any more. */
   remove(id: string, options: { quarantine: boolean }): Promise<void>;
   /** Unmounts everything and keeps the data. */

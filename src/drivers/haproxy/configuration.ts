@@ -205,10 +205,11 @@ function onlyFrom(networks: string[]): string[] {
 
 /** Clients without SNI, or with a name that no certificate matches, get the first certificate of the list. */
 function tls({ protocol, certificate, sniCertificates }: DesiredListener, layout: Layout, files: Files): string {
-  if (protocol !== 'TERMINATED_HTTPS' || !certificate) return '';
+  if (!certificate) return '';
   const names = [certificate, ...sniCertificates].map(({ pem }) => quote.path(layout.certificate(pem)));
   const list = nameFile(files, `${[...new Set(names)].join('\n')}\n`, 'list');
-  return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn h2,http/1.1`;
+  const versions = protocol === 'PROMETHEUS' ? 'http/1.1' : 'h2,http/1.1';
+  return ` ssl crt-list ${quote.path(layout.certificate(list))} alpn ${versions}`;
 }
 
 /** `balance source` needs consistent hashing: servers can be added and removed at run time, and few clients move. */
@@ -237,9 +238,7 @@ function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool)
   if (!persistence) return [];
   const stickyPools = pools.filter((pool) => pool.persistence && pool.persistence.type !== 'HTTP_COOKIE').length;
   const clients = Math.ceil(STICKY_CLIENTS / Math.max(stickyPools, 1));
-  const { type, cookieName, timeoutSeconds, granularity } = persistence;
-  const ipv6 = address.includes(':');
-  const expire = quote.whole('persistence timeout', timeoutSeconds ?? STICKY_SECONDS, 1, 2_147_483);
+  const { type, cookieName } = persistence;
   if (type === 'HTTP_COOKIE') {
     return [`cookie ${SESSION_COOKIE} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
   }
@@ -248,11 +247,8 @@ function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool)
     const table = `stick-table type string len 128 size ${clients} expire 24h peers cloudyard`;
     return [table, `stick store-response res.cook(${cookie})`, `stick match req.cook(${cookie})`];
   }
-  const mask = granularity === null ? '' : `,ipmask(${ipv6 ? '32,' : ''}${quote.netmask(granularity, address)})`;
-  return [
-    `stick-table type ${ipv6 ? 'ipv6' : 'ip'} size ${clients} expire ${expire}s peers cloudyard`,
-    `stick on src${mask}`,
-  ];
+  const addresses = address.includes(':') ? 'ipv6' : 'ip';
+  return [`stick-table type ${addresses} size ${clients} expire ${STICKY_SECONDS}s peers cloudyard`, 'stick on src'];
 }
 
 function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, factor: number): RenderedPool {

@@ -18,8 +18,7 @@ describe('connections', () => {
     expect(maxConnections()).toBeLessThanOrEqual(100_000);
   });
 
-  it.each<[number | null, number]>([
-    [null, 4_000],
+  it.each<[number, number]>([
     [100_000, 4_000],
     [4_000, 4_000],
     [7, 7],

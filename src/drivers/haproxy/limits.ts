@@ -55,9 +55,9 @@ backend ${SOURCES}
 }
 
 /** The limit of the listener, and at most the share of a single tenant. */
-export function listenerConnections(limit: number | null, maxConnections: number): number {
+export function listenerConnections(limit: number, maxConnections: number): number {
   const share = Math.max(Math.floor(maxConnections / 2), 1);
-  return limit === null ? share : Math.min(quote.whole('connection limit', limit, 1, 10_000_000), share);
+  return Math.min(quote.whole('connection limit', limit, 1, 10_000_000), share);
 }
 
 /** Lines of a frontend. Connections are counted when they are accepted, before TLS. */

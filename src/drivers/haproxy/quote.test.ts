@@ -75,7 +75,6 @@ const anything: fc.Arbitrary<DesiredLoadBalancer> = fc
     method: or('GET'),
     memberAddress: or('127.0.0.1'),
     monitorAddress: or('127.0.0.2'),
-    mask: or('255.255.255.0'),
     memberId: or('2580e0b0-1f6f-4266-b1d7-fe893a76cbf1'),
     poolId: or('2580e0b0-1f6f-4266-b1d7-fe893a76cbf2'),
     listenerId: or('2580e0b0-1f6f-4266-b1d7-fe893a76cbf3'),
@@ -95,7 +94,7 @@ const anything: fc.Arbitrary<DesiredLoadBalancer> = fc
         }),
         persistence: text.app
           ? { type: 'APP_COOKIE', cookieName: text.cookie, timeoutSeconds: null, granularity: null }
-          : { type: 'SOURCE_IP', cookieName: null, timeoutSeconds: 60, granularity: text.mask },
+          : { type: 'SOURCE_IP', cookieName: null, timeoutSeconds: null, granularity: null },
       },
       {
         id: text.listenerId,

@@ -9,15 +9,7 @@
  */
 import { isIP } from 'node:net';
 import { DriverError } from '../driver.ts';
-import {
-  isFreeText,
-  isHeaderName,
-  isNetmask,
-  isNetwork,
-  isPlainAddress,
-  isRequestPath,
-  isToken,
-} from '../load-balancer-text.ts';
+import { isFreeText, isHeaderName, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** HAProxy's timers are 31 bits of milliseconds. */
@@ -84,12 +76,6 @@ export function token(field: string, text: string): string {
 /** The name of a header or cookie, or a field of a distinguished name, between parentheses within strong quotes. */
 export function l7Key(text: string): string {
   if (!isHeaderName(text)) throw invalid('key', text);
-  return text;
-}
-
-/** For a load balancer with the address `vip`. */
-export function netmask(text: string, vip: string): string {
-  if (!isNetmask(text, vip)) throw invalid('netmask', text);
   return text;
 }
 

@@ -15,6 +15,8 @@ import { idsIn, type Layout } from './layout.ts';
 
 /** The desired state with file names instead of PEM texts. */
 export type Spec = DesiredLoadBalancer;
+/** More than a listener gets (limits.ts). */
+const NO_LIMIT = 1_000_000;
 /** Texts by file name. */
 export type Files = Map<string, string>;
 
@@ -65,7 +67,7 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
       const spec = JSON.parse(await readFile(layout.spec(id), 'utf8')) as Spec;
       const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
       if (spec.id !== id || !lists.every(Array.isArray)) throw new Error('malformed spec');
-      specs.push(upgraded(spec));
+      specs.push(upgradeSpec(spec));
     } catch (err) {
       log.error({ loadBalancer: id, err }, 'cannot read the spec of a load balancer');
     }
@@ -73,10 +75,21 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
   return specs;
 }
 
-/** Fields that earlier versions did not write. */
-function upgraded(spec: Spec): Spec {
-  const listeners = spec.listeners.map((listener) => ({ ...listener, l7Policies: listener.l7Policies ?? [] }));
-  return { ...spec, tenant: spec.tenant ?? spec.id, listeners };
+/**
+ * Earlier versions wrote no tenant and no layer-7 policies, listeners without a limit, and settings of persistence that only
+ * UDP pools have now.
+ */
+function upgradeSpec(spec: Spec): Spec {
+  const listeners = spec.listeners.map((each) => ({
+    ...each,
+    connectionLimit: each.connectionLimit ?? NO_LIMIT,
+    l7Policies: each.l7Policies ?? [],
+  }));
+  const pools = spec.pools.map((pool) => {
+    if (pool.protocol === 'UDP' || !pool.persistence) return pool;
+    return { ...pool, persistence: { ...pool.persistence, timeoutSeconds: null, granularity: null } };
+  });
+  return { ...spec, listeners, pools, tenant: spec.tenant ?? spec.id };
 }
 
 export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {

@@ -2,8 +2,9 @@
  * Pure: the configuration of nginx for UDP listeners, from specs and the results of the driver's probes. A member that is
  * down, disabled or has weight 0 is a `down` server. The passive checks of nginx are off, so only the health monitor decides.
  *
- * There is one worker, because two would take turns with the datagrams of a client. Source addresses are balanced by a
- * consistent hash, which needs no memory and survives a reload.
+ * There is one worker, because two would take turns with the datagrams of a client. Source addresses, or their networks, are
+ * balanced by a consistent hash, which needs no memory and survives a reload. It also keeps a client on its member for longer
+ * than any persistence timeout.
  *
  * Invariant: a flood of the listeners of one tenant leaves sessions for others. Each of n tenants with UDP listeners gets
  * `sessions / (n + 1)`, at least 1/32 of them, and one source address half of that.
@@ -67,6 +68,7 @@ export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: (me
     if (pool) pools.set(pool.id, pool);
   }
   const upstreams = [...pools.values()].map((pool) => renderUpstream(pool, verdict));
+  const prefixes = new Set([...pools.values()].map(prefixOf).filter((prefix) => prefix !== null));
   const tenants = new Set(parts.map(({ spec }) => spec.tenant)).size;
   const share = Math.ceil(Math.max(sessions / (tenants + 1), sessions / MAX_TENANT_DIVISOR));
   const servers = parts.map(({ spec, listener }) => renderServer(spec, listener, share, state));
@@ -77,7 +79,7 @@ error_log stderr notice;
 worker_shutdown_timeout 10s;
 events { worker_connections ${2 * sessions + parts.length + SPARE_CONNECTIONS}; }
 stream {
-${servers.length > 0 ? ZONES : ''}${[...upstreams, ...servers].join('')}}
+${servers.length > 0 ? ZONES : ''}${[...[...prefixes].map(renderNetworks), ...upstreams, ...servers].join('')}}
 `;
 }
 
@@ -86,10 +88,36 @@ function poolOf(spec: Spec, { defaultPoolId }: DesiredListener): DesiredPool | n
   return spec.pools.find(({ id, enabled, members }) => id === defaultPoolId && enabled && members.length > 0) ?? null;
 }
 
+/** The length of the networks whose clients share a member; null: every address has its own. */
+function prefixOf({ persistence }: DesiredPool): number | null {
+  const mask = persistence?.granularity ?? null;
+  if (mask === null) return null;
+  const ones = (byte: string) => Number(byte).toString(2).replaceAll('0', '').length;
+  const prefix = mask.includes('.') ? mask.split('.').reduce((sum, byte) => sum + ones(byte), 0) : Number(mask);
+  return quote.whole('netmask', prefix, 1, 128);
+}
+
+/**
+ * The variable `$network_<prefix>`: the whole bytes of the prefix, and which range the next byte is in. nginx has no masks,
+ * so regular expressions read the address in its binary form, which is 4 or 16 bytes long.
+ */
+function renderNetworks(prefix: number): string {
+  const bits = prefix % 8;
+  const size = 256 / 2 ** bits;
+  const hex = (byte: number) => String.raw`\x${byte.toString(16).padStart(2, '0')}`;
+  const range = (i: number) => (bits === 0 ? '' : `[${hex(i * size)}-${hex((i + 1) * size - 1)}]`);
+  const lines = Array.from(
+    { length: 2 ** bits },
+    (_, i) => `    "~(?s)^(?<head>.{${Math.floor(prefix / 8)}})${range(i)}" "$head ${i}";\n`,
+  );
+  return `  map $binary_remote_addr $network_${prefix} {\n${lines.join('')}  }\n`;
+}
+
 /** If all members are backups they are rendered as ordinary servers: nginx rejects an upstream of backups only. */
 function renderUpstream(pool: DesiredPool, verdict: (member: string) => boolean | undefined): string {
   const sticky = pool.algorithm === 'SOURCE_IP' || pool.persistence?.type === 'SOURCE_IP';
-  const lines = sticky ? ['hash $remote_addr consistent;'] : [];
+  const prefix = prefixOf(pool);
+  const lines = sticky ? [`hash ${prefix === null ? '$remote_addr' : `$network_${prefix}`} consistent;`] : [];
   if (!sticky && pool.algorithm === 'LEAST_CONNECTIONS') lines.push('least_conn;');
   const primaries = pool.members.some(({ backup }) => !backup);
   for (const member of pool.members) {
@@ -116,7 +144,7 @@ function renderServer(spec: Spec, listener: DesiredListener, share: number, stat
   const allowed = listener.connectionLimit === 0 ? [] : (listener.allowedNetworks ?? []);
   for (const network of allowed) lines.push(`allow ${quote.network(network)};`);
   if (listener.allowedNetworks !== null || listener.connectionLimit === 0) lines.push('deny all;');
-  if (listener.connectionLimit && listener.connectionLimit < share)
+  if (listener.connectionLimit > 0 && listener.connectionLimit < share)
     lines.push(`limit_conn listeners ${quote.whole('limit', listener.connectionLimit, 1, share)};`);
   lines.push(
     `proxy_timeout ${quote.milliseconds('timeout', timeout)};`,

@@ -83,6 +83,24 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect((await names(desired.address, 5, '127.0.0.9')).size).toBe(1);
   });
 
+  it.each([
+    ['255.255.255.0', ['127.0.9.1', '127.0.9.254'], '127.0.*.1'],
+    ['255.255.240.0', ['127.0.160.1', '127.0.175.254'], '127.0.*.1'],
+    ['255.0.0.0', ['127.1.2.3', '127.200.0.1'], null],
+    ['255.255.255.255', ['127.0.9.1', '127.0.9.1'], '127.0.9.*'],
+  ])('keeps the clients of a network by the netmask %s on one member', async (granularity, network, others) => {
+    const persistence = { type: 'SOURCE_IP', cookieName: null, timeoutSeconds: 60, granularity } as const;
+    const desired = udp({ persistence, members: await members('a', 'b', 'c') });
+    await apply(desired);
+    const seen = new Set<string | null>();
+    for (const source of network) for (const name of await names(desired.address, 3, source)) seen.add(name);
+    expect([seen.size, seen.has(null)]).toEqual([1, false]);
+    if (others === null) return;
+    const elsewhere = [8, 24, 40, 56, 72, 88, 104, 120, 136, 152, 184, 200].map((n) => others.replace('*', String(n)));
+    const spread = await Promise.all(elsewhere.map((source) => names(desired.address, 1, source)));
+    expect(new Set(spread.flatMap((one) => [...one])).size).toBeGreaterThan(1);
+  });
+
   it('rejects clients outside the allowed networks', async () => {
     const desired = withListener(udp({ members: await members('a') }), { allowedNetworks: ['127.0.3.0/24'] });
     await apply(desired);

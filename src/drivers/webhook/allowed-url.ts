@@ -13,9 +13,11 @@ import { refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
 /** Returns the fault of the text of a URL, or null. */
 export function faultOfUrl(text: string): string | null {
-  if (!URL.canParse(text) || /\s/.test(text)) return 'must be a URL such as https://example.com/hook';
+  // The parser accepts `http:///host` and `http:host`, too.
+  if (!URL.canParse(text) || !/^https?:\/\/[^/?#\\\s]\S*$/i.test(text)) {
+    return 'must be an absolute http or https URL with a host, such as https://example.com/hook';
+  }
   const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
   if (url.username || url.password) return 'must not have a user or password; put a secret into the path or the query';
   if (url.hash) return 'must not have a fragment (#…)';
   return null;

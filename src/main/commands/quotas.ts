@@ -7,6 +7,7 @@ import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';
+import { quotaRequestCommands } from './quota-requests.ts';
 import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
 
 const kinds: Kind[] = [...regionalKinds, ...globalKinds];
@@ -70,7 +71,7 @@ const audit = command({
   },
 });
 
-export const quotaCommands: Command[] = [list, set, audit];
+export const quotaCommands: Command[] = [list, set, audit, ...quotaRequestCommands];
 
 interface Scope {
   clientId: number;

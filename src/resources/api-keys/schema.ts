@@ -1,7 +1,7 @@
 /** Requests and responses of API keys. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, IntegerId, Nullable, Paging, printable } from '../../http/shapes.ts';
 
 const nameRule = '2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
 const namespaceRule = '1 to 255 characters without control characters';
@@ -15,7 +15,7 @@ export const PlatformName = Type.String({
 export const Namespace = Type.String({
   minLength: 1,
   maxLength: 255,
-  pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F]*$',
+  pattern: printable,
   description: namespaceRule,
 });
 const Container = Type.Object(
@@ -58,7 +58,7 @@ export const UpdateApiKey = Type.Object(
     containers: Type.Optional(Described(Nullable(Containers), `${containersRule}; null: none`)),
     description: Type.Optional(Described(Nullable(Description), 'Any text; null: none')),
     expire: Type.Optional(Expire),
-    is_disabled: Type.Optional(Described(Nullable(Type.Boolean()), `${isDisabled}; null: false`)),
+    is_disabled: Type.Optional(Described(Nullable(Type.Boolean()), `${isDisabled}; null: unchanged`)),
   },
   {
     title: 'UpdateApiKey',

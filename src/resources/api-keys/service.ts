@@ -184,6 +184,7 @@ function changesOf(key: ApiKeyRow, body: UpdateApiKey, now: Date): Partial<ApiKe
     containers: body.containers === null ? [] : body.containers,
     expire: body.expire === undefined ? undefined : expiry.date,
     description: body.description === null ? '' : body.description,
-    isDisabled: body.is_disabled === null ? false : body.is_disabled,
+    // A client that sends unset fields as null must not enable a disabled key.
+    isDisabled: body.is_disabled ?? undefined,
   });
 }

@@ -1,8 +1,9 @@
 /**
  * Development mode: a clock that clients move, and faults that they inject.
  *
- * Advancing the clock stops at each instant at which something becomes due until the workers have done it, so that a
- * month causes the runs of a month. Work that hangs, as an injected fault may cause, is waited for only once.
+ * Advancing the clock stops at each instant at which something becomes due until the workers have done it, so that a month
+ * causes the runs of a month and the deletions of its retention. Work that hangs, as an injected fault may cause, is waited
+ * for only once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../authz/actor.ts';
@@ -63,7 +64,11 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
   };
 
   const jump = async (offsetMs: number): Promise<void> => {
-    if (offsetMs >= clock.offsetMs()) return clock.setOffset(offsetMs);
+    if (offsetMs >= clock.offsetMs()) {
+      await clock.setOffset(offsetMs);
+      await waitForDueWork(await store.findServedRegions(db), 0);
+      return;
+    }
     // Records of the future become records of now, and the work of the future is not done yet.
     const now = new Date(Date.now() + offsetMs);
     await clock.setOffset(offsetMs, async (tx) => {

@@ -25,13 +25,7 @@ const reconciler: CrashCase<FileShareDriver>['reconciler'] = (db, driver) =>
 const reconcileOnce = async (id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
-  await runReconcile(
-    deps,
-    reconciler(db, host),
-    { resource: 'file_share', id, regionId: 1 },
-    { attempts: 1, priority: 0, flags: null },
-    new AbortController().signal,
-  );
+  await runReconcile(deps, reconciler(db, host), { id, attempt: 1 }, new AbortController().signal);
 };
 
 async function requestShare(): Promise<string> {
@@ -302,8 +296,8 @@ async function everywhere(_name: string, given: Scenario): Promise<void> {
     },
     ...(given.meddle && { meddle: (id: string) => given.meddle!(`${shares}/${id}`) }),
   });
-  // Every scenario has at least eight steps, with a failure before and after each.
-  expect(figures.injected).toBeGreaterThanOrEqual(2 * 8);
+  // Every scenario has at least seven steps, with a failure before and after each.
+  expect(figures.injected).toBeGreaterThanOrEqual(2 * 7);
 }
 
 describe('if the file share reconciler fails or dies at any step, any number of times', () => {

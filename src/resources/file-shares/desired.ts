@@ -7,7 +7,7 @@ export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): D
     id: share.id,
     sizeGib: share.size,
     settledGib: share.observedReal ? share.observedSize : null,
-    rootSquash: share.rootSquash,
+    rootSquash: share.rootSquash ?? false,
     access: rules.filter((rule) => !isDenied(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
   };
 }

@@ -202,16 +202,50 @@ describe('updating a file share', () => {
     const path = `/cloud/v3/file_shares/1/1/${share.id}`;
     expect((await cloud.patch(path, {})).body).toEqual({ tasks: [] });
     expect((await cloud.patch(path, { name: share.name })).body).toEqual({ tasks: [] });
-    expect((await cloud.patch(path, { share_settings: { root_squash: false } })).body).toEqual({ tasks: [] });
+    expect((await cloud.patch(path, { size: share.size })).body).toEqual({ tasks: [] });
     const task = await cloud.ended(await cloud.patch(path, { share_settings: { root_squash: true }, name: 'other' }));
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_sfs' });
     const after = (await cloud.get(`${shares}/${share.id}`)).body;
     expect(after).toMatchObject({ name: 'other', status: 'available', share_settings: { root_squash: true } });
   });
 
+  it('shows root_squash once it was given, false too, and not before', async () => {
+    const shown = async (id: string) => (await cloud.get(`${shares}/${id}`)).body.share_settings;
+    const given = await createShare({ share_settings: { root_squash: false } });
+    expect(await shown(given.id)).toEqual({ type_name: 'standard', root_squash: false });
+    const { id } = await createShare();
+    expect(await shown(id)).toEqual({ type_name: 'standard' });
+    await cloud.patch(`${shares}/${id}`, { name: 'renamed' });
+    expect(await shown(id)).toEqual({ type_name: 'standard' });
+    // The host does not notice that its default was given.
+    const path = `/cloud/v3/file_shares/1/1/${id}`;
+    const answer = await cloud.patch(path, { share_settings: { root_squash: false } });
+    expect((await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.state).toBe('FINISHED');
+    expect(await shown(id)).toEqual({ type_name: 'standard', root_squash: false });
+    expect((await cloud.patch(path, { share_settings: { root_squash: false } })).body).toEqual({ tasks: [] });
+    for (const root_squash of [true, false]) {
+      await cloud.ended(await cloud.patch(path, { share_settings: { root_squash } }));
+      expect(await shown(id)).toEqual({ type_name: 'standard', root_squash });
+    }
+  });
+
+  it('accepts the current size, and names the operation for another one', async () => {
+    const share = await createShare({ size: 2 });
+    const path = `${shares}/${share.id}`;
+    const same = await cloud.patch(path, { size: 2, name: 'renamed', tags: { a: '1' } });
+    expect(same).toMatchObject({ status: 200, body: { size: 2, name: 'renamed' } });
+    for (const size of [1, 3]) {
+      const other = await cloud.patch(path, { size, name: 'other', share_settings: { path_length: 'LCD' } });
+      expect([other.status, paths(other)]).toEqual([400, ['share_settings.path_length', 'size']]);
+      expect(other.body.message).toContain('must equal the current size (2 GiB); use the operation extend');
+    }
+    for (const size of [0, -1, 1.5, null, '2']) expect((await cloud.patch(path, { size })).status).toBe(400);
+    expect((await cloud.get(path)).body).toMatchObject({ name: 'renamed', size: 2 });
+  });
+
   it('refuses null, unknown fields and settings of vast, naming each', async () => {
     const share = await createShare();
-    const answer = await cloud.patch(`${shares}/${share.id}`, { name: null, size: 3, share_settings: { x: 1 } });
+    const answer = await cloud.patch(`${shares}/${share.id}`, { name: null, size: 0, share_settings: { x: 1 } });
     expect(answer.status).toBe(400);
     expect(new Set(paths(answer))).toEqual(new Set(['name', 'size', 'share_settings.x']));
     const vast = await cloud.patch(`${shares}/${share.id}`, { share_settings: { allowed_characters: 'LCD' } });

@@ -155,6 +155,7 @@ export const UpdateFileShare = Type.Object(
   {
     ...Type.Partial(Type.Object(editable)).properties,
     share_settings: Type.Optional(ShareSettingsInput),
+    size: Type.Optional(Described(SizeGib, 'The current size in GiB; to change it, use the operation `extend`')),
     tags: Type.Optional(UpdateTags),
   },
   {

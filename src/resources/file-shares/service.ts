@@ -15,6 +15,7 @@ import {
   patchedTags,
   requireFound,
   requireUnlocked,
+  sizeErrors,
   toRequiredQuota,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -70,8 +71,14 @@ export function createFileShares(deps: FileSharesDeps) {
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateFileShare): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
-      const { share_settings: settings = {}, tags, ...fields } = body;
-      const rowChanges = changedColumns(share, { ...fields, tags: patchedTags(share.tags, tags) });
+      const { share_settings: settings = {}, tags, size, ...fields } = body;
+      const errors = [...settingsErrors(share.typeName, settings), ...sizeErrors(share.size, size)];
+      if (errors.length > 0) throw invalidInput(errors);
+      const rowChanges = changedColumns(share, {
+        ...fields,
+        tags: patchedTags(share.tags, tags),
+        rootSquash: settings.root_squash,
+      });
       const hostChanges = settingsChanges(share, settings);
       if (!isEmpty(hostChanges)) {
         requireOnHost(share);
@@ -114,7 +121,7 @@ export function createFileShares(deps: FileSharesDeps) {
           typeName,
           size: body.size,
           ...network,
-          rootSquash: settings.root_squash ?? squashesRootByDefault[typeName],
+          rootSquash: settings.root_squash ?? (typeName === 'vast' ? squashesRootByDefault.vast : null),
           allowedCharacters: settings.allowed_characters ?? null,
           pathLength: settings.path_length ?? null,
           tags,
@@ -209,10 +216,10 @@ function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInpu
     .map((name) => ({ path: `share_settings.${name}`, message: 'is supported by vast shares only' }));
 }
 
+/** The host does not notice that a default was given. */
 function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Partial<FileShareRow> {
-  const errors = settingsErrors(share.typeName, settings);
-  if (errors.length > 0) throw invalidInput(errors);
-  return changedColumns(share, {
+  const row = { ...share, rootSquash: share.rootSquash ?? squashesRootByDefault[share.typeName] };
+  return changedColumns(row, {
     rootSquash: settings.root_squash,
     allowedCharacters: settings.allowed_characters,
     pathLength: settings.path_length,
@@ -249,7 +256,7 @@ function toResponse(share: FileShareView, regionName: string): FileShare {
     protocol: 'NFS',
     share_settings: {
       type_name: share.typeName,
-      ...((isVast || share.rootSquash) && { root_squash: share.rootSquash }),
+      ...(share.rootSquash !== null && { root_squash: share.rootSquash }),
       ...(isVast && {
         allowed_characters: share.allowedCharacters,
         path_length: share.pathLength,

@@ -28,7 +28,8 @@ export const fileShares = pgTable(
     subnetId: uuid('subnet_id')
       .notNull()
       .references(() => subnets.id),
-    rootSquash: boolean('root_squash').notNull(),
+    /** Null: never given, which means false; responses omit it. */
+    rootSquash: boolean('root_squash'),
     allowedCharacters: text('allowed_characters').$type<'LCD' | 'NPL'>(),
     pathLength: text('path_length').$type<'LCD' | 'NPL'>(),
     tags: jsonb('tags').notNull().$type<Tags>(),

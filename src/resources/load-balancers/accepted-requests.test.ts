@@ -50,7 +50,7 @@ const monitor = fc
           url_path: fc.option(fc.string({ maxLength: 8 }).map((text) => `/${text.replaceAll(/[/?#%]/g, '')}`)),
           domain_name: fc.constantFrom(null, 'a.example', '_-_'),
           expected_codes: fc.oneof(
-            fc.constantFrom(null, '200', '200,204', '200-299', '599-100'),
+            fc.constantFrom(null, '200', '200,204', '200-299', '200,300-302', '599-100'),
             fc.string({ minLength: 1 }),
           ),
         },
@@ -147,7 +147,7 @@ function desired(listeners: NestedListener[]) {
     ),
     pools: pools.filter((found) => found !== null),
     members: pools.flatMap(
-      (found) => found?.members.map((body, n) => newMember(found.id, newMemberSettings(body), n)) ?? [],
+      (found) => found?.members.map((body, n) => newMember(found, newMemberSettings(body), n)) ?? [],
     ),
   };
   const pems = new Map(Array.from({ length: 10 }, (_, n) => [id(900 + n), 'PEM']));
@@ -171,14 +171,20 @@ describe('accepted requests', () => {
   it.each([1, 0, 2_147_483])('are rendered at the bounds: persistence for %i s', (seconds) => {
     const persistent = {
       name: 'a pool',
-      protocol: 'TCP',
+      protocol: 'UDP',
       lb_algorithm: 'ROUND_ROBIN',
-      session_persistence: { type: 'SOURCE_IP', persistence_timeout: seconds },
-      healthmonitor: { type: 'TCP', delay: 2_147_483_647, timeout: 2_147_483, max_retries: 10, max_retries_down: 10 },
+      session_persistence: { type: 'SOURCE_IP', persistence_timeout: seconds, persistence_granularity: '255.128.0.0' },
+      healthmonitor: {
+        type: 'UDP-CONNECT',
+        delay: 2_147_483_647,
+        timeout: 2_147_483,
+        max_retries: 10,
+        max_retries_down: 10,
+      },
       timeout_member_data: 86_400_000,
     };
     const listeners = [
-      { name: 'a listener', protocol: 'TCP', protocol_port: 65_535, connection_limit: 1_000_000, pools: [persistent] },
+      { name: 'a listener', protocol: 'UDP', protocol_port: 65_535, connection_limit: 1_000_000, pools: [persistent] },
     ] as NestedListener[];
     expect(nestedErrors(listeners, memberRules(1))).toEqual([]);
     expectRendered(listeners);

@@ -32,14 +32,7 @@ const reconciler: CrashCase<LoadBalancerDriver>['reconciler'] = (db, driver) =>
 const reconcileOnce = async (id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
-  const key = { resource: 'load_balancer', id, regionId: 1 };
-  await runReconcile(
-    deps,
-    reconciler(db, host),
-    key,
-    { attempts: 1, priority: 0, flags: null },
-    new AbortController().signal,
-  );
+  await runReconcile(deps, reconciler(db, host), { id, attempt: 1 }, new AbortController().signal);
 };
 
 const pool = {

@@ -13,7 +13,7 @@ const listenerOf = (id: string, changes: Partial<ListenerRow> = {}) =>
     id,
     protocol: 'HTTP',
     protocolPort: 80,
-    connectionLimit: -1,
+    connectionLimit: 100_000,
     allowedCidrs: null,
     insertXForwarded: false,
     secretId: null,
@@ -124,6 +124,20 @@ describe('operating statuses', () => {
     expect(served({ a, b })).toMatchObject({ pool, listener, lb });
   });
 
+  it('stay as they are until the host had the load balancer, or the member', () => {
+    const parts = {
+      listeners: [listenerOf('listener', { defaultPoolId: 'pool' })],
+      pools: [poolOf('pool')],
+      members: [memberOf('a', 'pool', { operatingStatus: 'NO_MONITOR' })],
+    };
+    const at = (generation: number, observedGeneration: number) =>
+      whole({ loadBalancer: { generation, observedGeneration }, ...parts });
+    expect(statuses(at(1, 0), undefined)).toMatchObject({ a: 'NO_MONITOR', lb: 'OFFLINE' });
+    expect(statuses(at(2, 1), reading({}, ['listener']))).toMatchObject({ a: 'NO_MONITOR' });
+    expect(statuses(at(1, 1), reading({}, ['listener']))).toMatchObject({ a: 'OFFLINE' });
+    expect(statuses(at(2, 1), undefined)).toMatchObject({ a: 'OFFLINE', lb: 'OFFLINE' });
+  });
+
   it('do not change without a new reading', () => {
     const given = whole({
       loadBalancer: { operatingStatus: 'ONLINE' },
@@ -177,13 +191,12 @@ describe('the desired state', () => {
     const monitor = { type: 'K8S', admin_state_up: true, delay: 5, timeout: 3, max_retries: 2, max_retries_down: 3 };
     const desired = desiredLoadBalancer(
       whole({
-        listeners: [listenerOf('listener', { connectionLimit: -1, timeoutClientData: 0, timeoutMemberData: 7000 })],
+        listeners: [listenerOf('listener', { timeoutClientData: 0, timeoutMemberData: 7000 })],
         pools: [poolOf('pool', { healthMonitor: monitor as HealthMonitor })],
       }),
       new Map(),
     );
     expect(desired.listeners[0]).toMatchObject({
-      connectionLimit: null,
       timeoutClientData: null,
       timeoutMemberData: 7000,
     });

@@ -78,7 +78,7 @@ export function desiredListener(
     protocol: listener.protocol,
     port: listener.protocolPort,
     enabled: listener.adminStateUp,
-    connectionLimit: listener.connectionLimit === -1 ? null : listener.connectionLimit,
+    connectionLimit: listener.connectionLimit,
     allowedNetworks: listener.allowedCidrs,
     insertXForwarded: listener.insertXForwarded,
     certificate: certificate(listener.secretId, pemOf),

@@ -14,7 +14,7 @@ const statusOfHealth: Record<MemberHealth, OperatingStatus> = {
 /**
  * The operating statuses that differ from the rows. A member has the status that the proxy reports; a pool is ERROR when
  * all its active members fail and DEGRADED when some do; a listener and a load balancer have the worst status of their
- * parts. Whatever is disabled, or not on the host, is OFFLINE.
+ * parts. Whatever is disabled, or not on the host, is OFFLINE. What the host has not got yet keeps its first status.
  */
 export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerReading | undefined): StatusChanges {
   const changes: StatusChanges = {
@@ -32,6 +32,8 @@ export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerRea
     return status;
   };
   const { loadBalancer } = whole;
+  const isPending = loadBalancer.observedGeneration < loadBalancer.generation;
+  if (isPending && loadBalancer.observedGeneration === 0) return changes;
   const off = !loadBalancer.adminStateUp || !reading;
   const membersOf = Map.groupBy(whole.members, (member) => member.poolId);
   const poolStatus = new Map<string, OperatingStatus>();
@@ -40,7 +42,9 @@ export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerRea
     const poolOff = off || !pool.adminStateUp;
     const statuses = (membersOf.get(pool.id) ?? []).map((member) => {
       const health = reading?.members.get(member.id);
-      return note('members', member, poolOff || !member.adminStateUp || !health ? 'OFFLINE' : statusOfHealth[health]);
+      if (poolOff || !member.adminStateUp) return note('members', member, 'OFFLINE');
+      if (!health) return note('members', member, isPending ? member.operatingStatus : 'OFFLINE');
+      return note('members', member, statusOfHealth[health]);
     });
     poolStatus.set(pool.id, note('pools', pool, poolOff ? 'OFFLINE' : statusOfPool(statuses)));
   }

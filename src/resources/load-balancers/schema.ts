@@ -172,16 +172,9 @@ export const ResizeLoadBalancer = Type.Object(
   { title: 'ResizeLoadBalancer', additionalProperties: false, examples: [{ flavor: 'lb1-2-4' }] },
 );
 
-/** Null: no body. */
-export const FailoverLoadBalancer = Type.Union(
-  [
-    Type.Object(
-      { force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })) },
-      { additionalProperties: false },
-    ),
-    Type.Null(),
-  ],
-  { title: 'FailoverLoadBalancer', description: 'The body is optional', examples: [{ force: false }] },
+export const FailoverLoadBalancer = Type.Object(
+  { force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })) },
+  { title: 'FailoverLoadBalancer', additionalProperties: false, examples: [{ force: false }] },
 );
 
 export const RequestMetrics = Type.Object(
@@ -199,36 +192,29 @@ export type RequestMetrics = Static<typeof RequestMetrics>;
 
 const ignored = 'Accepted and ignored';
 
-/** Null: no body. */
-export const CheckLoadBalancerLimits = Type.Union(
-  [
-    Type.Object(
-      {
-        floating_ip: Type.Optional(
-          Type.Object(
-            {
-              source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
-              existing_floating_id: Type.Optional(Described(Uuid, ignored)),
-            },
-            {
-              title: 'CheckLoadBalancerLimitsFloatingIp',
-              additionalProperties: false,
-              description: 'Floating IP of the planned load balancer',
-            },
-          ),
-        ),
-        logging: Type.Optional(Described(LoggingInput, ignored)),
-        vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
-        vip_network_id: Type.Optional(Described(Uuid, ignored)),
-        vip_port_id: Type.Optional(Described(Uuid, ignored)),
-      },
-      { additionalProperties: false },
+export const CheckLoadBalancerLimits = Type.Object(
+  {
+    floating_ip: Type.Optional(
+      Type.Object(
+        {
+          source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
+          existing_floating_id: Type.Optional(Described(Uuid, ignored)),
+        },
+        {
+          title: 'CheckLoadBalancerLimitsFloatingIp',
+          additionalProperties: false,
+          description: 'Floating IP of the planned load balancer',
+        },
+      ),
     ),
-    Type.Null(),
-  ],
+    logging: Type.Optional(Described(LoggingInput, ignored)),
+    vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
+    vip_network_id: Type.Optional(Described(Uuid, ignored)),
+    vip_port_id: Type.Optional(Described(Uuid, ignored)),
+  },
   {
     title: 'CheckLoadBalancerLimits',
-    description: 'The body is optional',
+    additionalProperties: false,
     examples: [{ floating_ip: { source: 'new' } }],
   },
 );

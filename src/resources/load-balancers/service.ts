@@ -170,7 +170,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       if (existing) await view(scope, existing);
       const exceeded = await quota.exceeded(db, scope, {
         loadbalancer_count: 1,
-        ...(body?.floating_ip?.source === 'new' && { floating_count: 1 }),
+        ...(body.floating_ip?.source === 'new' && { floating_count: 1 }),
       });
       return toRequiredQuota(exceeded);
     },

@@ -121,7 +121,6 @@ export const lbListeners = pgTable(
     ...place,
     protocol: text('protocol').notNull().$type<ListenerProtocol>(),
     protocolPort: integer('protocol_port').notNull(),
-    /** -1: no limit. */
     connectionLimit: integer('connection_limit').notNull(),
     allowedCidrs: jsonb('allowed_cidrs').$type<string[]>(),
     insertXForwarded: boolean('insert_x_forwarded').notNull(),

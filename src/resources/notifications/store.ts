@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, inArray } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { addJob, hasJob } from '../../tasks/queue.ts';
+import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
 import { webhooks } from '../webhooks/table.ts';
@@ -12,9 +12,8 @@ import { notificationDeliveries as deliveries, notifications } from './table.ts'
 export type NotificationRow = typeof notifications.$inferSelect;
 export type DeliveryRow = typeof deliveries.$inferSelect;
 
-/** The job that makes an attempt; it carries the delivery's id. */
+/** The kind of the job that makes an attempt; its id is the delivery's. */
 export const deliverJob = 'deliver';
-const jobKey = `'${deliverJob}:' || d.id`;
 
 export const insert = kit.insertRow(notifications);
 const insertRows = kit.insertRows(deliveries);
@@ -50,16 +49,13 @@ export async function findReceivers(
   return { emails: client?.emails ?? [], webhooks: found };
 }
 
-/** Deliveries to a client on one channel run one by one, so that a receiver that hangs takes one worker slot only. */
 const enqueueDelivery = prepared(
   'delivery_enqueue',
-  `select 1 from notification_deliveries d join notifications n on n.id = d.notification_id,
-     ${addJob(`'${deliverJob}'`, `'id', d.id`, {
-       queue_name: `'${deliverJob}:' || d.channel || ':' || n.client_id`,
-       job_key: jobKey,
-       run_at: `now() + $2::float8 * interval '1 second'`,
-     })}
-   where d.id = any($1::uuid[])`,
+  `with job as (${insertJobs(
+    `select '${deliverJob}', d.id::text, '${notificationQueue}', n.client_id, 0, now() + $2::float8 * interval '1 second'
+     from notification_deliveries d join notifications n on n.id = d.notification_id
+     where d.id = any($1::uuid[]) order by d.id`,
+  )}) select ${announce(notificationQueue)}`,
 );
 
 /** Requests an attempt, now or after some seconds. Replaces an earlier request. */
@@ -70,7 +66,7 @@ export async function requestAttempts(on: Db | Tx, ids: string[], afterSeconds =
 const lost = prepared<{ id: string }>(
   'delivery_lost',
   `select id from notification_deliveries d where state = 'pending' and next_attempt_at < $1
-     and not ${hasJob(jobKey)}`,
+     and not ${hasJob(`'${deliverJob}'`, 'd.id::text')}`,
 );
 
 /** Pending deliveries that were due before this time and have no job. */

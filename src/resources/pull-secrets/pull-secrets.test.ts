@@ -149,7 +149,7 @@ describe('invalid input', () => {
   it('in registry, login or password is refused', async () => {
     const client = await newClient();
     const { name } = (await client.create(secretBody())).body;
-    for (const registry of ['https://me:pass-word@registry.example.com', 'host:0', 'ftp://host', ' ', 'a\u0000b']) {
+    for (const registry of ['https://me:pass-word@registry.example.com', 'me:pass-word@host', 'a\u0000b', 'a\nb']) {
       const answers = [
         await client.create(secretBody({ registry })),
         await cloud.patch(client.one(name), { registry }, client.options),
@@ -159,11 +159,33 @@ describe('invalid input', () => {
         expect(JSON.stringify(answer.body)).not.toContain('pass-word');
       }
     }
-    for (const login of ['a:b', 'a\nb', 'a\u0000'])
+    for (const login of ['a\nb', 'a\u0000'])
       expect(paths(await client.create(secretBody({ login })))).toContain('login');
     expect(paths(await client.create(secretBody({ password: 'a\ud800' })))).toEqual(['password']);
     // A Google service account key is a JSON file that is used as a password.
     expect((await client.create(secretBody({ login: '_json_key', password: '{\n"x": "y"\n}' }))).status).toBe(200);
+  });
+
+  it('in registry or login is stored when no client can use it, and verify says why', async () => {
+    const client = await newClient();
+    const unusable: [object, string][] = [
+      ...['host:0', 'ftp://host', ' ', 'my registry'].map(
+        (registry) => [{ registry }, 'registry must '] as [object, string],
+      ),
+      [{ login: 'a:b' }, 'login must not contain a colon'],
+    ];
+    for (const [given, reason] of unusable) {
+      const made = await client.create(secretBody(given));
+      expect(made).toMatchObject({ status: 200, body: given });
+      const message = expect.stringContaining(reason);
+      const path = client.one(made.body.name).replace('/cloud/', '/cloudyard/');
+      const verdict = await cloud.post(`${path}/verify`, undefined, client.options);
+      expect(verdict).toMatchObject({ status: 200, body: { verified: false, outcome: 'unusable', message } });
+      expect(await client.file(made.body.name)).toMatchObject({
+        status: 409,
+        body: { exception_class: 'Conflict', message },
+      });
+    }
   });
 
   it('in name is refused, and valid names may be percent-encoded in paths', async () => {

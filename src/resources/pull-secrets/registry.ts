@@ -12,6 +12,16 @@ export interface Registry {
 const hubNames = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 const hub: Registry = { authority: 'registry-1.docker.io', key: 'https://index.docker.io/v1/' };
 
+/** Whether the text has a user or a password before the host: responses would show it. */
+export function hasCredentials(text: string): boolean {
+  return /^([a-z][a-z0-9+.-]*:)?(\/\/)?[^/?#]*@/i.test(text);
+}
+
+/** Why no client can use a login, or null. HTTP ends the user name at the first colon (RFC 7617). */
+export function faultOfLogin(login: string): string | null {
+  return login.includes(':') ? 'login must not contain a colon' : null;
+}
+
 /** Accepts `host`, `host:port`, and either of them as a URL; a path is ignored. Returns a message if the text is invalid. */
 export function parseRegistry(text: string): Registry | string {
   const [, scheme, rest] = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(.*)$/s.exec(text) as unknown as [

@@ -1,7 +1,7 @@
 /** Requests and responses of pull secrets. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Nullable, Paging, printable } from '../../http/shapes.ts';
 
 /** `.` and `..` would be removed from paths. */
 export const PullSecretName = Type.String({
@@ -12,8 +12,8 @@ export const PullSecretName = Type.String({
 const Login = Type.String({
   minLength: 1,
   maxLength: 100,
-  pattern: '^[^:\\u0000-\\u001F\\u007F-\\u009F]*$',
-  description: 'User name at the registry, without colons and control characters',
+  pattern: printable,
+  description: 'User name at the registry, without control characters',
 });
 const Password = Type.String({
   minLength: 1,
@@ -25,7 +25,10 @@ const Password = Type.String({
 const Registry = Type.String({
   minLength: 1,
   maxLength: 400,
-  description: 'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`',
+  pattern: printable,
+  description:
+    'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted ' +
+    'and cannot be used (`verify` says why), except credentials in a URL.',
 });
 
 export const CreatePullSecret = Type.Object(
@@ -73,11 +76,11 @@ export type PullSecretCollection = Static<typeof PullSecretCollection>;
 export const Verification = Type.Object(
   {
     verified: Type.Boolean({ description: 'Whether the registry accepted the login and password' }),
-    outcome: Type.Enum(['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'], {
+    outcome: Type.Enum(['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed', 'unusable'], {
       description:
         '`accepted`: the login is valid; `refused`: it is not; `not_asked`: the registry needs no login; `no_registry`: ' +
         'the host is not a registry; `unreachable`: it does not respond; `not_allowed`: this server must not connect to ' +
-        'it, or only without encryption',
+        'it, or only without encryption; `unusable`: no client can use this registry or login',
     }),
     message: Type.String({ description: 'The result as text' }),
   },

@@ -8,14 +8,14 @@ import { randomUUID } from 'node:crypto';
 import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import { dockerConfigJson, parseRegistry } from './registry.ts';
+import { dockerConfigJson, faultOfLogin, hasCredentials, parseRegistry } from './registry.ts';
 import type { Registry } from './registry.ts';
 import type {
   CreatePullSecret,
@@ -69,7 +69,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreatePullSecret): Promise<PullSecret> {
-      requireRegistry(body.registry);
+      requireNoCredentials(body.registry);
       const id = randomUUID();
       const secret = {
         id,
@@ -104,7 +104,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
     /** An omitted or null field keeps its value. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
-      if (typeof body.registry === 'string') requireRegistry(body.registry);
+      if (typeof body.registry === 'string') requireNoCredentials(body.registry);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
         const { registry, login, password } = body;
@@ -131,14 +131,18 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     /** Tries the login and password at the registry. */
     async verify(context: RequestContext, scope: Scope, name: string): Promise<Verification> {
       const { registry, login, password } = await disclose(context, scope, name);
-      const verdict = await deps.verifyLogin(requireRegistry(registry), { login, password });
+      const usable = usableRegistry(registry, login);
+      if (typeof usable === 'string') return { verified: false, outcome: 'unusable', message: usable };
+      const verdict = await deps.verifyLogin(usable, { login, password });
       return { verified: verdict.outcome === 'accepted', ...verdict };
     },
 
     /** The credentials file of skopeo, Podman and Kubernetes. */
     async dockerConfigJson(context: RequestContext, scope: Scope, name: string): Promise<DockerConfigJson> {
       const { registry, login, password } = await disclose(context, scope, name);
-      return dockerConfigJson(requireRegistry(registry), login, password);
+      const usable = usableRegistry(registry, login);
+      if (typeof usable === 'string') throw new ClientError('Conflict', `pull secret ${name} is unusable: ${usable}`);
+      return dockerConfigJson(usable, login, password);
     },
 
     /** See `reencryptAll`. */
@@ -147,10 +151,16 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 }
 
 /** @throws ClientError 400 */
-function requireRegistry(text: string): Registry {
+function requireNoCredentials(registry: string): void {
+  if (!hasCredentials(registry)) return;
+  const message = 'must not contain credentials; use the fields login and password';
+  throw invalidInput([{ path: 'registry', message }]);
+}
+
+/** The parsed registry, or why no client can use the registry or the login: any text is stored. */
+function usableRegistry(text: string, login: string): Registry | string {
   const registry = parseRegistry(text);
-  if (typeof registry === 'string') throw invalidInput([{ path: 'registry', message: registry }]);
-  return registry;
+  return typeof registry === 'string' ? `registry ${registry}` : (faultOfLogin(login) ?? registry);
 }
 
 function toResponse({ name, registry, login, updatedAt }: PullSecretRow): PullSecret {

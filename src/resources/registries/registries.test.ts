@@ -166,7 +166,13 @@ describe('check_limits', () => {
     });
   });
 
-  it.each([-1, 1.5, '1', 1001, null, true])('refuses %j', async (storage_limit) => {
+  it('returns limits for any size', async () => {
+    const storage_limit = Number.MAX_SAFE_INTEGER;
+    const { status, body } = await cloud.post(`${all}/check_limits`, { storage_limit }, by());
+    expect([status, body.registry_storage_requested]).toEqual([200, storage_limit]);
+  });
+
+  it.each([-1, 1.5, '1', 2 ** 53, null, true])('refuses %j', async (storage_limit) => {
     const answer = await cloud.post(`${all}/check_limits`, { storage_limit }, by());
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'storage_limit' }] } });
   });

@@ -215,14 +215,6 @@ export function createSnapshots(deps: ServiceDeps) {
       });
     },
 
-    /** The snapshots of the project and region among the ids, which may be any text. */
-    known: (tx: Tx, scope: Scope, ids: string[]): Promise<Set<string>> =>
-      store.findKnownIn(
-        tx,
-        scope,
-        ids.filter((id) => uuid.test(id)),
-      ),
-
     /** For the service of volumes, which holds the volume's lock: its snapshots, oldest first. */
     ofVolume: (tx: Tx, volumeId: string): Promise<SnapshotRow[]> => store.ofVolume(tx, volumeId),
 
@@ -260,8 +252,6 @@ function keyOf({ id, regionId }: SnapshotRow): ResourceKey {
 function scheduleOf({ scheduleId, lifecyclePolicyId }: Pick<SnapshotRow, 'scheduleId' | 'lifecyclePolicyId'>) {
   return scheduleId !== null && lifecyclePolicyId !== null ? { id: scheduleId, policyId: lifecyclePolicyId } : null;
 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A new volume has the size of its snapshot. @throws ClientError 400 */
 export function requireSizeOf(snapshot: { size: number }, size: number | null | undefined): void {

@@ -189,15 +189,6 @@ export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed
     );
 }
 
-/** The snapshots of a project and region among the ids. */
-export async function findKnownIn(tx: Tx, scope: ProjectRegion, ids: string[]): Promise<Set<string>> {
-  const rows = await tx
-    .select({ id: snapshots.id })
-    .from(snapshots)
-    .where(and(inArray(snapshots.id, ids), kit.inScope(snapshots, scope)));
-  return new Set(rows.map((row) => row.id));
-}
-
 /** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `
   select client_id, region_id, 'volume_snapshots_count', count(*) from snapshots group by 1, 2

@@ -217,7 +217,7 @@ describe('listing subnets', () => {
 
   it('filters by network and by tags', async () => {
     const at = await newNetwork();
-    await createSubnet(at, { name: 'tagged', tags: { env: 'test', web: '' } });
+    await createSubnet(at, { name: 'tagged', tags: { env: 'test', web: 'yes' } });
     await createSubnet(at, { name: 'plain', cidr: '10.0.1.0/24' });
     const list = (query: Record<string, string>) =>
       cloud.get(`${at.subnets}?${new URLSearchParams(query)}`, at.options);

@@ -43,20 +43,13 @@ export const AcknowledgeAll = Type.Object({
 });
 export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
 
-/** Null: the request has no body. */
-export const AcknowledgeTasks = Type.Union(
-  [
-    Type.Object(
-      {
-        task_ids: Type.Optional(
-          Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
-        ),
-      },
-      { additionalProperties: false },
+export const AcknowledgeTasks = Type.Object(
+  {
+    task_ids: Type.Optional(
+      Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
     ),
-    Type.Null(),
-  ],
-  { title: 'AcknowledgeTasks', examples: [{ task_ids: [exampleUuid] }] },
+  },
+  { title: 'AcknowledgeTasks', additionalProperties: false, examples: [{ task_ids: [exampleUuid] }] },
 );
 export type AcknowledgeTasks = Static<typeof AcknowledgeTasks>;
 

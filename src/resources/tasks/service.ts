@@ -41,7 +41,7 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
     /** Resolves when the task ends or after `seconds`. */
     untilEnd: (id: string, seconds: number): Promise<void> => waiters.untilEnd(id, seconds),
 
-    /** Ends all waits, for a server that stops. */
+    /** Ends all waits, and shortens later ones, for a server that stops. */
     releaseWaiting: () => waiters.release(),
 
     async list(actor: Actor, query: ListTasks): Promise<TaskList> {
@@ -99,6 +99,7 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
 function createTaskWaiters(db: Db) {
   const waiters = new Map<string, Set<() => void>>();
   let polling = false;
+  let stopping = false;
 
   const wake = (id: string) => {
     for (const resolve of waiters.get(id) ?? []) resolve();
@@ -126,7 +127,7 @@ function createTaskWaiters(db: Db) {
           if (waitersOfTask.size === 0 && waiters.get(id) === waitersOfTask) waiters.delete(id);
           resolve();
         };
-        const timeout = setTimeout(end, seconds * 1000);
+        const timeout = setTimeout(end, Math.min(seconds * 1000, stopping ? waitPollMs : Infinity));
         if (gone?.aborted) return end();
         gone?.addEventListener('abort', end);
         waiters.set(id, waitersOfTask.add(end));
@@ -134,6 +135,7 @@ function createTaskWaiters(db: Db) {
       });
     },
     release() {
+      stopping = true;
       for (const id of [...waiters.keys()]) wake(id);
     },
   };

@@ -30,9 +30,9 @@ async function feed(client: Client) {
 
 /** Waits until no notification is pending. */
 async function settled(client: Client): Promise<void> {
-  const waiting = `select from graphile_worker.jobs where key = $1`;
+  const waiting = `select from jobs where kind = 'quota_alert' and id = $1`;
   await expect
-    .poll(async () => (await cloud.db.$client.query(waiting, [`quota_alert:${client.clientId}`])).rowCount, {
+    .poll(async () => (await cloud.db.$client.query(waiting, [client.clientId])).rowCount, {
       timeout: 30_000,
     })
     .toBe(0);
@@ -128,9 +128,9 @@ describe('the threshold', () => {
     expect((await cloud.get(path(client), client)).body.threshold).toBe(80);
   });
 
-  it('refuses an absent body, names every fault, and returns 404 to other clients', async () => {
+  it('takes the default of an absent body, names every fault, and returns 404 to other clients', async () => {
     const client = await cloud.newClient();
-    expect((await put(client)).status).toBe(400);
+    expect(await put(client)).toMatchObject({ status: 200, body: { threshold: 80 } });
     expect((await put(client, [])).status).toBe(400);
     const both = await put(client, { threshold: 0, last_sending: 1 });
     expect(both.body.errors.map(({ path }: { path: string }) => path)).toEqual(['threshold', 'last_sending']);
@@ -295,8 +295,7 @@ describe('a crossing', () => {
   it('whose job was lost is still notified', async () => {
     const client = await limited();
     await reserve(client, { volume_count: 9 });
-    const key = `quota_alert:${client.clientId}`;
-    await cloud.db.$client.query('delete from graphile_worker._private_jobs where key = $1', [key]);
+    await cloud.db.$client.query(`delete from jobs where kind = 'quota_alert' and id = $1`, [client.clientId]);
     expect(await feed(client)).toEqual([]);
     await cloud.services.quota.crossings.requeueLost(cloud.db);
     expect(await notified(client)).toEqual([['volume_count_usage']]);
@@ -312,12 +311,11 @@ describe('a crossing', () => {
     await reserve(client, { volume_count: 9 });
     await settled(client);
     const attempted = async () =>
-      (await cloud.db.$client.query(`select from graphile_worker.jobs where key like 'deliver:%' and attempts > 0`))
-        .rowCount;
+      (await cloud.db.$client.query(`select from jobs where kind = 'deliver' and attempts > 0`)).rowCount;
     await expect.poll(attempted, { timeout: 30_000 }).toBe(1);
     expect((await feed(client))[0].deliveries).toMatchObject([{ state: 'pending', attempt_count: 0 }]);
     await cloud.db.$client.query(`delete from workers where id = 'another'`);
-    await cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
+    await cloud.db.$client.query(`update jobs set run_at = now() where locked_by is null`);
     const state = async () => (await feed(client))[0].deliveries[0].state;
     await expect.poll(state, { timeout: 30_000 }).toBe('simulated');
   });

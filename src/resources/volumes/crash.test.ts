@@ -32,13 +32,7 @@ const reconcileOnce = async (resource: 'volume' | 'snapshot', id: string) => {
   const { db, services } = cloud;
   const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
   const reconciler = resource === 'volume' ? ofVolumes(db, host) : ofSnapshots(db, host.snapshots);
-  await runReconcile(
-    deps,
-    reconciler,
-    { resource, id, regionId: 1 },
-    { attempts: 1, priority: 0, flags: null },
-    new AbortController().signal,
-  );
+  await runReconcile(deps, reconciler, { id, attempt: 1 }, new AbortController().signal);
 };
 
 const createdId = async (answer: { body: { tasks: string[] } }, kind: 'volumes' | 'snapshots') =>
@@ -145,7 +139,7 @@ const scenarios: Record<string, Scenario> = {
     kind: 'volumes',
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
-      await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot}`);
+      await cloud.delete(`${volumes}/${volume}`);
       await reconcileOnce('snapshot', snapshot);
       return volume;
     },
@@ -196,7 +190,7 @@ const scenarios: Record<string, Scenario> = {
     kind: 'volumes',
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
-      await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot}`);
+      await cloud.delete(`${volumes}/${volume}`);
       host.trouble(refused);
       await reconcileOnce('snapshot', snapshot);
       host.trouble();

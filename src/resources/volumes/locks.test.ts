@@ -56,6 +56,7 @@ describe('while a snapshot is being created', () => {
     expect((await cloud.get(`${volumes}/${volume}`)).body.task_id).toBe(task);
     expectLockedBy(await cloud.post(`${volumes}/${volume}/extend`, { size: 9 }), task);
     expectLockedBy(await cloud.post(`${volumes}/${volume}/revert`), task);
+    expectLockedBy(await cloud.post(`${volumes}/${volume}/retype`, { volume_type: 'standard' }), task);
     expectLockedBy(await cloud.delete(`${volumes}/${volume}?snapshots=${id}`), task);
     expectLockedBy(await cloud.patch(`${volumes}/${volume}`, { name: 'renamed' }), task);
     expectLockedBy(await cloud.patch(`${snapshots}/${id}`, { name: 'renamed' }), task);

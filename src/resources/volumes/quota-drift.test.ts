@@ -93,7 +93,7 @@ async function idle(): Promise<void> {
         await retryNow(cloud.db);
         const { rows } = await cloud.db.$client.query(
           `select (select count(*) from tasks where state in ('NEW', 'RUNNING')) as tasks,
-                  (select count(*) from graphile_worker._private_jobs where attempts < max_attempts or locked_at is not null) as jobs`,
+                  (select count(*) from jobs) as jobs`,
         );
         return rows[0];
       },

@@ -5,10 +5,13 @@ import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import {
+  AttachVolume,
   CreateVolume,
   DeleteVolume,
+  DetachVolume,
   ExtendVolume,
   ListVolumes,
+  RetypeVolume,
   UpdateVolume,
   Volume,
   VolumeCollection,
@@ -62,7 +65,7 @@ export const volumeOperations = (volumes: Volumes) => [
   operation('PATCH', one, {
     id: 'updateVolume',
     summary: 'Update a volume',
-    description: 'Changes the name and the tags that the body contains.',
+    description: 'Changes the name and the tags that the body contains. `size` can only be repeated.',
     access: projectMember,
     body: UpdateVolume,
     answer: Volume,
@@ -72,12 +75,11 @@ export const volumeOperations = (volumes: Volumes) => [
     id: 'deleteVolume',
     summary: 'Delete a volume',
     description:
-      'Deletes the volume with its data and with the snapshots that `snapshots` names. Fails with 409 if the volume has ' +
-      'other snapshots.',
+      'Deletes the volume with its data and its snapshots. Fails with 409 while a snapshot is being copied to a new volume.',
     access: projectMember,
     query: DeleteVolume,
     answer: TaskIds,
-    handle: ({ by, scope, params, query }) => volumes.delete(by, scope, params.volume_id, query.snapshots),
+    handle: ({ by, scope, params }) => volumes.delete(by, scope, params.volume_id),
   }),
   operation('POST', `${one}/extend`, {
     id: 'extendVolume',
@@ -88,6 +90,16 @@ export const volumeOperations = (volumes: Volumes) => [
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => volumes.extend(by, scope, params.volume_id, body.size),
   }),
+  operation('POST', `${one}/retype`, {
+    id: 'retypeVolume',
+    summary: 'Change the type of a volume',
+    description: 'Types differ in their price only, so the change is done with the response.',
+    access: projectMember,
+    body: RetypeVolume,
+    answer: Volume,
+    handle: ({ by, scope, params, body }) => volumes.retype(by, scope, params.volume_id, body.volume_type),
+  }),
+  ...(['v1', 'v2'] as const).flatMap((version) => refusedOperations(volumes, version)),
   operation('POST', `${one}/revert`, {
     id: 'revertVolume',
     summary: 'Revert a volume to its newest snapshot',
@@ -100,3 +112,18 @@ export const volumeOperations = (volumes: Volumes) => [
   }),
   ...metadataOperations(volumes, one, { tag, parameter: { volume_id }, name: 'Volume', noun: 'volume' }),
 ];
+
+/** Clients know these operations; without them the error would be that of an unknown path. */
+const refusedOperations = (volumes: Volumes, version: 'v1' | 'v2') =>
+  (['attach', 'detach'] as const).map((action) =>
+    operation('POST', `${one.replace('v1', version) as typeof one}/${action}`, {
+      id: `${action}Volume${version === 'v1' ? 'V1' : ''}`,
+      summary: action === 'attach' ? 'Attach a volume to an instance' : 'Detach a volume from an instance',
+      description: 'Always fails with 400: instances are not supported.',
+      deprecated: version === 'v1',
+      access: projectMember,
+      body: action === 'attach' ? AttachVolume : DetachVolume,
+      answer: TaskIds,
+      handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, action),
+    }),
+  );

@@ -126,7 +126,11 @@ export const CreateVolume = selectBranch(
 export type CreateVolume = Static<typeof CreateVolume>;
 
 export const UpdateVolume = Type.Object(
-  { name: Type.Optional(Name), tags: Type.Optional(UpdateTags) },
+  {
+    name: Type.Optional(Name),
+    size: Type.Optional(Described(SizeGib, 'The current size in GiB; to change it, use the operation `extend`')),
+    tags: Type.Optional(UpdateTags),
+  },
   {
     title: 'UpdateVolume',
     additionalProperties: false,
@@ -140,13 +144,27 @@ export const ExtendVolume = Type.Object(
   { title: 'ExtendVolume', additionalProperties: false, examples: [{ size: 2 }] },
 );
 
+export const RetypeVolume = Type.Object(
+  { volume_type: Type.Enum(['ssd_hiiops', 'standard'], { description: 'New type, one that the region offers' }) },
+  { title: 'RetypeVolume', additionalProperties: false, examples: [{ volume_type: 'standard' }] },
+);
+
+export const AttachVolume = Type.Object(
+  {
+    instance_id: Described(Uuid, 'Rejected with 400: instances are not supported'),
+    attachment_tag: common.attachment_tag,
+  },
+  { title: 'AttachVolume', additionalProperties: false, examples: [{ instance_id: exampleUuid }] },
+);
+
+export const DetachVolume = Type.Object(
+  { instance_id: AttachVolume.properties.instance_id },
+  { title: 'DetachVolume', additionalProperties: false, examples: [{ instance_id: exampleUuid }] },
+);
+
 export const DeleteVolume = Type.Object({
   snapshots: Type.Optional(
-    Type.String({
-      maxLength: 16_384,
-      description:
-        'IDs of the snapshots to delete with the volume, separated by commas; snapshots of other volumes are kept',
-    }),
+    Type.String({ maxLength: 16_384, description: 'Accepted and ignored: all snapshots of the volume are deleted' }),
   ),
 });
 

@@ -1,7 +1,7 @@
 /** The rules of volumes. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, inUse, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -10,7 +10,7 @@ import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } from '../service-kit.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked, sizeErrors } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
@@ -54,6 +54,8 @@ export function createVolumes(deps: VolumesDeps) {
     return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(volume), projectId, generation })] };
   };
 
+  const offeredTypes = (scope: Scope): VolumeTypeName[] => deps.regions.get(scope.regionId)!.volumeTypes;
+
   const view = async (scope: Scope, id: string): Promise<VolumeView> =>
     requireFound(await store.view(db, scope, id), 'volume', id);
 
@@ -62,7 +64,7 @@ export function createVolumes(deps: VolumesDeps) {
     context: RequestContext,
     scope: Scope,
     id: string,
-    changes: (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags'>>,
+    changes: (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags' | 'typeName'>>,
   ): Promise<void> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const volume = await lockForChange(tx, scope, id);
@@ -83,7 +85,7 @@ export function createVolumes(deps: VolumesDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
-      checkCreate(deps.regions.get(scope.regionId)!.volumeTypes, body);
+      checkCreate(offeredTypes(scope), body);
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const source = await sourceOf(tx, scope, body);
@@ -127,9 +129,31 @@ export function createVolumes(deps: VolumesDeps) {
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateVolume): Promise<Volume> {
-      const { name, tags } = body;
-      await updateRow(context, scope, id, (volume) => ({ name, tags: patchedTags(volume.tags, tags) }));
+      const { name, tags, size } = body;
+      await updateRow(context, scope, id, (volume) => {
+        const errors = sizeErrors(volume.size, size);
+        if (errors.length > 0) throw invalidInput(errors);
+        return { name, tags: patchedTags(volume.tags, tags) };
+      });
       return toResponse(await view(scope, id), scope.regionName);
+    },
+
+    /** Types differ in their price only, so the host need not follow. */
+    async retype(context: RequestContext, scope: Scope, id: string, typeName: VolumeTypeName): Promise<Volume> {
+      await updateRow(context, scope, id, (volume) => {
+        requireData(volume);
+        const errors = typeName === volume.typeName ? [] : typeErrors(offeredTypes(scope), 'volume_type', typeName);
+        if (errors.length > 0) throw invalidInput(errors);
+        return { typeName };
+      });
+      return toResponse(await view(scope, id), scope.regionName);
+    },
+
+    /** `action` is that of the path. @throws ClientError 400, 404 */
+    async refuseInstance(scope: Scope, id: string, action: 'attach' | 'detach'): Promise<never> {
+      await view(scope, id);
+      const message = `instances are not supported, so there is nothing to ${action} a volume ${action === 'attach' ? 'to' : 'from'}`;
+      throw invalidInput([{ path: 'instance_id', message }]);
     },
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
@@ -164,24 +188,11 @@ export function createVolumes(deps: VolumesDeps) {
       });
     },
 
-    /** `withSnapshots` is the query's list of ids. A volume is deleted with all of its snapshots or not at all. */
-    async delete(context: RequestContext, scope: Scope, id: string, withSnapshots = ''): Promise<TaskIds> {
-      const named = snapshotIdsIn(withSnapshots);
+    /** Deletes the snapshots with the volume, whose task waits for them. */
+    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await lockForChange(tx, scope, id);
-        const all = await snapshots.ofVolume(tx, volume.id);
-        // Clients also name the snapshot that a volume was created from.
-        const known = await snapshots.known(tx, scope, named);
-        const unknown = named.filter((name) => !known.has(name));
-        if (unknown.length > 0) {
-          const message = (name: string) => `${JSON.stringify(name)} is not a snapshot of the project`;
-          throw invalidInput(unknown.map((name) => ({ path: 'snapshots', message: message(name) })));
-        }
-        // A snapshot whose deletion failed needs no naming.
-        const ids = all.filter((one) => !one.deletedAt && !named.includes(one.id)).map((one) => one.id);
-        if (ids.length > 0)
-          throw inUse('volume', id, [{ kind: 'snapshot', count: ids.length, ids: ids.slice(0, 100) }]);
-        await snapshots.deleteWithVolume(tx, all);
+        await snapshots.deleteWithVolume(tx, await snapshots.ofVolume(tx, volume.id));
         const deletedAt = volume.deletedAt ?? clock.now();
         return changeOnHost(tx, context, volume, 'delete_volume', { status: 'deleting', deletedAt });
       });
@@ -201,20 +212,17 @@ function checkCreate(offered: VolumeTypeName[], body: CreateVolume): void {
   }
   // A volume from a snapshot has the type of the snapshot's volume by default, even if the region no longer offers it.
   const typeName = body.type_name ?? (body.source === 'snapshot' ? null : 'standard');
-  if (typeName !== null && !offered.includes(typeName)) {
-    errors.push({ path: 'type_name', message: `the region offers ${offered.join(', ') || 'no volumes'}` });
-  }
+  if (typeName !== null) errors.push(...typeErrors(offered, 'type_name', typeName));
   if (errors.length > 0) throw invalidInput(errors);
+}
+
+function typeErrors(offered: VolumeTypeName[], path: string, typeName: VolumeTypeName): FieldError[] {
+  if (offered.includes(typeName)) return [];
+  return [{ path, message: `the region offers ${offered.join(', ') || 'no volumes'}` }];
 }
 
 function noImages(): ClientError {
   return invalidInput([{ path: 'source', message: 'must be new-volume or snapshot; images are not supported' }]);
-}
-
-/** The ids in a comma-separated list, which may be empty: the Terraform provider sends that. */
-function snapshotIdsIn(text: string): string[] {
-  const ids = text.split(',').map((id) => id.trim().toLowerCase());
-  return [...new Set(ids.filter((id) => id !== ''))];
 }
 
 /** @throws ClientError 409 when the volume was never created on the host, lost its data, or its deletion has begun */

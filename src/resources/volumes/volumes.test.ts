@@ -125,47 +125,76 @@ describe('a volume', () => {
     expect(rows).toEqual([{ state: 'FINISHED' }]);
   });
 
-  it('is deleted only if the request names all its snapshots', async () => {
+  it.each(['', '?snapshots=', '?snapshots=x,,11111111-1111-4111-8111-111111111111'])(
+    'is deleted with its snapshots, which release their quota; the query %j has no further effect',
+    async (query) => {
+      const before = await usage();
+      const { id } = await createVolume();
+      const own = [await createSnapshot(id), await createSnapshot(id)];
+      expect((await cloud.get(`${volumes}/${id}`)).body.snapshot_ids).toEqual(own);
+      const task = await cloud.ended(await cloud.delete(`${volumes}/${id}${query}`));
+      expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_volume' });
+      for (const gone of [`${volumes}/${id}`, ...own.map((snapshot) => `${snapshots}/${snapshot}`)]) {
+        expect((await cloud.get(gone)).status).toBe(404);
+      }
+      expect(await usage()).toEqual(before);
+    },
+  );
+
+  it('is deleted without the snapshot that it was created from', async () => {
+    const snapshot_id = await createSnapshot((await createVolume()).id);
+    const { id } = await createVolume({ source: 'snapshot', snapshot_id });
+    await createSnapshot(id);
+    await cloud.ended(await cloud.delete(`${volumes}/${id}?snapshots=${snapshot_id}`));
+    expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
+    expect((await cloud.get(`${snapshots}/${snapshot_id}`)).body.status).toBe('available');
+  });
+
+  it('changes its type at once, to one that the region offers', async () => {
+    const { id } = await createVolume({ type_name: 'ultra' });
+    const path = `${volumes}/${id}`;
+    const retype = (volume_type: unknown) => cloud.post(`${path}/retype`, { volume_type });
     const before = await usage();
-    const { id } = await createVolume();
-    const [first, second] = [await createSnapshot(id), await createSnapshot(id)];
-    expect((await cloud.get(`${volumes}/${id}`)).body.snapshot_ids).toEqual([first, second]);
-    for (const query of ['', '?snapshots=', `?snapshots=${first}`]) {
-      const refused = await cloud.delete(`${volumes}/${id}${query}`);
-      expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
-      expect(refused.body.message).toContain(second);
-    }
-    for (const wrong of [unknownId, 'x', `${first},,${unknownId}`]) {
-      const refused = await cloud.delete(`${volumes}/${id}?snapshots=${wrong}`);
-      expect([refused.status, paths(refused)]).toEqual([400, ['snapshots']]);
-    }
-    const task = await cloud.ended(
-      await cloud.delete(`${volumes}/${id}?snapshots=${second.toUpperCase()},%20${first}`),
-    );
-    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'delete_volume' });
-    for (const gone of [`${volumes}/${id}`, `${snapshots}/${first}`, `${snapshots}/${second}`]) {
-      expect((await cloud.get(gone)).status).toBe(404);
-    }
+    const refused = await retype('ssd_hiiops');
+    expect([refused.status, paths(refused)]).toEqual([400, ['volume_type']]);
+    expect(refused.body.message).toContain('the region offers standard, cold, ultra');
+    expect((await cloud.get(path)).body.volume_type).toBe('ultra');
+    const retyped = await retype('standard');
+    expect(retyped).toMatchObject({ status: 200, body: { id, volume_type: 'standard', status: 'available' } });
+    expect((await retype('standard')).body).toEqual(retyped.body);
+    for (const type of ['cold', 'x', '', null, 1, undefined]) expect((await retype(type)).status).toBe(400);
+    expect((await cloud.get(path)).body).toEqual(retyped.body);
     expect(await usage()).toEqual(before);
   });
 
-  it('can be deleted with a request that names its source snapshot, which is kept', async () => {
-    const { id: source } = await createVolume();
-    const snapshot_id = await createSnapshot(source);
-    const { id } = await createVolume({ source: 'snapshot', snapshot_id });
-    const own = await createSnapshot(id);
-    const query = (...ids: string[]) => `${volumes}/${id}?snapshots=${ids.join(',')}`;
-    expect((await cloud.delete(query(snapshot_id))).status).toBe(409);
-    const { projectId, token } = await cloud.newClient();
-    const made = await cloud.post(`/cloud/v1/volumes/${projectId}/1`, valid, { token });
-    const [other] = (await cloud.ended(made, { token })).body.created_resources.volumes;
-    const body = { name: 'of others', volume_id: other };
-    const answer = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, body, { token });
-    const [foreign] = (await cloud.ended(answer, { token })).body.created_resources.snapshots;
-    expect((await cloud.delete(query(own, foreign))).status).toBe(400);
-    await cloud.ended(await cloud.delete(query(own, snapshot_id)));
-    expect((await cloud.get(`${volumes}/${id}`)).status).toBe(404);
-    expect((await cloud.get(`${snapshots}/${snapshot_id}`)).body.status).toBe('available');
+  it('accepts its current size in an update, and names the operation for another one', async () => {
+    const { id } = await createVolume({ size: 2 });
+    const path = `${volumes}/${id}`;
+    const same = await cloud.patch(path, { size: 2, name: 'renamed' });
+    expect(same).toMatchObject({ status: 200, body: { size: 2, name: 'renamed' } });
+    for (const size of [1, 3]) {
+      const other = await cloud.patch(path, { size, name: 'other' });
+      expect([other.status, paths(other)]).toEqual([400, ['size']]);
+      expect(other.body.message).toContain('must equal the current size (2 GiB); use the operation extend');
+    }
+    for (const size of [0, -1, 1.5, null, '2']) expect((await cloud.patch(path, { size })).status).toBe(400);
+    expect((await cloud.get(path)).body).toMatchObject({ size: 2, name: 'renamed' });
+  });
+
+  it.each(['v1', 'v2'])('is not attached or detached (%s)', async (version) => {
+    const { id } = await createVolume();
+    const path = `${volumes.replace('v1', version)}/${id}`;
+    const instance_id = unknownId;
+    for (const [action, body] of [
+      ['attach', { instance_id, attachment_tag: 'boot' }],
+      ['detach', { instance_id }],
+    ] as const) {
+      const refused = await cloud.post(`${path}/${action}`, body);
+      expect([refused.status, paths(refused)]).toEqual([400, ['instance_id']]);
+      expect(refused.body.message).toContain('instances are not supported');
+      expect((await cloud.post(`${path}/${action}`, {})).status).toBe(400);
+      expect((await cloud.post(`${volumes.replace('v1', version)}/${unknownId}/${action}`, body)).status).toBe(404);
+    }
   });
 
   it.each(['volume', 'snapshot'])('metadata of a %s: adds, lists, gets, replaces and deletes items', async (what) => {
@@ -287,11 +316,10 @@ describe('invalid input is refused with the field name and changes nothing', () 
   it('returns 400 for an invalid id, 404 for an unknown id or one of another project', async () => {
     const { id } = await createVolume();
     const { projectId, token } = await cloud.newClient();
-    for (const suffix of ['', '/extend', '/revert']) {
+    const bodies = { '/extend': { size: 9 }, '/retype': { volume_type: 'standard' }, '/revert': undefined };
+    for (const suffix of ['', '/extend', '/retype', '/revert'] as const) {
       const send = (path: string, options = {}) =>
-        suffix
-          ? cloud.post(`${path}${suffix}`, suffix === '/extend' ? { size: 9 } : undefined, options)
-          : cloud.get(path, options);
+        suffix ? cloud.post(`${path}${suffix}`, bodies[suffix], options) : cloud.get(path, options);
       expect((await send(`${volumes}/x`)).status).toBe(400);
       expect((await send(`${volumes}/${unknownId}`)).status).toBe(404);
       expect((await send(`/cloud/v1/volumes/${projectId}/1/${id}`, { token })).status).toBe(404);

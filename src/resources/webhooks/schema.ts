@@ -5,7 +5,7 @@ import { Collection, Described, Nullable, Timestamp, Uuid } from '../../http/sha
 
 export const CreateWebhook = Type.Object(
   {
-    url: Type.String({ maxLength: 2000, format: 'uri', description: 'URL that begins with `https://` or `http://`' }),
+    url: Type.String({ maxLength: 2000, format: 'uri', description: 'Absolute `https` or `http` URL with a host' }),
     secret: Type.Optional(
       Described(
         Nullable(Type.String({ minLength: 8, maxLength: 255 })),
@@ -19,7 +19,7 @@ export type CreateWebhook = Static<typeof CreateWebhook>;
 
 const fields = {
   id: Described(Uuid, 'ID of the webhook'),
-  url: Type.String({ description: 'URL of the receiver' }),
+  url: Type.String({ description: 'URL of the receiver, normalized' }),
   created_at: Described(Timestamp, 'When the webhook was created'),
 };
 

@@ -41,7 +41,7 @@ export function createWebhooks(deps: WebhooksDeps) {
       if (refusal) throw invalidInput([{ path: 'url', message: refusal }]);
       const secret = body.secret ?? `whsec_${randomBytes(32).toString('base64url')}`;
       const id = randomUUID();
-      const webhook = { id, clientId, url: body.url, createdAt: clock.now() };
+      const webhook = { id, clientId, url: new URL(body.url).href, createdAt: clock.now() };
       const ciphertext = keyring.encrypt(Buffer.from(secret), contextOf(id));
       return deps.idempotency.auditedTransaction(
         db,

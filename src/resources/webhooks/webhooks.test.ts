@@ -68,8 +68,7 @@ async function delivery(client: Client, state: object) {
 }
 
 /** Makes pending retries run now, without their backoff. */
-const skipBackoff = () =>
-  cloud.db.$client.query(`update graphile_worker._private_jobs set run_at = now() where locked_at is null`);
+const skipBackoff = () => cloud.db.$client.query(`update jobs set run_at = now() where locked_by is null`);
 
 describe('a webhook', () => {
   it('is created with a secret of its own, which is shown once', async () => {
@@ -127,6 +126,10 @@ describe('a webhook', () => {
     [{ url: '' }, ['url']],
     [{ url: 'example.com' }, ['url']],
     [{ url: 'ftp://example.com/' }, ['url']],
+    [{ url: 'http:///x' }, ['url']],
+    [{ url: 'http:example.com' }, ['url']],
+    [{ url: 'https://?x' }, ['url']],
+    [{ url: '/hook' }, ['url']],
     [{ url: 'https://user:pass@example.com/' }, ['url']],
     [{ url: 'https://example.com/#x' }, ['url']],
     [{ url: `https://example.com/${'x'.repeat(2000)}` }, ['url']],
@@ -148,9 +151,10 @@ describe('a webhook', () => {
     expect([answer.status, answer.body.errors?.map(({ path }: { path: string }) => path)]).toEqual([400, fields]);
   });
 
-  it('with a host name that does not resolve yet is accepted', async () => {
+  it('with a host name that does not resolve yet is accepted, and stored normalized', async () => {
     const client = await strict.newClient();
-    expect((await strict.post(at(client, 'webhooks'), { url: 'https://hooks.invalid/x' }, client)).status).toBe(201);
+    const made = await strict.post(at(client, 'webhooks'), { url: 'HTTPS://Hooks.Invalid:443/a/../x?y' }, client);
+    expect(made).toMatchObject({ status: 201, body: { url: 'https://hooks.invalid/x?y' } });
   });
 
   it('requires an admin, and a client has at most sixteen', async () => {
@@ -326,7 +330,7 @@ describe('a message', () => {
     receiver.answer((response) => response.writeHead(500).end());
     await issue(client);
     const { id } = await delivery(client, { state: 'pending', attempt_count: 1 });
-    await cloud.db.$client.query('delete from graphile_worker._private_jobs where key = $1', [`deliver:${id}`]);
+    await cloud.db.$client.query(`delete from jobs where kind = 'deliver' and id = $1`, [id]);
     receiver.answer();
     const before = new Date(Date.now() + 3_600_000);
     const { findWithoutJob, requestAttempts } = await import('../notifications/store.ts');

@@ -45,7 +45,7 @@ async function states(volumes: string[]): Promise<{ state: string; message: stri
        (select count(*)::int from snapshots s where s.volume_id = rv.volume_id) as snapshots,
        (select count(*)::int from tasks t where t.resource_id = rv.snapshot_id::text and t.id = (
           select creator_task_id from snapshots s where s.id = rv.snapshot_id)) as tasks,
-       (select count(*)::int from graphile_worker.jobs j where j.key = 'snapshot:' || rv.snapshot_id) as jobs
+       (select count(*)::int from jobs j where j.kind = 'snapshot' and j.id = rv.snapshot_id::text) as jobs
      from lifecycle_policy_run_volumes rv where volume_id = any($1::uuid[])
      order by array_position($1::uuid[], rv.volume_id)`,
     volumes,

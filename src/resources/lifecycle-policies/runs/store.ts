@@ -60,10 +60,12 @@ const readOpen = prepared<{ open: number }>(
   'lifecycle_policy_open',
   `select (select count(*) from lifecycle_policy_schedules where region_id = any($1::int[]) and next_run_at <= $2)
         + (select count(*) from lifecycle_policy_run_volumes where region_id = any($1::int[]) and expire_at <= $2)
-        + (select count(*) from lifecycle_policy_runs where region_id = any($1::int[]) and done_at is null) as open`,
+        + (select count(*) from lifecycle_policy_runs where region_id = any($1::int[]) and done_at is null)
+        + (select count(*) from snapshots where region_id = any($1::int[]) and lifecycle_policy_id is not null
+             and deleted_at is not null and observed_generation < generation) as open`,
 );
 
-/** The number of due schedules and expiries and of unfinished runs in these regions. */
+/** The number of due schedules and expiries, of unfinished runs and of unfinished deletions of their snapshots. */
 export async function countOpen(db: Db, regionIds: number[], now: Date): Promise<number> {
   return (await readOpen(db, regionIds, now))[0]!.open;
 }

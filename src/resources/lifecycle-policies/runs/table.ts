@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant } from '../../../platform/columns.ts';
 import { lifecyclePolicies } from '../table.ts';
 
@@ -61,5 +61,30 @@ export const lifecyclePolicyRunVolumes = pgTable(
       .on(t.regionId, t.state)
       .where(sql`${t.state} in ('pending', 'running')`),
     index('lifecycle_policy_run_volumes_expiring').on(t.regionId, t.expireAt).where(sql`${t.expireAt} is not null`),
+  ],
+);
+
+/** Runs that started late or have not started in time, and instants that were skipped, until their client was notified. */
+export const lifecyclePolicyMissedRuns = pgTable(
+  'lifecycle_policy_missed_runs',
+  {
+    policyId: integer('policy_id')
+      .notNull()
+      .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
+    scheduleId: uuid('schedule_id').notNull(),
+    /** The instant at which the late run was due. */
+    scheduledAt: instant('scheduled_at').notNull(),
+    noticedAt: instant('noticed_at').notNull(),
+    /** When the run started after all; null: it has not started. */
+    startedAt: instant('started_at'),
+    /** Later instants that the run replaced. */
+    skipped: integer('skipped').notNull().default(0),
+    /** When a notification reported it; null: none has. */
+    reportedAt: instant('reported_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.scheduleId, t.scheduledAt] }),
+    index('lifecycle_policy_missed_runs_policy').on(t.policyId, t.reportedAt),
+    index('lifecycle_policy_missed_runs_open').on(t.policyId).where(sql`${t.reportedAt} is null`),
   ],
 );

@@ -120,7 +120,18 @@ describe('creating a listener is rejected for', () => {
     ['TERMINATED_HTTPS without a certificate', { protocol: 'TERMINATED_HTTPS' }, ['secret_id']],
     ['TERMINATED_HTTPS with an empty certificate', { protocol: 'TERMINATED_HTTPS', secret_id: '' }, ['secret_id']],
     ['an unknown certificate', { protocol: 'TERMINATED_HTTPS', secret_id: unknownId }, ['secret_id']],
-    ...['HTTPS', 'TCP', 'UDP', 'PROMETHEUS'].map((protocol) => [
+    ['headers of a PROMETHEUS listener', { protocol: 'PROMETHEUS', insert_x_forwarded: true }, ['insert_x_forwarded']],
+    [
+      'names without a certificate',
+      { protocol: 'PROMETHEUS', sni_secret_id: [unknownId] },
+      ['sni_secret_id', 'sni_secret_id.0'],
+    ],
+    ...['HTTP', 'HTTPS', 'TCP', 'UDP'].map((protocol) => [
+      `certificates of a ${protocol} listener`,
+      { protocol, secret_id: unknownId },
+      ['secret_id'],
+    ]),
+    ...['HTTPS', 'TCP', 'UDP'].map((protocol) => [
       `HTTP fields of a ${protocol} listener`,
       { protocol, insert_x_forwarded: true, ...withUser('alice') },
       ['insert_x_forwarded', 'user_list'],
@@ -188,7 +199,6 @@ describe('values at the bounds are accepted:', () => {
   it.each<[string, object]>([
     ['names', { name: 'a'.repeat(63) }],
     ['timeouts', { timeout_client_data: 86_400_000, timeout_member_connect: 0, timeout_member_data: 1 }],
-    ['no limit', { connection_limit: -1 }],
     ['a limit of 0', { connection_limit: 0 }],
     ['a limit of a million', { connection_limit: 1_000_000 }],
     ['no clients', { allowed_cidrs: [] }],

@@ -74,7 +74,7 @@ describe('creating a listener', () => {
   it('stores all settings', async () => {
     const settings = {
       allowed_cidrs: ['10.0.0.0/8', '1.2.3.4', '2001:db8::/32', '::1'],
-      connection_limit: -1,
+      connection_limit: 0,
       timeout_client_data: 0,
       timeout_member_connect: 86_400_000,
       timeout_member_data: 1,
@@ -88,7 +88,17 @@ describe('creating a listener', () => {
     });
     const insert_headers = { 'X-Forwarded-For': 'true', 'X-Forwarded-Port': 'true', 'X-Forwarded-Proto': 'true' };
     expect(await getListener(id)).toMatchObject({ ...settings, insert_headers, secret_id: null, sni_secret_id: [] });
-    expect(onHost(id)).toMatchObject({ connectionLimit: null, insertXForwarded: true });
+    expect(onHost(id)).toMatchObject({ connectionLimit: 0, insertXForwarded: true });
+  });
+
+  it('reads a connection limit of -1 back as the default of 100,000, also in an update', async () => {
+    const id = await aListener(balancer, { connection_limit: -1 });
+    expect((await getListener(id))['connection_limit']).toBe(100_000);
+    expect((await update(id, { connection_limit: -1 })).body).toEqual({ tasks: [] });
+    await cloud.ended(await update(id, { connection_limit: 7 }));
+    await cloud.ended(await update(id, { connection_limit: -1 }));
+    expect((await getListener(id))['connection_limit']).toBe(100_000);
+    expect(onHost(id)).toMatchObject({ connectionLimit: 100_000 });
   });
 
   it('stores networks in canonical spelling and keeps a missing prefix', async () => {

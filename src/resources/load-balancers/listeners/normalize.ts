@@ -24,12 +24,17 @@ export type ListenerSettings = Pick<
 
 const defaultConnectionLimit = 100_000;
 
+/** -1 means the default, as in the official API. */
+function connectionLimitOf(given: number | undefined, current = defaultConnectionLimit): number {
+  return given === -1 ? defaultConnectionLimit : (given ?? current);
+}
+
 export function newListenerSettings(body: CreateListener | NestedListener): ListenerSettings {
   return {
     name: body.name,
     protocol: body.protocol,
     protocolPort: body.protocol_port,
-    connectionLimit: body.connection_limit ?? defaultConnectionLimit,
+    connectionLimit: connectionLimitOf(body.connection_limit),
     allowedCidrs: normalizeNetworks(body.allowed_cidrs ?? null),
     insertXForwarded: body.insert_x_forwarded ?? false,
     // Some clients send "" for no secret.
@@ -47,7 +52,7 @@ export function patchedListenerSettings(listener: ListenerSettings, body: Update
     name: body.name ?? listener.name,
     protocol: listener.protocol,
     protocolPort: listener.protocolPort,
-    connectionLimit: body.connection_limit ?? listener.connectionLimit,
+    connectionLimit: connectionLimitOf(body.connection_limit, listener.connectionLimit),
     allowedCidrs: patched(body.allowed_cidrs, listener.allowedCidrs, normalizeNetworks),
     insertXForwarded: listener.insertXForwarded,
     secretId: patched(body.secret_id, listener.secretId, normalizeId),

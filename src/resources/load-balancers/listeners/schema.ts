@@ -19,7 +19,7 @@ import { listenerTimeouts, Port, ShowStats, StatsOrNull, statuses } from '../sha
 export const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMINATED_HTTPS', 'UDP'], {
   description:
     'Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the ' +
-    'certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics` and has no pool',
+    'certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool',
 });
 
 export const UserListItem = Type.Object(
@@ -45,11 +45,11 @@ const meanings = {
   admin_state_up: 'Whether the listener accepts connections',
   allowed_cidrs: 'Addresses and networks that may connect; null: all, an empty list: none',
   connection_limit:
-    'Maximum number of open connections; further ones wait (UDP: are dropped). -1: no limit, 0: no connections are accepted',
-  secret_id: 'ID of the secret with the certificate; required for `TERMINATED_HTTPS`, otherwise not supported',
-  sni_secret_id:
-    'IDs of secrets with further certificates, selected by the TLS server name; only for `TERMINATED_HTTPS`',
-  user_list: 'Users for HTTP basic authentication, at most 3; only for `HTTP` and `TERMINATED_HTTPS`',
+    'Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted',
+  secret_id:
+    'ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported',
+  sni_secret_id: 'IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id`',
+  user_list: 'Users for HTTP basic authentication, at most 3; only for `HTTP`, `TERMINATED_HTTPS` and `PROMETHEUS`',
 };
 
 const AllowedCidrs = Described(

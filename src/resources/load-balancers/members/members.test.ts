@@ -51,7 +51,46 @@ describe('a member', () => {
   });
 });
 
+describe('a member of a pool without a monitor', () => {
+  const statuses = async (pool: string) =>
+    (await getPool(pool))['members'].map((each: { operating_status: string }) => each.operating_status);
+  const list = [member(1), member(2, { admin_state_up: false })];
+
+  it('is NO_MONITOR from the first read, unless it is disabled', async () => {
+    const body = { name: 'a pool', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', load_balancer_id: balancer };
+    const answer = await cloud.post(pools, { ...body, members: list });
+    const [task] = (await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.created_resources.pools;
+    expect(await statuses(task)).toEqual(['NO_MONITOR', 'OFFLINE']);
+    await cloud.ended(answer);
+    await cloud.ended(await cloud.post(of(task), member(3)));
+    expect(await statuses(task)).toEqual(['NO_MONITOR', 'OFFLINE', 'NO_MONITOR']);
+  });
+
+  it('is OFFLINE at first where a monitor checks it', async () => {
+    const pool = await aPool({ load_balancer_id: await aBalancer(), members: list, healthmonitor: monitor() });
+    expect((await statuses(pool))[1]).toBe('OFFLINE');
+    expect(await statuses(pool)).not.toContain('NO_MONITOR');
+  });
+});
+
 describe('a health monitor', () => {
+  it('is overwritten whole, its type included, by another one', async () => {
+    const body = monitor({ type: 'HTTP', url_path: '/a', expected_codes: '200,300-302', max_retries_down: 7 });
+    const pool = await aPool({ load_balancer_id: balancer, healthmonitor: body });
+    const { id } = (await getPool(pool))['healthmonitor'];
+    for (const replace of [
+      () => cloud.patch(`${pools.replace('v1', 'v2')}/${pool}`, { healthmonitor: monitor({ type: 'TCP' }) }),
+      () => cloud.post(`${pools}/${pool}/healthmonitor`, monitor({ type: 'HTTPS', timeout: 3 })),
+    ]) {
+      const task = await cloud.ended(await replace());
+      expect(task.body).toMatchObject({ state: 'FINISHED' });
+      const nothing = { url_path: null, expected_codes: null, max_retries_down: 3 };
+      expect((await getPool(pool))['healthmonitor']).toMatchObject({ id, ...nothing });
+    }
+    expect((await getPool(pool))['healthmonitor']).toMatchObject({ type: 'HTTPS', timeout: 3 });
+    expect(onHost(balancer, pool).monitor).toMatchObject({ type: 'HTTPS', timeout: 3000, urlPath: null });
+  });
+
   it('is shown and updated: absent fields are kept, null removes, and an update without changes returns no task', async () => {
     const body = monitor({ type: 'HTTP', url_path: '/a', domain_name: 'a.example', admin_state_up: false });
     const pool = await aPool({ load_balancer_id: balancer, healthmonitor: body });

@@ -12,15 +12,16 @@ const settings = fc
     backup: fc.boolean(),
   })
   .map((body): MemberSettings => newMemberSettings(body));
+const pool = { id: 'pool', healthMonitor: null };
 const sequence = fc.uniqueArray(settings, { selector: endpointOf, maxLength: 9 });
 
 describe('replacing the members of a pool', () => {
   it('returns the new list, keeps the rows of members in both lists, and writes only differences', () => {
     fc.assert(
       fc.property(sequence, sequence, (before, next) => {
-        const present = before.map((member, position) => newMember('pool', member, position));
+        const present = before.map((member, position) => newMember(pool, member, position));
         const rowOf = new Map(present.map((row) => [endpointOf(row), row]));
-        const { members, written, removed } = replaceMembers('pool', present, next);
+        const { members, written, removed } = replaceMembers(pool, present, next);
 
         expect(members).toMatchObject(next.map((member, position) => ({ ...member, position })));
         for (const row of members) {
@@ -35,7 +36,7 @@ describe('replacing the members of a pool', () => {
         for (const row of written) rows.set(row.id, row);
         const after = [...rows.values()].sort((a, b) => a.position - b.position);
         expect(after).toEqual(members);
-        expect(replaceMembers('pool', after, next)).toEqual({ members, written: [], removed: [] });
+        expect(replaceMembers(pool, after, next)).toEqual({ members, written: [], removed: [] });
       }),
     );
   });

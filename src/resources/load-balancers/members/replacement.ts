@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { MemberRow } from '../table.ts';
+import type { MemberRow, PoolRow } from '../table.ts';
 import type { MemberSettings } from './normalize.ts';
 
 export interface MemberReplacement {
@@ -20,12 +20,14 @@ export function endpointOf(member: Pick<MemberSettings, 'address' | 'protocolPor
   return `${member.address} ${member.protocolPort}`;
 }
 
+type PoolOfMember = Pick<PoolRow, 'id' | 'healthMonitor'>;
+
 /** `next` has no duplicates (validation.ts). */
-export function replaceMembers(poolId: string, current: MemberRow[], next: MemberSettings[]): MemberReplacement {
+export function replaceMembers(pool: PoolOfMember, current: MemberRow[], next: MemberSettings[]): MemberReplacement {
   const rows = new Map(current.map((member) => [endpointOf(member), member]));
   const members = next.map((settings, position): MemberRow => {
     const row = rows.get(endpointOf(settings));
-    return row ? { ...row, ...settings, position } : newMember(poolId, settings, position);
+    return row ? { ...row, ...settings, position } : newMember(pool, settings, position);
   });
   const kept = new Set(members.map((member) => member.id));
   return {
@@ -35,7 +37,9 @@ export function replaceMembers(poolId: string, current: MemberRow[], next: Membe
   };
 }
 
-/** OFFLINE until the proxy reports its health. */
-export function newMember(poolId: string, settings: MemberSettings, position: number): MemberRow {
-  return { id: randomUUID(), poolId, position, operatingStatus: 'OFFLINE', ...settings };
+/** OFFLINE until the proxy reports its health, unless nothing checks it. */
+export function newMember(pool: PoolOfMember, settings: MemberSettings, position: number): MemberRow {
+  const isUnchecked = settings.adminStateUp && !pool.healthMonitor;
+  const operatingStatus = isUnchecked ? 'NO_MONITOR' : 'OFFLINE';
+  return { id: randomUUID(), poolId: pool.id, position, operatingStatus, ...settings };
 }

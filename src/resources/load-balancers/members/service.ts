@@ -50,7 +50,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         if (current.length >= maxMembers) {
           throw new ClientError('Conflict', `pool ${pool.id} already has the maximum of ${maxMembers} members`);
         }
-        const member = newMember(pool.id, settings, (current.at(-1)?.position ?? -1) + 1);
+        const member = newMember(pool, settings, (current.at(-1)?.position ?? -1) + 1);
         await write(tx, pool, member);
         return { type: 'create_lbmember', createdResources: { members: [member.id] } };
       }),

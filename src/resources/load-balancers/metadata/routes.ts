@@ -4,8 +4,8 @@ import { operationsOf } from '../../../http/operations.ts';
 import type { OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { CreateTags, deleting, merging, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
-import { MetadataKey, OptionalMetadataKey, ReplaceTags } from './schema.ts';
+import { deleting, merging, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
+import { AddTags, MetadataKey, OptionalMetadataKey, ReplaceTags } from './schema.ts';
 import type { LoadBalancerMetadata } from './service.ts';
 
 const v1 = '/cloud/v1/loadbalancers/:project_id/:region_id/:load_balancer_id';
@@ -21,7 +21,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       id: 'createLoadBalancerMetadata',
       summary: 'Add or change tags of a load balancer',
       access: projectMember,
-      body: CreateTags,
+      body: AddTags,
       answer: TaskIds,
       handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, merging(body)),
     }),
@@ -30,7 +30,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       id: 'replaceLoadBalancerMetadata',
       summary: 'Replace the tags of a load balancer',
       access: projectMember,
-      body: CreateTags,
+      body: AddTags,
       answer: TaskIds,
       handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, replacingBy(body)),
     }),
@@ -49,7 +49,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       id: 'createLoadBalancerMetadataV1',
       summary: 'Add or change tags of a load balancer (v1)',
       access: projectMember,
-      body: CreateTags,
+      body: AddTags,
       handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, merging(body)),
     }),
     operation('GET', `${v1}/metadata`, {

@@ -2,11 +2,23 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Described, Nullable, ShortText } from '../../../http/shapes.ts';
-import { maxTagChanges, maxTagLength } from '../../../tags/tags.ts';
+import { maxTagChanges, maxTagLength, maxTags } from '../../../tags/tags.ts';
 
-export const ReplaceTags = Type.Record(Type.String(), Nullable(Type.String({ maxLength: maxTagLength })), {
+/** These operations take keys and values that `CreateTags` rejects: any text of the length. */
+const AnyKey = Type.String({ minLength: 1, maxLength: maxTagLength });
+const AnyValue = Type.String({ maxLength: maxTagLength });
+
+export const AddTags = Type.Record(Type.String(), AnyValue, {
+  title: 'LoadBalancerMetadata',
+  propertyNames: AnyKey,
+  maxProperties: maxTags,
+  description: 'At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255',
+  examples: [{ team: 'web' }],
+});
+
+export const ReplaceTags = Type.Record(Type.String(), Nullable(AnyValue), {
   title: 'ReplaceLoadBalancerTags',
-  propertyNames: Type.String({ minLength: 1, maxLength: maxTagLength }),
+  propertyNames: AnyKey,
   maxProperties: maxTagChanges,
   description: 'Tags as a map from key to value; a key with null is ignored',
   examples: [{ team: 'web' }],

@@ -117,13 +117,25 @@ const both: [string, object, string[]][] = [
       (field) => `healthmonitor.${field}`,
     ),
   ]),
-  ...['', '20', '2000', '99', '600', '200,', '200, 204', '200-', '299-200', '200-204-299', '200,300-399', 'all'].map(
-    (expected_codes): [string, object, string[]] => [
-      `codes ${JSON.stringify(expected_codes)}`,
-      withMonitor({ type: 'HTTP', expected_codes }),
-      ['healthmonitor.expected_codes'],
-    ],
-  ),
+  ...[
+    '',
+    '20',
+    '2000',
+    '99',
+    '600',
+    '200,',
+    '200, 204',
+    '200-',
+    '299-200',
+    '200-204-299',
+    '200,299-200',
+    '200,300-',
+    'all',
+  ].map((expected_codes): [string, object, string[]] => [
+    `codes ${JSON.stringify(expected_codes)}`,
+    withMonitor({ type: 'HTTP', expected_codes }),
+    ['healthmonitor.expected_codes'],
+  ]),
   ...['', 'healthz', '//', '/a?b', '/a#b', '/%20', '/a b', '/a\nb', '/é', `/${'a'.repeat(255)}`].map(
     (url_path): [string, object, string[]] => [
       `the path ${JSON.stringify(url_path).slice(0, 20)}`,
@@ -177,7 +189,7 @@ const both: [string, object, string[]][] = [
   ...['255.0.255.0', '24', '/24', '10.0.0.1', '0.0.0.0', 'ffff::', 'mask', ''].map(
     (persistence_granularity): [string, object, string[]] => [
       `the netmask ${JSON.stringify(persistence_granularity)}`,
-      persistence({ type: 'SOURCE_IP', persistence_granularity }),
+      { protocol: 'UDP', healthmonitor: null, ...persistence({ type: 'SOURCE_IP', persistence_granularity }) },
       ['session_persistence.persistence_granularity'],
     ],
   ),
@@ -192,12 +204,8 @@ const both: [string, object, string[]][] = [
     ['session_persistence.persistence_timeout'],
   ],
   [
-    'a timeout and a netmask for persistence of UDP',
-    {
-      protocol: 'UDP',
-      healthmonitor: null,
-      ...persistence({ type: 'SOURCE_IP', persistence_timeout: 5, persistence_granularity: '255.255.0.0' }),
-    },
+    'a timeout and a netmask of an HTTP pool',
+    persistence({ type: 'SOURCE_IP', persistence_timeout: 5, persistence_granularity: '255.255.0.0' }),
     ['session_persistence.persistence_timeout', 'session_persistence.persistence_granularity'],
   ],
   [
@@ -328,6 +336,7 @@ describe('creating a member or monitor is rejected for', () => {
 
   it.each<[string, object, string[]]>([
     ['a timeout above the delay', monitor({ delay: 1 }), ['timeout']],
+    ['a timeout equal to the delay', monitor({ delay: 5, timeout: 5 }), ['timeout']],
     ['no type', monitor({ type: undefined }), ['type']],
     ['a UDP check of HTTP members', monitor({ type: 'UDP-CONNECT' }), ['type']],
     ['a path of a TCP check', monitor({ url_path: '/' }), ['url_path']],

@@ -30,7 +30,8 @@ describe('values at the bounds are accepted:', () => {
     ],
     ['one address on two ports', members(member(1), member(1, { protocol_port: 81 }))],
     ['a long wait', withMonitor({ delay: 2_147_483_647, timeout: 2_147_483, max_retries: 10, max_retries_down: 1 })],
-    ['a timeout equal to the delay', withMonitor({ delay: 1, timeout: 1 })],
+    ['a timeout just below the delay', withMonitor({ delay: 2, timeout: 1 })],
+    ['statuses and ranges', withMonitor({ type: 'HTTP', expected_codes: '200,202,300-302,401,403,404,500-504' })],
     [
       'HTTP fields of an HTTPS monitor',
       withMonitor({ type: 'HTTPS', url_path: '/a;b"c', expected_codes: '100,599', http_method: 'TRACE' }),
@@ -42,7 +43,14 @@ describe('values at the bounds are accepted:', () => {
     ['a TLS hello', withMonitor({ type: 'TLS-HELLO', http_method: null, url_path: null })],
     [
       'persistence by source address',
-      persistence({ type: 'SOURCE_IP', persistence_timeout: 2_147_483, persistence_granularity: '255.255.255.255' }),
+      {
+        protocol: 'UDP',
+        ...persistence({
+          type: 'SOURCE_IP',
+          persistence_timeout: 2_147_483,
+          persistence_granularity: '255.255.255.255',
+        }),
+      },
     ],
     ['cookies of the proxy', persistence({ type: 'HTTP_COOKIE', cookie_name: null, persistence_timeout: null })],
     [

@@ -38,12 +38,12 @@ const monitorMeanings = {
   admin_state_up: 'Whether members are checked',
   delay: 'Time between two checks of a member, in seconds',
   domain_name: 'Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name',
-  expected_codes: 'HTTP statuses of a healthy member: a list (`200,204`) or a range (`200-299`); null: `200`',
+  expected_codes: 'HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200`',
   http_method: 'Method of HTTP and HTTPS checks; null: `GET`',
   http_version: 'Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0`',
   max_retries: 'Number of successful checks in a row after which a member is up',
   max_retries_down: 'Number of failed checks in a row after which a member is down; 3 by default',
-  timeout: 'Time limit of a check in seconds; at most `delay`',
+  timeout: 'Time limit of a check in seconds; less than `delay`',
   url_path: 'Path of HTTP and HTTPS checks; null: `/`',
 };
 
@@ -124,9 +124,11 @@ const PersistenceType = Type.Enum([...persistenceTypes], {
 });
 const cookieName = 'Name of the cookie that the members set; only for `APP_COOKIE`, which requires it';
 const granularity =
-  'Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP`';
+  'Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in ' +
+  'UDP pools';
 const persistenceTimeout =
-  'Time in seconds after which an inactive client is forgotten; null or 0: 1,800; only for `SOURCE_IP`';
+  'Time in seconds that an inactive client keeps its member at least; null or 0: no minimum. A hash of the address selects ' +
+  'the member, so a client keeps it until the members change; only for `SOURCE_IP` in UDP pools';
 
 const MutateSessionPersistence = Type.Object(
   {

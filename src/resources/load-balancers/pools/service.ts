@@ -67,7 +67,7 @@ export function createLbPools(deps: LbPoolsDeps) {
       operatingStatus: 'OFFLINE',
       deletedAt: null,
     });
-    const rows = members.map((member, position) => newMember(id, member, position));
+    const rows = members.map((member, position) => newMember({ ...settings, id }, member, position));
     await memberStore.write(tx, rows);
     const monitor = settings.healthMonitor;
     return { pools: [id], members: rows.map((row) => row.id), healthmonitors: monitor ? [monitor.id] : [] };
@@ -104,7 +104,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     const members = body.members === undefined ? null : (body.members ?? []).map(newMemberSettings);
     const errors = [
       ...missingMonitorType(body, pool),
-      ...poolErrors(settings, await store.listenerProtocols(tx, pool.id), ''),
+      ...poolErrors(settings, await store.listenerProtocols(tx, pool.id), '', pool),
       ...memberListErrors(members ?? current, settings, 'members', members && memberRules(scope.regionId)),
       ...(await referenceErrors(tx, secrets, scope, {
         secrets: poolSecrets(settings, pool, ''),
@@ -114,7 +114,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     if (errors.length > 0) throw invalidInput(errors);
     return {
       changed: changedColumns<PoolSettings, PoolSettings>(pool, settings),
-      replacement: members && replaceMembers(pool.id, current, members),
+      replacement: members && replaceMembers({ ...settings, id: pool.id }, current, members),
     };
   };
 

@@ -53,7 +53,7 @@ describe('fields of an update', () => {
     expect(await getPool(id)).toEqual({ ...before, name: 'renamed' });
 
     await cloud.ended(
-      await update(id, { healthmonitor: { delay: 3, timeout: 3, max_retries: 1 }, timeout_client_data: null }),
+      await update(id, { healthmonitor: { delay: 3, timeout: 2, max_retries: 1 }, timeout_client_data: null }),
     );
     const changed = await getPool(id);
     expect(changed['healthmonitor']).toMatchObject({
@@ -78,14 +78,22 @@ describe('fields of an update', () => {
     expect(onHost(balancer, id)).toMatchObject({ members: [], monitor: null, persistence: null });
   });
 
+  it('are not blocked by a monitor of an earlier version, whose timeout was its delay', async () => {
+    const id = await aPool({ load_balancer_id: balancer, healthmonitor: monitor({ delay: 5, timeout: 4 }) });
+    await cloud.db.$client.query(
+      `update lb_pools set health_monitor = health_monitor || '{"timeout": 5}' where id = '${id}'`,
+    );
+    await cloud.ended(await update(id, { name: 'renamed' }));
+    expect(await getPool(id)).toMatchObject({ name: 'renamed', healthmonitor: { timeout: 5 } });
+    expect((await update(id, { healthmonitor: monitor({ delay: 6, timeout: 6 }) })).status).toBe(400);
+  });
+
   it('change everything else of a pool', async () => {
     const id = await aPool({ load_balancer_id: balancer });
     const body = { admin_state_up: false, lb_algorithm: 'SOURCE_IP', protocol: 'TCP', name: 'other', ...full };
     const { healthmonitor, session_persistence, ...rest } = body;
-    await cloud.ended(
-      await update(id, { ...rest, session_persistence: { type: 'SOURCE_IP', persistence_timeout: 60 } }),
-    );
-    expect(await getPool(id)).toMatchObject({ ...rest, session_persistence: { persistence_timeout: 60 } });
+    await cloud.ended(await update(id, { ...rest, session_persistence: { type: 'SOURCE_IP' } }));
+    expect(await getPool(id)).toMatchObject({ ...rest, session_persistence: { type: 'SOURCE_IP' } });
     expect(onHost(balancer, id)).toMatchObject({ enabled: false, algorithm: 'SOURCE_IP', protocol: 'TCP' });
     expect([healthmonitor.type, session_persistence.type]).toEqual(['HTTP', 'APP_COOKIE']);
   });

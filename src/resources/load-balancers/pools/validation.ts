@@ -1,6 +1,7 @@
 /** Pure: the rules of pools (`drivers/load-balancer-rules.ts`) applied to requests. `path` precedes the field names. */
+import { isDeepStrictEqual } from 'node:util';
 import { monitorViolations, poolViolations, prefixed } from '../../../drivers/load-balancer-rules.ts';
-import { isRequestPath, isStatusCodes } from '../../../drivers/load-balancer-text.ts';
+import { isRequestPath } from '../../../drivers/load-balancer-text.ts';
 import type { ListenerProtocol, PoolProtocol } from '../../../drivers/load-balancer.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import { desiredMonitor, desiredPool } from '../desired.ts';
@@ -8,9 +9,15 @@ import type { SecretReference } from '../references.ts';
 import type { PoolSettings } from './normalize.ts';
 import type { HealthMonitor, UpdatePool } from './schema.ts';
 
-/** `listeners` are the protocols of the listeners that use the pool. */
-export function poolErrors(pool: PoolSettings, listeners: ListenerProtocol[], path: string): FieldError[] {
+/** `listeners` are the protocols of the listeners that use the pool. A monitor that `before` had is not checked again. */
+export function poolErrors(
+  pool: PoolSettings,
+  listeners: ListenerProtocol[],
+  path: string,
+  before: PoolSettings | null = null,
+): FieldError[] {
   const { healthMonitor } = pool;
+  const isNew = healthMonitor && !isDeepStrictEqual(healthMonitor, before?.healthMonitor);
   return [
     ...prefixed(
       path,
@@ -19,7 +26,7 @@ export function poolErrors(pool: PoolSettings, listeners: ListenerProtocol[], pa
         listeners,
       ),
     ),
-    ...(healthMonitor ? prefixed(`${path}healthmonitor.`, apiLimits(healthMonitor)) : []),
+    ...(isNew ? prefixed(`${path}healthmonitor.`, apiLimits(healthMonitor)) : []),
   ];
 }
 
@@ -27,27 +34,16 @@ export function monitorErrors(monitor: HealthMonitor, protocol: PoolProtocol): F
   return [...monitorViolations(desiredMonitor(monitor), protocol), ...apiLimits(monitor)];
 }
 
-const listOrRange = /^([1-5]\d\d(,[1-5]\d\d)*|([1-5]\d\d)-([1-5]\d\d))$/;
 const visibleAscii = /^[\x21-\x7e]*$/;
 
 /** What the API rejects although drivers support it. */
-function apiLimits({ type, delay, timeout, expected_codes: codes, url_path: path }: HealthMonitor): FieldError[] {
+function apiLimits({ delay, timeout, url_path: path }: HealthMonitor): FieldError[] {
   const errors: FieldError[] = [];
-  if (timeout > delay) errors.push({ path: 'timeout', message: `must not exceed delay (${delay})` });
-  if (!['HTTP', 'HTTPS', 'K8S'].includes(type)) return errors;
-  if (codes !== null && isStatusCodes(codes) && !isListOrRange(codes)) {
-    const message = 'must be an HTTP status (200), a list (200,204) or a range (200-299)';
-    errors.push({ path: 'expected_codes', message });
-  }
+  if (timeout >= delay) errors.push({ path: 'timeout', message: `must be less than delay (${delay})` });
   if (path !== null && isRequestPath(path) && !visibleAscii.test(path)) {
     errors.push({ path: 'url_path', message: 'must contain only visible ASCII characters' });
   }
   return errors;
-}
-
-function isListOrRange(codes: string): boolean {
-  const [, , , first, last] = listOrRange.exec(codes) ?? [];
-  return listOrRange.test(codes) && (first === undefined || first <= last!);
 }
 
 /** A patch without a type keeps the type of the current monitor. */

@@ -25,15 +25,19 @@ const operation = operationsOf(tag);
 
 const service = Type.Optional(Type.String({ maxLength: 400, description: 'Name of the registry host' }));
 const scopeDescription = 'Requested access, `repository:<name>:<actions>`; several are separated by spaces';
-const TokenQuery = Type.Object({
-  service,
-  scope: Type.Optional(
-    Type.Array(Type.String({ maxLength: 4000 }), {
-      maxItems: 100,
-      description: `${scopeDescription}, or the parameter is repeated`,
-    }),
-  ),
-});
+/** OAuth 2 servers ignore unknown parameters (RFC 6749, 3.2), and container clients send some. */
+const TokenQuery = Type.Object(
+  {
+    service,
+    scope: Type.Optional(
+      Type.Array(Type.String({ maxLength: 4000 }), {
+        maxItems: 100,
+        description: `${scopeDescription}, or the parameter is repeated`,
+      }),
+    ),
+  },
+  { additionalProperties: true },
+);
 const TokenForm = Type.Object(
   {
     grant_type: Type.Optional({ ...ShortText, description: 'Always `password`' }),

@@ -1,0 +1,74 @@
+/**
+ * Ends the connections of a server that stops, without a reset: requests that were read are answered with
+ * `Connection: close`, and idle connections are ended after a time in which a request may still arrive.
+ *
+ * Why not `server.close()`: it destroys idle connections at once. A client that has just sent a request then sees a reset,
+ * and cannot tell whether the request was handled.
+ */
+import type { Server, ServerResponse } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { currentResponse } from './error-handling.ts';
+
+export interface Drain {
+  /** Closes the listening socket. Open connections are served as before. */
+  stopListening(): Promise<void>;
+  /** Stops listening, and resolves when all connections have ended. */
+  drain(): Promise<void>;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Call `drain` before `close`, which resets connections. */
+    drain: Drain;
+  }
+}
+
+/** How long an idle connection stays open. A client that is busy sends its next request within this time. */
+const idleMs = 300;
+/** A client that does not close its side of a connection within this time is reset. */
+const halfClosedMs = 1000;
+const checkMs = 20;
+
+export function createDrain(server: Server): Drain {
+  /** When each connection was last seen with a request. */
+  const connections = new Map<Socket, number>();
+  let draining = false;
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, performance.now());
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.prependListener('request', (_request, response: ServerResponse) => {
+    if (draining) response.shouldKeepAlive = false;
+  });
+
+  const stopListening = async () => {
+    // The connections in the queue of the kernel are accepted in this turn; closing the socket would reset them.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (server.listening) NetServer.prototype.close.call(server);
+  };
+
+  return {
+    stopListening,
+    async drain() {
+      await stopListening();
+      draining = true;
+      for (const socket of connections.keys()) {
+        const response = currentResponse(socket);
+        if (response && !response.headersSent) response.shouldKeepAlive = false;
+        connections.set(socket, performance.now());
+      }
+      for (; connections.size > 0; await sleep(checkMs)) endIdle(connections);
+    },
+  };
+}
+
+function endIdle(connections: Map<Socket, number>): void {
+  const now = performance.now();
+  for (const [socket, seen] of connections) {
+    if (currentResponse(socket)) connections.set(socket, now);
+    else if (now - seen > idleMs + halfClosedMs) socket.destroy();
+    else if (now - seen > idleMs && !socket.writableEnded) socket.end();
+  }
+}

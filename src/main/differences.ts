@@ -1,0 +1,103 @@
+/**
+ * Where Cloudyard differs from the Gcore Cloud API on purpose, for docs/compatibility.md.
+ *
+ * Invariant: each difference has a test of this repository that proves it (test/compatibility.test.ts).
+ */
+
+export interface Difference {
+  /** What a client sees here, and what the official API does. Markdown. */
+  here: string;
+  official: string;
+  reason: string;
+  /** A test file, and the name of the test or of its case. */
+  test: [file: string, name: string];
+}
+
+const resources = 'src/resources';
+
+export const differences: Difference[] = [
+  {
+    here: 'A project that has resources cannot be deleted: 409 `InUse` names them',
+    official: 'deletes the resources with the project',
+    reason: 'a mistaken deletion would remove data of several resources at once',
+    test: [`${resources}/projects/projects.test.ts`, 'is refused while resources use the project, and names them'],
+  },
+  {
+    here: 'Unknown query parameters and unknown fields are 400 by name',
+    official: 'documents no refusal of most of them',
+    reason: 'a misspelt filter returns everything, and scripts delete what a list returns',
+    test: ['test/requests.test.ts', 'reject all unknown query parameters by name'],
+  },
+  {
+    here: 'A body may be omitted if all its fields are optional',
+    official: 'documents the body as required',
+    reason: 'some clients send no body if there is nothing to send',
+    test: ['test/requests.test.ts', 'may omit a body whose fields are all optional'],
+  },
+  {
+    here: '`threshold` of quota notifications is 1 to 100, and 80 if it is omitted',
+    official: '60 to 100, and required',
+    reason: 'operators of small regions want early warnings',
+    test: [`${resources}/thresholds/thresholds.test.ts`, 'defaults to 80 with no message sent'],
+  },
+  {
+    here: 'Names of pull secrets have 1 to 250 letters, digits, `.`, `_`, `-`',
+    official: '2 to 26 lowercase letters, digits and `-`',
+    reason: 'the documented length is 250, and registries have names with dots',
+    test: [`${resources}/pull-secrets/pull-secrets.test.ts`, 'is refused outside the limits of every field'],
+  },
+  {
+    here: '`registry` of a pull secret has no user or password in front of the host',
+    official: 'takes any text',
+    reason: 'responses show the field, and passwords are never shown',
+    test: [`${resources}/pull-secrets/pull-secrets.test.ts`, 'in registry, login or password is refused'],
+  },
+  {
+    here: 'Load balancers have IPv4 addresses of the region; `floating_ip`, `vip_port_id` and IPv6 are refused',
+    official: 'supports floating IPs, ports and IPv6',
+    reason: 'there is no virtual network: the host has the addresses',
+    test: [`${resources}/load-balancers/load-balancers.test.ts`, 'an existing floating IP'],
+  },
+  {
+    here: 'Members of pools may be in the `member_networks` of the region only',
+    official: 'documents no such limit',
+    reason: 'the proxies run on the host of the operator, and could reach its own services',
+    test: ['test/security/member-networks.test.ts', 'the error describes the fault of the address and the fix'],
+  },
+  {
+    here: 'Networks, subnets and routers only exist as records: packets are not routed',
+    official: 'creates virtual networks',
+    reason: 'resources are reached at addresses of the host',
+    test: [`${resources}/networks/networks.test.ts`, 'accepts type vlan, create_router, and tags'],
+  },
+  {
+    here: 'File shares of the type `vast` need a region that offers them',
+    official: 'offers both types in some regions',
+    reason: 'the configuration of the region decides which storage there is',
+    test: [`${resources}/file-shares/file-shares.test.ts`, 'refuses null, unknown fields and settings of vast'],
+  },
+  {
+    here: 'Names of registry users have at least one character',
+    official: 'accepts an empty name',
+    reason: 'container clients cannot log in with an empty name',
+    test: [`${resources}/registries/registries.test.ts`, "[{ name: '', duration: 1 }, 'name']"],
+  },
+  {
+    here: 'Lists of registries and their contents return 1,000 results unless `limit` says otherwise',
+    official: 'has no documented default',
+    reason: 'the cost of one request is bounded',
+    test: [`${resources}/registries/contents/contents.test.ts`, 'create lists that are read in pages'],
+  },
+  {
+    here: 'The answer to a batch of registry users has all of them in `results`',
+    official: 'describes one user',
+    reason: 'it is the only answer with the secrets',
+    test: [`${resources}/registries/registries.test.ts`, 'is created in a batch atomically'],
+  },
+  {
+    here: 'Tasks can be awaited: `GET /v1/tasks/{task_id}?wait=30`',
+    official: 'is polled',
+    reason: 'an answer at the end of the task takes one request',
+    test: [`${resources}/tasks/tasks.test.ts`, 'responds to all waiting requests when the task ends'],
+  },
+];

@@ -1,0 +1,7 @@
+import type { Resource } from '../resource.ts';
+import { quotaRequestOperations } from './routes.ts';
+import type { QuotaRequests } from './service.ts';
+
+export const quotaRequests = {
+  operations: (services: { quotaRequests: QuotaRequests }) => quotaRequestOperations(services.quotaRequests),
+} satisfies Resource;

@@ -1,0 +1,149 @@
+/** Requests and responses of quota requests (docs/interface.md, "Quotas"). */
+import { Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Collection, Described, IntegerId, Nullable, Paging, Timestamp } from '../../http/shapes.ts';
+import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
+import type { Kind } from '../../quota/kinds.ts';
+
+const maxLimit = Number.MAX_SAFE_INTEGER;
+const maxRegions = 100;
+
+export const quotaRequestStatuses = ['done', 'in progress', 'rejected'] as const;
+export type QuotaRequestStatus = (typeof quotaRequestStatuses)[number];
+
+/** `region_id` and limits by `<kind>_limit`. */
+export type LimitsOfRegion = Record<string, number | undefined>;
+export interface RequestedLimits {
+  global_limits?: Record<string, number>;
+  regional_limits?: LimitsOfRegion[];
+}
+
+const limits = (kinds: Kind[], minimum: number | undefined): Record<string, TSchema> =>
+  Object.fromEntries(
+    kinds.map((kind) => {
+      const bounds = minimum === undefined ? {} : { minimum, maximum: maxLimit };
+      return [
+        `${kind}_limit`,
+        Type.Optional(Type.Integer({ ...bounds, description: `Limit: ${meaningOfKind[kind]}` })),
+      ];
+    }),
+  );
+
+const Region = Type.Optional(Described(IntegerId, 'ID of the region'));
+/** A field of official clients that no quota has. */
+const deprecated = {
+  baremetal_gpu_count_limit: Type.Optional(Type.Integer({ deprecated: true, description: 'Ignored' })),
+};
+
+const NewLimits = Type.Object(
+  {
+    global_limits: Type.Optional(
+      Type.Object(limits(globalKinds, 1), {
+        title: 'RequestedGlobalLimits',
+        additionalProperties: false,
+        description: 'Limits that hold everywhere',
+      }),
+    ),
+    regional_limits: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { region_id: Region, ...deprecated, ...limits(regionalKinds, 1) },
+          { title: 'RequestedRegionalLimits', additionalProperties: false },
+        ),
+        { maxItems: maxRegions, description: 'Limits in regions; each entry needs a `region_id`' },
+      ),
+    ),
+  },
+  { title: 'NewRequestedLimits', additionalProperties: false, description: 'The limits that are needed; at least one' },
+);
+
+export const CreateQuotaRequest = Type.Object(
+  {
+    description: Type.String({ maxLength: 1000, description: 'Why the limits are needed' }),
+    requested_limits: Type.Unsafe<RequestedLimits>(NewLimits),
+  },
+  {
+    title: 'CreateQuotaRequest',
+    additionalProperties: false,
+    examples: [
+      {
+        description: 'We move our archive here.',
+        requested_limits: { regional_limits: [{ region_id: 1, volume_count_limit: 200, volume_size_limit: 50_000 }] },
+      },
+    ],
+  },
+);
+export type CreateQuotaRequest = Static<typeof CreateQuotaRequest>;
+
+/** Values of one query parameter that may be repeated. */
+const maxFilterValues = 1000;
+const Moment = Type.String({ format: 'iso-date-time' });
+const Status = Type.Enum([...quotaRequestStatuses], {
+  description: '`in progress`, `done` (approved) or `rejected`',
+});
+
+export const ListQuotaRequests = Type.Object({
+  ...Paging(1000),
+  created_from: Type.Optional(Described(Moment, 'Only requests created at or after this date')),
+  created_to: Type.Optional(Described(Moment, 'Only requests created at or before this date')),
+  request_ids: Type.Optional(
+    Type.Array(IntegerId, { maxItems: maxFilterValues, description: 'Only requests with these IDs' }),
+  ),
+  status: Type.Optional(
+    Type.Array(Status, { maxItems: maxFilterValues, description: 'Only requests in these states' }),
+  ),
+});
+export type ListQuotaRequests = Static<typeof ListQuotaRequests>;
+
+const Limits = Type.Object(
+  {
+    global_limits: Type.Optional(
+      Type.Object(limits(globalKinds, undefined), {
+        title: 'GlobalLimits',
+        description: 'Limits that hold everywhere',
+      }),
+    ),
+    regional_limits: Type.Optional(
+      Type.Array(Type.Object({ region_id: Region, ...limits(regionalKinds, undefined) }, { title: 'RegionalLimits' }), {
+        description: 'Limits in regions',
+      }),
+    ),
+  },
+  { title: 'RequestedLimits', description: 'The limits that were requested' },
+);
+
+export const QuotaRequest = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the request' }),
+    client_id: Type.Integer({ description: 'ID of the client' }),
+    description: Type.String({ description: 'Why the limits are needed' }),
+    requested_limits: Type.Unsafe<RequestedLimits>(Limits),
+    status: Status,
+    reason: Described(Nullable(Type.String()), 'What the operator wrote about the decision, or null'),
+    created_at: Described(Timestamp, 'When the request was created'),
+    updated_at: Described(Nullable(Timestamp), 'When the request was decided; null until then'),
+  },
+  { title: 'QuotaRequest' },
+);
+export type QuotaRequest = Static<typeof QuotaRequest>;
+
+export const QuotaRequestCollection = Collection(QuotaRequest);
+export type QuotaRequestCollection = Static<typeof QuotaRequestCollection>;
+
+const Reason = Type.String({ minLength: 1, maxLength: 1000, description: 'For the client; part of the notification' });
+
+export const ApproveQuotaRequest = Type.Object(
+  { reason: Type.Optional(Nullable(Reason)) },
+  { title: 'ApproveQuotaRequest', additionalProperties: false, examples: [{}] },
+);
+export type ApproveQuotaRequest = Static<typeof ApproveQuotaRequest>;
+
+export const DeclineQuotaRequest = Type.Object(
+  { reason: Reason },
+  {
+    title: 'DeclineQuotaRequest',
+    additionalProperties: false,
+    examples: [{ reason: 'The region has no space for 50 TB; write to us about another one.' }],
+  },
+);
+export type DeclineQuotaRequest = Static<typeof DeclineQuotaRequest>;

@@ -1,0 +1,78 @@
+/** SQL of quota requests. */
+import { and, desc, eq, getTableColumns, gte, inArray, lte } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import { clients } from '../clients/table.ts';
+import * as kit from '../store-kit.ts';
+import type { ListQuotaRequests, QuotaRequestStatus } from './schema.ts';
+import { quotaRequests } from './table.ts';
+
+export type QuotaRequestRow = typeof quotaRequests.$inferSelect;
+
+export interface QuotaRequestFilter extends Omit<ListQuotaRequests, 'created_from' | 'created_to'> {
+  /** Null: the requests of all clients. */
+  clientId: number | null;
+  from: Date | undefined;
+  to: Date | undefined;
+}
+
+/** Newest first. */
+export async function list(db: Db, filter: QuotaRequestFilter): Promise<{ count: number; rows: QuotaRequestRow[] }> {
+  const r = quotaRequests;
+  const conditions = and(
+    kit.equals(r.clientId, filter.clientId ?? undefined),
+    filter.request_ids && inArray(r.id, filter.request_ids),
+    filter.status && inArray(r.status, filter.status as QuotaRequestStatus[]),
+    filter.from && gte(r.createdAt, filter.from),
+    filter.to && lte(r.createdAt, filter.to),
+  );
+  const [rows, count] = await Promise.all([
+    db
+      .select()
+      .from(r)
+      .where(conditions)
+      .orderBy(desc(r.id))
+      .limit(filter.limit ?? 1000)
+      .offset(filter.offset ?? 0),
+    db.$count(r, conditions),
+  ]);
+  return { count, rows };
+}
+
+const all = kit.textOf(kit.selectList(getTableColumns(quotaRequests)));
+const readOne = prepared<QuotaRequestRow>(
+  'quota_requests_find',
+  `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2)`,
+);
+const lockOne = prepared<QuotaRequestRow>(
+  'quota_requests_lock',
+  `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2) for update`,
+);
+
+/** `clientId`: null for a request of any client. */
+export async function find(on: Db | Tx, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
+  return (await readOne(on, id, clientId))[0] ?? null;
+}
+
+/** Of two decisions, the second one waits for the first one. */
+export async function lock(tx: Tx, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
+  return (await lockOne(tx, id, clientId))[0] ?? null;
+}
+
+/** Locks the client, so that the count holds until the commit. */
+export async function countOpenUnderLock(tx: Tx, clientId: number): Promise<number> {
+  await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, clientId)).for('no key update');
+  return tx.$count(quotaRequests, and(eq(quotaRequests.clientId, clientId), eq(quotaRequests.status, 'in progress')));
+}
+
+export async function insert(tx: Tx, row: Omit<QuotaRequestRow, 'id'>): Promise<void> {
+  await tx.insert(quotaRequests).values(row);
+}
+
+export async function update(tx: Tx, id: number, changes: Partial<QuotaRequestRow>): Promise<void> {
+  await tx.update(quotaRequests).set(changes).where(eq(quotaRequests.id, id));
+}
+
+export async function remove(tx: Tx, id: number): Promise<void> {
+  await tx.delete(quotaRequests).where(eq(quotaRequests.id, id));
+}

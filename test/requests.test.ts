@@ -1,0 +1,69 @@
+/** Rules that hold for the requests of every operation. The operations come from the OpenAPI document. */
+import { expect, it } from 'vitest';
+import { declaredApi } from '../src/main/openapi-document.ts';
+import { useCloudyard } from './harness.ts';
+import { dereferenced } from './openapi.ts';
+
+interface Content {
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+
+interface Described {
+  operationId: string;
+  parameters?: { name: string; in: string; example?: unknown }[];
+  requestBody?: { required: boolean; content: Record<string, Content> };
+}
+
+/** The web page, proxies forward the query of their clients, and registries follow the protocols of distribution. */
+const exceptions = [
+  ...['getIndex', 'authorizeContainer', 'authorizeContainerByPath'],
+  ...['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'],
+];
+
+const { paths } = dereferenced((await declaredApi()).document) as { paths: Record<string, Record<string, Described>> };
+const operations = Object.entries(paths)
+  .flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const values = new Map((operation.parameters ?? []).map(({ name, example }) => [name, String(example)]));
+      const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values.get(name)!));
+      return { ...operation, method: method.toUpperCase(), url };
+    }),
+  )
+  .filter(({ operationId }) => !exceptions.includes(operationId));
+
+// Development mode adds operations. No worker runs, so requests change rows only.
+const cloud = useCloudyard({ development: true, driver: null });
+
+it('reject all unknown query parameters by name', async () => {
+  const faulty: unknown[] = [];
+  for (const { operationId, method, url, requestBody } of operations) {
+    const { example, examples = {} } = requestBody?.content['application/json'] ?? {};
+    const valid = example ?? Object.values(examples)[0]?.value;
+    const { status, body } = await cloud.request(method, `${url}?nmae=x&Limit=1`, valid);
+    const unknown = (body.errors ?? []).filter(({ message }: { message: string }) =>
+      message.includes('query parameter'),
+    );
+    const names = unknown.map(({ path }: { path: string }) => path);
+    if (status !== 400 || names.join() !== 'nmae,Limit') faulty.push([operationId, status, body]);
+  }
+  expect(faulty).toEqual([]);
+});
+
+it('may omit a body whose fields are all optional, and no other body', async () => {
+  const faulty: unknown[] = [];
+  const optional: string[] = [];
+  for (const { operationId, method, url, requestBody } of operations) {
+    if (!requestBody) continue;
+    const headers = { authorization: `apikey ${cloud.admin}` };
+    const response = await cloud.app.inject({ method: method as 'POST', url, headers });
+    const body = response.body === '' ? {} : response.json();
+    const isRefused = (body.errors ?? []).some(
+      ({ message }: { message: string }) => message === 'the body is required',
+    );
+    if (!requestBody.required) optional.push(operationId);
+    if (isRefused !== requestBody.required) faulty.push([operationId, body]);
+  }
+  expect(faulty).toEqual([]);
+  expect(optional).toEqual(expect.arrayContaining(['updateProject', 'failoverLoadBalancer', 'checkRegistryLimits']));
+});
