@@ -140,7 +140,7 @@ export async function createServices(deps: ServicesDeps) {
     snapshots,
     joinPolicies: (...args) => lifecyclePolicies.joinNewVolume(...args),
   });
-  const pricing = createPricing(configuration.bookOfRegion, log, { volumes, snapshots });
+  const pricing = createPricing(configuration.bookOfRegion, log, { regions, volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   metrics.watchQueue(() => countJobs(db));
