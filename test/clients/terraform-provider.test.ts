@@ -3,10 +3,11 @@
  * its source. The provider plans a change at every run if it reads a value that differs from its configuration.
  */
 import { describe, expect, it } from 'vitest';
+import { createPatternCheck } from '../../src/drivers/haproxy/pattern-check.ts';
 import { useCloudyard } from '../harness.ts';
 import type { Answer } from '../harness.ts';
 
-const cloud = useCloudyard();
+const cloud = useCloudyard({ checkPattern: createPatternCheck({ haproxy: null }) });
 const networks = '/cloud/v1/networks/1/1';
 const subnets = '/cloud/v1/subnets/1/1';
 const shares = '/cloud/v1/file_shares/1/1';
@@ -58,6 +59,23 @@ describe('gcore_network', () => {
     for (const query of ['metadata_k=key', `metadata_kv=${encodeURIComponent('{"key":"value"}')}`]) {
       expect((await cloud.get(`${networks}?${query}`)).body.results).toMatchObject([{ id, name: 'a network' }]);
     }
+  });
+});
+
+describe('the data sources', () => {
+  it('find a network among those with subnets, and a subnet by its network and name', async () => {
+    const network = await aNetwork({ env: 'test' });
+    const subnet = await aSubnet(network);
+    // The provider asks for all available networks if the list of networks does not have the name.
+    const { results } = (await cloud.get('/cloud/v1/availablenetworks/1/1')).body;
+    const found = results.find(({ id }: { id: string }) => id === network);
+    const place = { project_id: 1, region_id: 1, external: false, shared: false };
+    expect(found).toMatchObject({ name: 'a network', type: 'vxlan', mtu: 1450, ...place });
+    expect(found.metadata).toEqual([tag('env', 'test')]);
+    expect(found.subnets).toMatchObject([{ id: subnet, name: 'a subnet', cidr: '10.0.0.0/24', network_id: network }]);
+    for (const date of [found.created_at, found.subnets[0].created_at]) expect(date).toMatch(withZone);
+    const listed = (await cloud.get(`${subnets}?network_id=${network}`)).body.results;
+    expect(listed).toMatchObject([{ id: subnet, name: 'a subnet', metadata: [tag('env', 'test')] }]);
   });
 });
 
@@ -195,6 +213,10 @@ describe('gcore_volume and gcore_snapshot', () => {
     for (const date of [made.created_at, made.updated_at]) expect(date).toMatch(withZone);
     expect(await cloud.patch(`${volumes}/${id}`, { name: 'renamed' })).toMatchObject({ status: 200 });
     await firstTask(await cloud.post(`${volumes}/${id}/extend`, { size: 3 }));
+    // A changed type_name, without a task.
+    const retyped = await cloud.post(`${volumes}/${id}/retype`, { volume_type: 'ssd_hiiops' });
+    expect(retyped).toMatchObject({ status: 200, body: { id, volume_type: 'ssd_hiiops', size: 3 } });
+    expect((await cloud.get(`${volumes}/${id}`)).body.volume_type).toBe('ssd_hiiops');
 
     const request = { name: 'a snapshot', volume_id: id, description: 'text', metadata: { env: 'test' } };
     const snapshot = (await firstTask(await cloud.post(snapshots, request)))['created_resources'].snapshots[0];
@@ -205,5 +227,42 @@ describe('gcore_volume and gcore_snapshot', () => {
     await firstTask(await cloud.delete(`${snapshots}/${snapshot}`));
     await firstTask(await cloud.delete(`${volumes}/${id}?snapshots=`));
     expect(await cloud.get(`${volumes}/${id}`)).toMatchObject({ status: 404 });
+  });
+});
+
+/**
+ * The provider had L7 policies and rules for a short time, generated from the official OpenAPI document: it sends the
+ * configured fields, and reads every field of its model. A null list or a changed order would be a difference.
+ */
+describe('gcore_cloud_load_balancer_l7_policy', () => {
+  it('reads back its configuration and that of its rules', async () => {
+    const balancer = { name: 'a balancer', listeners: [{ name: 'web', protocol: 'HTTP', protocol_port: 80 }] };
+    const task = await firstTask(await cloud.post('/cloud/v1/loadbalancers/1/1', balancer));
+    const { listeners, loadbalancers } = task['created_resources'];
+    const given = {
+      action: 'REDIRECT_PREFIX',
+      listener_id: listeners[0],
+      name: 'redirect_policy',
+      position: 1,
+      redirect_http_code: 301,
+      redirect_prefix: 'https://www.example.com/',
+      tags: ['test_tag', 'a tag'],
+    };
+    const policies = '/cloud/v1/l7policies/1/1';
+    const made = await firstTask(await cloud.post(policies, given));
+    const path = `${policies}/${made['created_resources'].l7polices[0]}`;
+    expect((await cloud.get(path)).body).toMatchObject({ ...given, rules: [], redirect_url: null, task_id: null });
+
+    const rule = { compare_type: 'REGEX', type: 'PATH', value: '/images*', invert: true, tags: ['b', 'a'] };
+    const madeRule = await firstTask(await cloud.post(`${path}/rules`, rule));
+    const rulePath = `${path}/rules/${madeRule['created_resources'].l7rules[0]}`;
+    expect((await cloud.get(rulePath)).body).toMatchObject({ ...rule, key: null });
+    await firstTask(await cloud.request('PUT', rulePath, { ...rule, invert: false }));
+    expect((await cloud.get(rulePath)).body).toMatchObject({ ...rule, invert: false });
+
+    await firstTask(await cloud.delete(rulePath));
+    await firstTask(await cloud.delete(path));
+    expect(await cloud.get(path)).toMatchObject({ status: 404 });
+    await firstTask(await cloud.delete(`/cloud/v1/loadbalancers/1/1/${loadbalancers[0]}`));
   });
 });
