@@ -21,6 +21,9 @@ interface QueueCounts {
   oldestSeconds: number;
 }
 
+/**
+ * `aggregator: 'max'` marks values that each process of a server reads from the database: `sum` would add them up.
+ */
 export function createMetrics() {
   const registry = new Registry();
   const pools = new Map<string, Db['$client']>();
@@ -144,6 +147,7 @@ export function createMetrics() {
       });
       new Gauge({
         name: 'cloudyard_queue_oldest_job_seconds',
+        aggregator: 'max',
         help: 'How long the oldest ready job has been waiting',
         registers: [registry],
         async collect() {
