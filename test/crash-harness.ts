@@ -238,6 +238,8 @@ export interface Gate {
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
   restore(): Promise<void>;
+  /** Breaks every connection, and resolves when this number of new ones was rejected. Later ones reach PostgreSQL. */
+  rejectAttempts(count: number): Promise<void>;
   /** Until the next cut, requests reach PostgreSQL but responses are dropped. */
   deafen(): void;
 }
@@ -247,7 +249,14 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${behind}` } : { host, port: behind };
   const sockets = new Set<Socket>();
   let deaf = false;
+  let attempts = { toReject: 0, rejected: () => {} };
   const server = createServer((client) => {
+    if (attempts.toReject > 0) {
+      client.on('error', () => {}).destroy();
+      attempts.toReject -= 1;
+      if (attempts.toReject === 0) attempts.rejected();
+      return;
+    }
     const postgres = dial(target as { host: string; port: number });
     for (const [mine, other] of [
       [client, postgres],
@@ -278,6 +287,12 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
       deaf = false;
     },
     restore: () => listen(port),
+    rejectAttempts(count) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      attempts = { toReject: count, rejected: resolve };
+      for (const socket of sockets) socket.destroy();
+      return promise;
+    },
     deafen() {
       deaf = true;
     },

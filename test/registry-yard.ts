@@ -1,13 +1,13 @@
 /** A Cloudyard with real registries, and raw registry requests as an attacker sends them. */
 import { execFileSync } from 'node:child_process';
 import { accountFor } from '../src/drivers/confined.ts';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { type Layout, layoutOf } from '../src/drivers/distribution/layout.ts';
-import { openYard, type Running, type Yard } from './processes.ts';
+import { openYard, type Running, until, type Yard } from './processes.ts';
 
 export interface TestRegistry {
   id: number;
@@ -113,6 +113,13 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
       return { digest, reply: await call('PUT', path, { token, body: bytes }) };
     },
 
+    /** Resolves when garbage collection has removed a blob that is stored now and that no manifest names. */
+    async garbageCollected(token: string, name: string): Promise<void> {
+      const { digest } = await this.putBlob(token, name, randomBytes(16));
+      const path = `/v2/${name}/blobs/${digest}`;
+      await until(async () => (await call('HEAD', path, { token })).status === 404, 60, 'garbage collection');
+    },
+
     putManifest: (token: string, name: string, reference: string, manifest: object | string) =>
       call('PUT', `/v2/${name}/manifests/${reference}`, {
         token,
@@ -132,8 +139,7 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
       if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, layout.storage]);
     },
 
-    /** Sum of the file sizes below a folder. */
-    bytesIn: (folder: string) => sizes(folder),
+    bytesIn,
     cleanUp: () => yard.cleanUp(),
   };
 }
@@ -165,16 +171,20 @@ function replyOf({ statusCode, headers }: IncomingMessage, text: string): Reply 
   return { status: statusCode!, headers, text, code: first?.code, message: first?.message };
 }
 
-function sizes(folder: string): number {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((each) => each.isFile())
-    .reduce((sum, each) => {
-      try {
-        return sum + statSync(join(each.parentPath, each.name)).size;
-      } catch {
-        return sum;
-      }
-    }, 0);
+/** Sum of the file sizes below a folder, without files and folders that are removed meanwhile. */
+export function bytesIn(folder: string): number {
+  const entries = (path: string) => {
+    try {
+      return readdirSync(path, { withFileTypes: true });
+    } catch {
+      return [];
+    }
+  };
+  return entries(folder).reduce((sum, each) => {
+    const path = join(folder, each.name);
+    if (each.isDirectory()) return sum + bytesIn(path);
+    return sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  }, 0);
 }
 
 export const readLog = (layout: Layout, name: string) => readFileSync(join(layout.distribution, `${name}.log`), 'utf8');

@@ -31,6 +31,7 @@ import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
+import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
 import { resources } from '../resources/list.ts';
@@ -103,7 +104,7 @@ export async function createServices(deps: ServicesDeps) {
   const { metrics, idempotency, quota, regions } = engines;
 
   const networks = createNetworks(shared);
-  const subnets = createSubnets(shared);
+  const subnets = createSubnets({ ...shared, networks });
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const tokens = createTokens(shared);
   const hostClock = deps.movableClock ? systemClock : clock;
@@ -145,6 +146,7 @@ export async function createServices(deps: ServicesDeps) {
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
+    lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),
     quotaRequests: createQuotaRequests({ ...shared, notifications }),

@@ -20,7 +20,7 @@ import type { Running, Yard } from '../processes.ts';
 
 const operations = Number(process.env['TEST_STORM_OPERATIONS'] ?? 400);
 const clients = 64;
-const betweenKillsMs = 2500;
+const operationsBetweenKills = 50;
 const limits = { sfs_count: 3, sfs_size: 7, network_count: 3, subnet_count: 3, secret_count: 2, loadbalancer_count: 1 };
 
 let yard: Yard;
@@ -101,13 +101,13 @@ async function operate({ token, projectId, networkId }: Tenant): Promise<HttpAns
   return pick(choices)!();
 }
 
-/** Kills and restarts random processes until `over` returns true. */
-async function killRepeatedly(start: Record<'server' | 'worker', () => Promise<Running>>, over: () => boolean) {
+/** Kills and restarts random processes, one whenever more operations are done, until all are. */
+async function killRepeatedly(start: Record<'server' | 'worker', () => Promise<Running>>, done: () => number) {
   const running = { server: await start.server(), worker: await start.worker() };
   const kills = { server: 0, worker: 0, postgres: 0 };
   const loop = async () => {
-    while (!over()) {
-      await sleep(betweenKillsMs);
+    for (let next = operationsBetweenKills; next < operations; next = done() + operationsBetweenKills) {
+      await until(() => done() >= next, 120, `${next} operations`);
       const victim = pick(['server', 'worker', 'worker', 'postgres'] as const)!;
       kills[victim] += 1;
       if (victim === 'postgres') {
@@ -135,7 +135,7 @@ it(`${operations} operations of ${clients} clients exceed no limit, and counters
   await first.stop();
 
   let [left, over] = [operations, false];
-  const kills = killRepeatedly(start, () => over);
+  const kills = killRepeatedly(start, () => (over ? operations : operations - left));
   const statuses = new Map<number, number>();
   const work = async (tenant: Tenant) => {
     while (left > 0) {

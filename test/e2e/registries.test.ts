@@ -2,7 +2,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
@@ -10,6 +9,7 @@ import { deleteImage, makeImage, pull, push, startSkopeo } from '../images.ts';
 import type { TestImage } from '../images.ts';
 import { bootstrapToken, openYard, until } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { bytesIn } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
@@ -34,6 +34,16 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
   const pushed = async (source: string, to: string, credentials = 'ci:pw') => {
     const { code, output } = await push(source, to, credentials).ended;
     expect([code, output]).toEqual([0, expect.any(String)]);
+  };
+  /** Starts a push. Resolves when the host has stored more than this number of bytes, or the push has ended. */
+  const pushUntil = async (bytes: number, source: string, to: string) => {
+    const storage = join(yard.dataDir, 'registries/storage');
+    const enough = bytesIn(storage) + bytes;
+    let hasEnded = false;
+    const pushing = push(source, to, 'ci:pw');
+    void pushing.ended.then(() => (hasEnded = true));
+    await until(() => hasEnded || bytesIn(storage) > enough, 30, `more than ${bytes} bytes`);
+    return pushing;
   };
   const artifacts = async (path: string, repository: string) =>
     (await yard.get(`${path}/repositories/${encodeURIComponent(repository)}/artifacts`)).body;
@@ -214,9 +224,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
   it('recovers when distribution is killed during a push', async () => {
     const { path, url } = await make('kill');
     const big = makeImage(join(yard.folder, 'big'), [64 * mib, 8 * mib]);
-    for (const wait of [0, 150, 400]) {
-      const pushing = push(big.source, `${url}/a:v${wait}`, 'ci:pw');
-      await sleep(100 + wait);
+    for (const received of [0, 8 * mib, 40 * mib]) {
+      const pushing = await pushUntil(received, big.source, `${url}/a:v${received}`);
       const pid = pidOfHost();
       process.kill(pid, 'SIGKILL');
       await pushing.ended;
@@ -240,8 +249,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
   it('keeps serving while the server is dead, and the next server adopts it', async () => {
     const { path, url } = await make('adopt');
     const big = makeImage(join(yard.folder, 'adopted'), [48 * mib]);
-    const pushing = push(big.source, `${url}/a:v1`, 'ci:pw');
-    await sleep(150);
+    const pushing = await pushUntil(0, big.source, `${url}/a:v1`);
     const pid = pidOfHost();
     await server.kill();
     server = await yard.start(['start']);
@@ -260,7 +268,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     await pushed(image.source, `${url}/a:v1`);
     await until(async () => (await artifacts(path, 'a')).count === 1, 10, 'the artifact');
     const deletion = yard.delete(path).catch(() => null);
-    await sleep(5);
+    const isRequested = `select from registries where name = 'crash' and deleted_at is null`;
+    while ((await yard.sql(isRequested)).length > 0);
     await server.kill();
     await deletion;
     server = await yard.start(['start']);

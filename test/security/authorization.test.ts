@@ -138,7 +138,17 @@ async function createVictimBalancer(): Promise<void> {
   };
   const listeners = [{ name, protocol: 'HTTP', protocol_port: 80, pools: [pool] }];
   const path = `/cloud/v1/loadbalancers/${projectId}/1`;
-  await cloud.ended(await cloud.post(path, { name, listeners, tags: { secret: name } }, { token }), { token });
+  const made = await cloud.ended(await cloud.post(path, { name, listeners, tags: { secret: name } }, { token }), {
+    token,
+  });
+  const l7policies = `/cloud/v1/l7policies/${projectId}/1`;
+  const [listener_id] = made.body.created_resources.listeners;
+  const policy = { name, listener_id, action: 'REJECT', tags: [name] };
+  const added = await cloud.ended(await cloud.post(l7policies, policy, { token }), { token });
+  const [l7policy] = added.body.created_resources.l7polices;
+  const rule = { type: 'PATH', compare_type: 'EQUAL_TO', value: '/secret-of-the-victim' };
+  const ruled = await cloud.ended(await cloud.post(`${l7policies}/${l7policy}/rules`, rule, { token }), { token });
+  owned.set('l7policy_id', l7policy).set('l7rule_id', Object.values<string[]>(ruled.body.created_resources)[0]![0]!);
   const opaque = { name, secret_type: 'opaque', payload: 'AAAA', payload_content_type: 'application/octet-stream' };
   const secret = { ...opaque, payload_content_encoding: 'base64' };
   await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
@@ -165,7 +175,7 @@ async function createVictimRegistry(): Promise<void> {
   owned.set('repository_name', 'repository-of-the-victim').set('digest', digest).set('tag_name', 'tag-of-the-victim');
 }
 
-/** A notification, its webhook, and a quota request. */
+/** A notification, its webhook, and a quota request, whose id occurs nowhere else. */
 async function createVictimNotification(): Promise<void> {
   const { clientId, token } = victim;
   const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
@@ -173,6 +183,7 @@ async function createVictimNotification(): Promise<void> {
   const subject = 'secret of the victim';
   const message = { clientId, type: 'test', subject, body: { paragraphs: [] }, data: {} };
   await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
+  await cloud.db.$client.query(`select setval(pg_get_serial_sequence('quota_requests', 'id'), 9876543)`);
   const requested_limits = { global_limits: { project_count_limit: 50 } };
   await cloud.post('/cloud/v2/limits_request', { description: 'secret of the victim', requested_limits }, { token });
 }
@@ -211,7 +222,7 @@ async function findOwned(parameter: string): Promise<void> {
      where table_schema = 'public' and table_name like $1 group by 1 order by length(table_name)`,
     [`%${parameter.replace(/_id$/, '').replace(/y$/, 'ie')}s`],
   );
-  for (const { name, columns } of rows) {
+  for (const { name, columns } of rows.filter(({ columns }) => columns.includes('id'))) {
     const column = columns.includes('client_id') ? 'client_id' : columns.includes('project_id') ? 'project_id' : null;
     const mine = column ? `where ${column} = ${owned.get(column)!}` : '';
     const found = await cloud.db.$client.query<{ id: string }>(`select id::text from "${name}" ${mine} limit 1`);

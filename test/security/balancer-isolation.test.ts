@@ -67,7 +67,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
       await closeMembers();
     });
 
-    /** Opens connections. Returns how many HAProxy accepted and did not close. */
+    /** Opens connections. Returns how many HAProxy accepted and did not close, when it has no more to accept or close. */
     const hold = async (targets: { address: string; port: number; from?: string }[]) => {
       let open = 0;
       const made = targets.map(
@@ -84,7 +84,13 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
           }),
       );
       await Promise.all(made);
-      await sleep(500);
+      let last = '';
+      const isSettled = async () => {
+        const before = last;
+        last = `${open} of ${await processConnections()}`;
+        return last === before;
+      };
+      await until(isSettled, 30, 'no more changes');
       return open;
     };
     const secured = () => ({ protocol: 'TERMINATED_HTTPS', port: 443, certificate: { id: 'one', pem } }) as const;
@@ -160,7 +166,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
 
     describe('passwords', () => {
       /** Up to 640 requests a second from 32 addresses. The rate is limited, because this process also measures. */
-      const flood = async (address: string, seconds: number, credentials: () => string) => {
+      const flood = (address: string, seconds: number, credentials: () => string) => {
         const answers = new Map<number, number>();
         const agent = new Agent({ keepAlive: true, maxSockets: 64 });
         opened.push(agent);
@@ -172,8 +178,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
             await sleep(100);
           }
         };
-        await Promise.all(Array.from({ length: 64 }, (_, at) => one(sources(32)(at))));
-        return answers;
+        return { answers, ended: Promise.all(Array.from({ length: 64 }, (_, at) => one(sources(32)(at)))) };
       };
       const wrong = () => basic(`user:${randomBytes(48).toString('hex')}`);
 
@@ -181,14 +186,11 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         const users = [{ name: 'user', encryptedPassword: costliestHash() }];
         const { address } = await apply(balancer({ members: [await aMember()] }, { users }, attacker));
         const before = cpuSeconds(workerPid(await host.ask('show info')));
-        const flooding = flood(address, 5, wrong);
-        await sleep(1_000);
+        const { answers, ended } = flood(address, 5, wrong);
+        await until(() => answers.has(429), 30, 'a refusal');
         const slowest: number[] = [];
-        for (let at = 0; at < 10; at += 1) {
-          slowest.push(await neighbourAnswers(1));
-          await sleep(200);
-        }
-        const answers = await flooding;
+        for (let at = 0; at < 10; at += 1) slowest.push(await neighbourAnswers(1));
+        await ended;
         // The 67th percentile, because the machine may be busy.
         expect(slowest.sort((a, b) => a - b)[6]).toBeLessThan(100);
         // Half of the checks that a process makes in a second, for five full seconds and one partial.
@@ -203,11 +205,11 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         const other = await apply(balancer({ members: [await aMember()] }, { users }, { tenant: '2' }));
         const right = { authorization: basic('user:right') };
         expect((await ask(address, right)).name).toBe('a');
-        const flooding = flood(address, 4, wrong);
-        await sleep(1_000);
+        const { answers, ended } = flood(address, 4, wrong);
+        await until(() => answers.has(429), 30, 'a refusal');
         for (let at = 0; at < 5; at += 1) expect((await ask(address, right)).name).toBe('a');
         expect((await ask(other.address, right)).name).toBe('a');
-        await flooding;
+        await ended;
       });
 
       it('a verified password is forgotten when the password changes, not at a reload', async () => {
@@ -216,7 +218,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         const right = { authorization: basic('user:right') };
         const status = async (headers: Record<string, string>) => (await ask(made.address, headers)).status;
         await until(async () => (await status(right)) === 200, 5, 'verified');
-        await sleep(11_000); // HAProxy transfers a table to its next process only 10 s after its first start.
+        await host.peersSynced();
         await apply(withListener(made, { connectionLimit: 77 }));
         for (let at = 0; at < 60; at += 1) expect(await status(right)).toBe(200);
         await apply(withListener(made, { users: [{ name: 'user', encryptedPassword: sha256Of('new') }] }));

@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { until } from '../processes.ts';
 import { digestOf, manifestOf, openRegistryYard, type RegistryYard, type Reply } from '../registry-yard.ts';
@@ -153,13 +152,18 @@ describe.skipIf(!requires('docker-registry'))(
       const upload = yard.begin('PATCH', location, { token }, (each) => (reply = each));
       upload.on('error', () => (failed = true));
       upload.write(Buffer.alloc(mib));
-      await sleep(300);
+      const folder = join(yard.layout.repositories, prefix);
+      await until(() => yard.bytesIn(folder) >= mib, 60, 'the first bytes to be stored');
       expect((await yard.yard.delete(path)).status).toBe(204);
       await until(() => (upload.write('more'), failed || reply !== null), 60, 'the end of the upload');
       upload.destroy();
       for (let i = 0; i < 3; i += 1) expect((await yard.putBlob(token, name, `after ${i}`)).reply.status).toBe(404);
-      await sleep(2500);
-      expect(existsSync(join(yard.layout.repositories, prefix))).toBe(false);
+      // A later registry is removed completely meanwhile.
+      const later = await yard.make('later');
+      const by = await yard.tokenFor('ci:pw-later', `${later.prefix}/a`);
+      expect((await yard.putBlob(by, `${later.prefix}/a`, 'a blob')).reply.status).toBe(201);
+      expect((await yard.yard.delete(later.path)).status).toBe(204);
+      expect(existsSync(folder)).toBe(false);
       expect(readdirSync(yard.layout.quarantine)).toEqual([]);
     });
   },
@@ -200,8 +204,9 @@ describe.skipIf(!requires('docker-registry', 'root'))(
         60,
         'a refusal',
       );
-      await sleep(1500);
-      expect((await yard.beginUpload(token, name)).reply).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+      const next = async () => (await yard.beginUpload(token, name)).reply;
+      await until(async () => (await next()).status === 503, 30, 'refused uploads');
+      expect(await next()).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
       expect((await yard.call('GET', `/v2/${name}/blobs/${stored.digest}`, { token })).status).toBe(200);
       expect(digestOf(Buffer.alloc(mib, 1))).toBe(stored.digest);
     });

@@ -32,6 +32,13 @@ export interface TestHost {
   driver(options?: Partial<Omit<HaproxyDriverOptions, 'finding'>>, finding?: Partial<HaproxyFinding>): HaproxyDriver;
   /** The response of HAProxy's current worker to a command. */
   ask(command: string): Promise<string>;
+  /**
+   * Resolves when the current worker will transfer its stick tables to the next one: it does so only after it received them
+   * itself, or timed out after 10 s.
+   */
+  peersSynced(): Promise<void>;
+  /** Resolves when the current worker has entries in a stick table that has this text in its name. */
+  tableFilled(name: string): Promise<void>;
   /** The pid of HAProxy's master. */
   pid(): number;
   cleanUp(): void;
@@ -54,6 +61,7 @@ export function testHost(): TestHost {
     process.off('exit', cleanUp);
   };
   process.once('exit', cleanUp);
+  const ask: TestHost['ask'] = (command) => retrying(runtimeSocket(layout.masterSocket, '@1;'))([command]);
   return {
     dataDir,
     layout,
@@ -65,7 +73,10 @@ export function testHost(): TestHost {
         ...options,
         finding: { ...findHaproxy(), ...finding },
       }),
-    ask: (command) => retrying(runtimeSocket(layout.masterSocket, '@1;'))([command]),
+    ask,
+    peersSynced: () => until(async () => (await ask('show peers')).includes('resync_timeout=<PAST>'), 15, 'peers'),
+    tableFilled: (name) =>
+      until(async () => new RegExp(`table: \\S*${name}.* used:[1-9]`).test(await ask('show table')), 15, 'entries'),
     pid: () => Number(readFileSync(join(layout.haproxy, 'haproxy.pid'), 'utf8')),
     cleanUp,
   };

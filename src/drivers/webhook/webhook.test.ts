@@ -167,10 +167,10 @@ describe('a call', () => {
   });
 
   it('without a response times out, and can be aborted', async () => {
-    receiver.answer(() => undefined);
     const over = new AbortController();
-    setTimeout(() => over.abort(), 100);
+    receiver.answer(() => over.abort());
     await expect(permissive.send(call(receiver.url), over.signal)).rejects.toMatchObject({ retryable: true });
+    receiver.answer(() => undefined);
     const began = performance.now();
     await expect(permissive.send(call(receiver.url), signal)).rejects.toMatchObject({
       retryable: true,
