@@ -29,8 +29,8 @@ export const Name = Type.String({
     '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
 });
 
-/** Text without control characters. No Unicode class such as `\\P{Cc}`: many tools cannot read it. */
-export const printable = '^[^\\u0000-\\u001F\\u007F-\\u009F]*$';
+/** Text without control characters. Not `\P{Cc}`, which many tools cannot read. */
+export const noControlCharacters = '^[^\\u0000-\\u001F\\u007F-\\u009F]*$';
 
 /** Text that is only compared, such as a part of a name, or that is accepted and ignored. */
 export const ShortText = Type.String({ maxLength: 255 });
