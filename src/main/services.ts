@@ -65,6 +65,9 @@ import { createTasks } from '../tasks/tasks.ts';
 import { createWakeups } from '../tasks/wakeups.ts';
 import type { Configuration } from './configuration.ts';
 
+/** Here, because loading this module defines all writes. */
+export { installWrites } from '../platform/deferred-writes.ts';
+
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 export interface ServicesDeps {
