@@ -74,7 +74,7 @@ function entryOf(act: AuditedAction, now: Date): string {
     String(always),
     pg.escapeLiteral(JSON.stringify(changes)),
   ];
-  return `select cloudyard_audit_entry(${values.join(', ')})`;
+  return `select cloudyard_write_audit_entry(${values.join(', ')})`;
 }
 
 const deleteExpired = prepared<{ count: number }>(

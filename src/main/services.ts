@@ -19,7 +19,7 @@ import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
-import { defaultClientLimits, defaultScheduleLateSeconds } from '../platform/settings.ts';
+import { defaultClientLimits, defaultMaxBacklog, defaultScheduleLateSeconds } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
@@ -32,6 +32,7 @@ import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/service.ts';
+import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
 import { resources } from '../resources/list.ts';
@@ -88,6 +89,8 @@ export interface ServicesDeps {
   auditDays?: number;
   /** Limits of one client; default: those of the settings. */
   clientLimits?: Settings['clientLimits'];
+  /** Jobs in the queue, above which creates are refused; default: that of the settings. */
+  maxBacklog?: number;
   /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
   verifyNetworks?: readonly string[];
   /** What members of load balancers must not reach; absent: only what the regions file denies. */
@@ -107,7 +110,7 @@ export async function createServices(deps: ServicesDeps) {
   const { metrics, idempotency, quota, regions } = engines;
 
   const networks = createNetworks(shared);
-  const subnets = createSubnets(shared);
+  const subnets = createSubnets({ ...shared, networks });
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const tokens = createTokens(shared);
   const hostClock = deps.movableClock ? systemClock : clock;
@@ -151,6 +154,7 @@ export async function createServices(deps: ServicesDeps) {
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
+    lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
@@ -179,7 +183,8 @@ async function createEngines(deps: ServicesDeps) {
   const windowSeconds = deps.notificationWindowSeconds ?? defaultNotificationWindowSeconds;
   const quota = createQuota(configuration.defaultLimits, windowSeconds);
   const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
-  const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
+  const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
+  const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
   const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
   const regions = await loadRegions(db, clock, configuration.regions);

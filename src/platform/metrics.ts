@@ -1,13 +1,24 @@
 /** The metrics of /metrics, in the text format of Prometheus. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The metrics of one process, for `sum`. */
+export type MetricsJson = MetricObjectWithValues<MetricValue<string>>[];
 
 interface RequestCounts {
   running: number;
   waiting: number;
   waits: number;
+}
+
+interface QueueCounts {
+  ready: number;
+  delayed: number;
+  running: number;
+  oldestSeconds: number;
 }
 
 export function createMetrics() {
@@ -48,8 +59,14 @@ export function createMetrics() {
   });
   const refusals = new Counter({
     name: 'cloudyard_client_refusals_total',
-    help: 'Requests refused with 429 because of a limit of their client, by limit',
+    help: 'Requests refused because of a limit of their client, or of the backlog of all clients, by limit',
     labelNames: ['limit'],
+    registers: [registry],
+  });
+  const jobsEnded = new Counter({
+    name: 'cloudyard_jobs_ended_total',
+    help: 'Jobs that this process has run, by outcome: done, or to be run again',
+    labelNames: ['outcome'],
     registers: [registry],
   });
   let requestCounts = (): RequestCounts => ({ running: 0, waiting: 0, waits: 0 });
@@ -91,7 +108,7 @@ export function createMetrics() {
       if (pools.size > 1) return;
       new Gauge({
         name: 'cloudyard_database_connections',
-        help: 'Connections of this process, by state; `waiting` counts requests for a connection',
+        help: 'Connections of this server, by state; `waiting` counts requests for a connection',
         labelNames: ['pool', 'state'],
         registers: [registry],
         collect() {
@@ -103,18 +120,35 @@ export function createMetrics() {
         },
       });
     },
-    /** Adds the gauge of jobs; `count` is called at each scrape. */
-    watchQueue(count: () => Promise<{ ready: number; delayed: number; running: number }>) {
+    countJobEnd(end: object) {
+      jobsEnded.inc({ outcome: 'done' in end ? 'done' : 'again' });
+    },
+    /** Adds the gauges of jobs; `count` is called at each scrape. */
+    watchQueue(count: () => Promise<QueueCounts>) {
+      let counting: Promise<QueueCounts | null> | null = null;
+      // Without the database the gauges are absent: the other metrics are needed most then.
+      const counts = () =>
+        (counting ??= count()
+          .catch(() => null)
+          .finally(() => (counting = null)));
       new Gauge({
         name: 'cloudyard_queue_jobs',
+        aggregator: 'max',
         help: 'Jobs in the queue, by state',
         labelNames: ['state'],
         registers: [registry],
         async collect() {
           this.reset();
-          // Without the database the gauge is absent: the other metrics are needed most then.
-          const counts = await count().catch(() => ({}));
-          for (const [state, value] of Object.entries(counts)) this.set({ state }, value);
+          const { oldestSeconds: _, ...states } = (await counts()) ?? {};
+          for (const [state, value] of Object.entries(states)) this.set({ state }, value);
+        },
+      });
+      new Gauge({
+        name: 'cloudyard_queue_oldest_job_seconds',
+        help: 'How long the oldest ready job has been waiting',
+        registers: [registry],
+        async collect() {
+          this.set((await counts())?.oldestSeconds ?? Number.NaN);
         },
       });
     },
@@ -150,6 +184,7 @@ export function createMetrics() {
       });
       new Gauge({
         name: 'cloudyard_schedule_lateness_seconds',
+        aggregator: 'max',
         help: 'How long the most overdue schedule has been waiting for its run',
         registers: [registry],
         async collect() {
@@ -162,6 +197,7 @@ export function createMetrics() {
     watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
       new Gauge({
         name: 'cloudyard_api_keys',
+        aggregator: 'max',
         help: 'API keys in the memory of authorize',
         registers: [registry],
         collect() {
@@ -170,6 +206,7 @@ export function createMetrics() {
       });
       new Gauge({
         name: 'cloudyard_api_keys_age_seconds',
+        aggregator: 'max',
         help: 'Age of the API keys in memory; it grows while the database is away',
         registers: [registry],
         collect() {
@@ -179,5 +216,8 @@ export function createMetrics() {
     },
     contentType: registry.contentType,
     text: () => registry.metrics(),
+    json: (): Promise<MetricsJson> => registry.getMetricsAsJSON(),
+    /** The text of the metrics of several processes of one server. */
+    sum: (processes: MetricsJson[]): Promise<string> => AggregatorRegistry.aggregate(processes).metrics(),
   };
 }

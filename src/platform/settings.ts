@@ -2,6 +2,7 @@
  * The settings of Cloudyard itself, read once from the environment by main/ and passed on as plain data. The settings of
  * drivers are in drivers/kinds.ts; main/settings.ts puts both together. docs/operating.md lists these.
  */
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
 import type { SettingReader } from './setting-reader.ts';
@@ -12,6 +13,8 @@ export interface Settings {
   port: number;
   /** True when CLOUDYARD_PORT is set: then a busy port is an error; otherwise the next free port is used. */
   portIsFixed: boolean;
+  /** Processes that serve the API. */
+  processes: number;
   /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
   dataDir: string;
   /** PostgreSQL 15 or newer; absent: the embedded one. */
@@ -40,6 +43,8 @@ export interface Settings {
     /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
     reconcileSlots: number;
   };
+  /** Jobs in the queue, above which creates are refused. */
+  maxBacklog: number;
   /** Days that the audit log keeps an entry; 0: forever. */
   auditDays: number;
   /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
@@ -66,6 +71,7 @@ export interface Settings {
 export const coreSettingNames = [
   'CLOUDYARD_HOST',
   'CLOUDYARD_PORT',
+  'CLOUDYARD_PROCESSES',
   'CLOUDYARD_DATA_DIR',
   'DATABASE_URL',
   'CLOUDYARD_DATABASE_POOL_SIZE',
@@ -80,6 +86,7 @@ export const coreSettingNames = [
   'CLOUDYARD_CLIENT_OPEN_WAITS',
   'CLOUDYARD_CLIENT_TASKS',
   'CLOUDYARD_CLIENT_RECONCILE_SLOTS',
+  'CLOUDYARD_MAX_BACKLOG',
   'CLOUDYARD_AUDIT_DAYS',
   'CLOUDYARD_VERIFY_NETWORKS',
   'CLOUDYARD_LOG_LEVEL',
@@ -107,6 +114,9 @@ export const defaultClientLimits: Settings['clientLimits'] = {
   reconcileSlots: 0,
 };
 
+const maxProcesses = 64;
+export const defaultMaxBacklog = 100_000;
+
 /** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
 export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
   const { text, integer, choice, reject } = reader;
@@ -123,6 +133,10 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     host,
     port: integer('CLOUDYARD_PORT', 8080, 0, 65535),
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
+    processes:
+      text('CLOUDYARD_PROCESSES') === 'auto'
+        ? availableParallelism()
+        : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
@@ -139,6 +153,7 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
       tasks: integer('CLOUDYARD_CLIENT_TASKS', defaultClientLimits.tasks, 1, 10_000_000),
       reconcileSlots: integer('CLOUDYARD_CLIENT_RECONCILE_SLOTS', 0, 0, 100),
     },
+    maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', defaultMaxBacklog, 1, 10_000_000),
     auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
     verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), reject),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),

@@ -114,7 +114,7 @@ export interface PreparedTasks {
 }
 
 export interface Tasks {
-  /** Checks the limits of clients, and places the jobs in the queue. @throws ClientError 429 */
+  /** Checks the limits, and places the jobs in the queue. @throws ClientError 429, 503 */
   prepare(given: TaskRequest[]): PreparedTasks;
   /** Inserts a task and its job. Returns the id of the task. */
   enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
@@ -162,9 +162,12 @@ export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Task
     lifecycle_policy_id: task.schedule?.policyId ?? null,
     schedule_id: task.schedule?.id ?? null,
   });
-  /** The position of its job in the queue. The limit does not apply to policies: the policy itself was admitted. */
+  /** The position of its job in the queue. The limits do not apply to policies: the policy itself was admitted. */
   const positionOf = ({ context: { actor }, task }: TaskRequest) => {
-    if (!task.schedule) backlog.requireRoom(actor);
+    if (!task.schedule) {
+      backlog.requireRoom(actor);
+      if (task.type.startsWith('create_')) backlog.requireShortQueue();
+    }
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };
