@@ -72,18 +72,24 @@ begin
   return null;
 end $$`;
 
-/** Writes the entry of a transaction: the changes that the service gives, and the collected ones. */
+/**
+ * Writes the entry of a transaction, with the changes that the service gives and the collected ones, and its delivery if the
+ * client has a subscription.
+ */
 const entryFunction = `
 create or replace function cloudyard_write_audit_entry(
   at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
   origin jsonb, always boolean, given jsonb) returns void language plpgsql as $$
 declare
   changes text := coalesce(current_setting('cloudyard.changes', true), '');
+  entry bigint;
 begin
   if not always and changes = '' and given = '[]' then return; end if;
   insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
   values (at, client_id, project_id, region_id, token_id, operation, request_id, origin,
-    given || ('[' || rtrim(changes, ',') || ']')::jsonb);
+    given || ('[' || rtrim(changes, ',') || ']')::jsonb) returning id into entry;
+  insert into user_action_deliveries (entry_id, subscription_id, next_attempt_at)
+  select entry, s.id, now() from user_action_subscriptions s where s.client_id = cloudyard_write_audit_entry.client_id;
 end $$`;
 
 /** The function of 0.2.0. */

@@ -56,6 +56,7 @@ import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
@@ -152,6 +153,7 @@ export async function createServices(deps: ServicesDeps) {
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
+    userActions: createUserActions({ ...shared, keyring, refuseUrl: refuseUrl(deps.webhookAllowPrivate) }),
     quotaAudit: createQuotaAudit(
       db,
       quota,
