@@ -57,6 +57,7 @@ export async function startNotifier(deps: {
     jobs: createJobs(services, deliveries),
     driverStatus: () => [drivers.email.status(), drivers.webhook.status()],
     onDriverError: metrics.countDriverError,
+    onJobEnd: metrics.countJobEnd,
     duties: [
       { seconds: 1, work: userActions.deliverDue },
       { seconds: 300, work: deliveries.requeueLost },

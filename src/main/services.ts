@@ -19,7 +19,7 @@ import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
-import { defaultClientLimits } from '../platform/settings.ts';
+import { defaultClientLimits, defaultMaxBacklog } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
@@ -65,6 +65,9 @@ import { createTasks } from '../tasks/tasks.ts';
 import { createWakeups } from '../tasks/wakeups.ts';
 import type { Configuration } from './configuration.ts';
 
+/** Here, because loading this module defines all writes. */
+export { installWrites } from '../platform/deferred-writes.ts';
+
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 export interface ServicesDeps {
@@ -86,6 +89,8 @@ export interface ServicesDeps {
   auditDays?: number;
   /** Limits of one client; default: those of the settings. */
   clientLimits?: Settings['clientLimits'];
+  /** Jobs in the queue, above which creates are refused; default: that of the settings. */
+  maxBacklog?: number;
   /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
   verifyNetworks?: readonly string[];
   /** What members of load balancers must not reach; absent: only what the regions file denies. */
@@ -176,7 +181,8 @@ async function createEngines(deps: ServicesDeps) {
   const windowSeconds = deps.notificationWindowSeconds ?? defaultNotificationWindowSeconds;
   const quota = createQuota(configuration.defaultLimits, windowSeconds);
   const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
-  const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
+  const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
+  const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
   const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
   const regions = await loadRegions(db, clock, configuration.regions);

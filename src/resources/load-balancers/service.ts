@@ -90,7 +90,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
         const { listeners = [] } = body;
         const range = deps.regions.get(scope.regionId)!.vipRange;
         const errors = [...unsupportedFields(scope, range, body), ...deps.listeners.nestedErrors(scope, listeners)];
-        const network = await findNetwork(deps.networks, tx, scope, body, errors);
+        const network = await findNetwork(deps.networks, scope, body, errors);
         if (errors.length > 0 || !network || !range) throw invalidInput(errors);
         const taskId = randomUUID();
         const now = clock.now();
@@ -186,14 +186,13 @@ const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none
 /** The network and subnet to show. Adds to `errors`. */
 async function findNetwork(
   networks: Networks,
-  tx: Tx,
   scope: Scope,
   { vip_network_id, vip_subnet_id }: CreateLoadBalancer,
   errors: FieldError[],
 ): Promise<{ networkId: string; subnetId: string } | null> {
   const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
   try {
-    return await networks.forNewResource(tx, scope, given || undefined, networkFields);
+    return await networks.forNewResource(scope, given || undefined, networkFields);
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'InvalidInput') throw error;
     errors.push(...error.errors);
