@@ -113,8 +113,8 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 function serverPid(logFile: string): number | null {
-  const listening = /"pid":(\d+),[^\n]*Server listening/.exec(readFileSync(logFile, 'utf8'));
-  return listening && Number(listening[1]);
+  const starting = /"pid":(\d+),[^\n]*"starting"/.exec(readFileSync(logFile, 'utf8'));
+  return starting && Number(starting[1]);
 }
 
 /** Signals the server process; npm and the launcher end with it. */

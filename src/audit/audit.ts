@@ -58,14 +58,19 @@ export interface Audit {
   deleteExpired(db: Db): Promise<void>;
 }
 
-/** Writes the entry of a transaction with the changes that the triggers collected. */
+/**
+ * Writes the entry of a transaction with the changes that the triggers collected, and its delivery if the client has a
+ * subscription.
+ */
 const writeEntry = deferred('audit_entry', {
   parameters: 'timestamptz, int, int, int, int, text, text, jsonb, boolean, jsonb',
-  declare: `v_changes text := coalesce(current_setting('cloudyard.changes', true), '');`,
+  declare: `v_changes text := coalesce(current_setting('cloudyard.changes', true), ''); v_entry bigint;`,
   body: `
   if not $9 and v_changes = '' and $10 = '[]' then return; end if;
   insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $10 || ('[' || rtrim(v_changes, ',') || ']')::jsonb);`,
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $10 || ('[' || rtrim(v_changes, ',') || ']')::jsonb) returning id into v_entry;
+  insert into user_action_deliveries (entry_id, subscription_id, next_attempt_at)
+  select v_entry, s.id, now() from user_action_subscriptions s where s.client_id = $2;`,
 });
 
 /** It is the last write, sent with the commit: the transaction holds locks, mainly on quota counters. */

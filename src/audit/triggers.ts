@@ -72,6 +72,9 @@ begin
   return null;
 end $$`;
 
+/** The function that wrote entries in 0.2.0. */
+const oldEntryFunction = 'cloudyard_audit_entry(timestamptz, int, int, int, int, text, text, jsonb, boolean, jsonb)';
+
 interface Table {
   name: string;
   bytes: string[];
@@ -81,6 +84,7 @@ interface Table {
 /** Installs missing triggers; takes no lock on a table that has its trigger. */
 export async function installAuditTriggers(client: pg.Client): Promise<void> {
   await client.query(auditFunction);
+  await client.query(`drop function if exists ${oldEntryFunction}`);
   const { rows } = await client.query<Table>(
     `select c.relname as name, (select pg_get_triggerdef(t.oid) from pg_trigger t
         where t.tgrelid = c.oid and t.tgname = 'cloudyard_audit') as trigger,

@@ -1,8 +1,8 @@
 /**
  * Runs one external command to completion, without a shell.
  *
- * Failure modes: every failure is a DriverError with the command and its stderr. A full disk is permanent, because a retry
- * fails until the operator frees space; every other failure is retryable.
+ * Failure modes: every failure is a retryable DriverError with the command and its stderr. A host without space, memory or
+ * descriptors is a shortage.
  */
 import { basename } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
@@ -36,15 +36,16 @@ export function exitStatus(error: unknown): number | null {
   return typeof code === 'number' ? code : null;
 }
 
-/** Wraps a failed command or system call, and decides whether it is retryable. */
+/** Wraps a failed command or system call. */
 export function hostError(message: string, cause: unknown): DriverError {
   if (cause instanceof DriverError) return cause;
-  const full = isNoSpace(cause) || /no space left on device/i.test(message);
+  const shortage = isShortage(cause) || /no space left on device|cannot allocate memory/i.test(message);
   return new DriverError(message, {
-    customerMessage: full
-      ? 'the storage host is full; ask the operator to add space, then retry'
-      : 'the storage host failed to do this',
-    retryable: !full,
+    customerMessage: shortage
+      ? 'the host has no space or memory left; the operator must add some'
+      : 'the host failed to do this',
+    retryable: true,
+    shortage,
     cause,
   });
 }
@@ -59,6 +60,8 @@ export function refuseAborted(signal: AbortSignal): void {
   });
 }
 
-function isNoSpace(cause: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException | null)?.code ?? '');
+function isShortage(cause: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(
+    (cause as NodeJS.ErrnoException | null)?.code ?? '',
+  );
 }

@@ -14,7 +14,7 @@ export interface AnonymousLimits {
   perMinuteLoopback: number;
 }
 
-const defaultAnonymousLimits: AnonymousLimits = { perMinute: 600, perMinuteLoopback: 6000 };
+export const defaultAnonymousLimits: AnonymousLimits = { perMinute: 600, perMinuteLoopback: 6000 };
 
 /** Counted are failed authentications, and requests to public operations that cost more than a refusal. */
 export type AnonymousKind = 'failed' | 'public';

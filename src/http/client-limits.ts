@@ -11,6 +11,8 @@ import { ClientError } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
 import type { Flow, RequestSlots } from './request-slots.ts';
+import { createRateBuckets } from './request-rate.ts';
+import type { RequestRates } from './request-rate.ts';
 
 /** The limits of a client of weight 1 on each server. */
 export interface ClientLimits {
@@ -28,6 +30,8 @@ export interface ClientLimitsOptions {
   limits: ClientLimits;
   /** Connections of the database pool. */
   poolSize: number;
+  /** Absent: this process counts the requests a second by itself. */
+  rates?: RequestRates | undefined;
   metrics: {
     countRefusal(limit: string): void;
     watchRequests(state: () => { running: number; waiting: number; waits: number }): void;
@@ -39,12 +43,12 @@ interface Client {
   flow: Flow;
   open: number;
   waits: number;
-  /** Token bucket for `requestsPerSecond`. */
-  allowance: number;
-  refilledAt: number;
 }
 
-export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimitsOptions): void {
+export function clientLimits(
+  app: App,
+  { limits, poolSize, metrics, rates = createRateBuckets() }: ClientLimitsOptions,
+): void {
   const slots = createRequestSlots(poolSize);
   const clients = new Map<number, Client>();
   let waits = 0;
@@ -58,27 +62,29 @@ export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimi
   const clientOf = ({ clientId, weight = 1 }: FastifyRequest['by']['actor']): Client => {
     let client = clients.get(clientId);
     if (!client) {
-      client = { flow: createFlow(weight), open: 0, waits: 0, allowance: Infinity, refilledAt: 0 };
+      client = { flow: createFlow(weight), open: 0, waits: 0 };
       clients.set(clientId, client);
     }
     client.flow.weight = weight;
     return client;
   };
 
-  /** The error for one more request of the client; null if it is within the limits. */
-  const refusalOf = (client: Client): ClientError | null => {
-    const { weight } = client.flow;
-    const open = limits.openRequests * weight;
-    if (client.open >= open) {
-      return refusal(
-        'open_requests',
-        `the client has ${open} open requests on this server, its limit; try again later`,
-      );
-    }
+  /** The error for one more open request of the client; null if it is within the limit. */
+  const tooManyOpen = (client: Client): ClientError | null => {
+    const open = limits.openRequests * client.flow.weight;
+    if (client.open < open) return null;
+    return refusal('open_requests', `the client has ${open} open requests on this server, its limit; try again later`);
+  };
+
+  /** Returns 0 if one more request is within the rate of the client, otherwise the seconds until it is. */
+  const takeRequest = (clientId: number, { flow: { weight } }: Client): number | Promise<number> => {
+    const perSecond = limits.requestsPerSecond * weight;
+    if (perSecond === 0) return 0;
+    return rates.take({ clientId, perSecond, burst: (limits.requestBurst || limits.requestsPerSecond) * weight });
+  };
+
+  const tooFast = ({ flow: { weight } }: Client, waitSeconds: number): ClientError => {
     const rate = limits.requestsPerSecond * weight;
-    const waitSeconds =
-      rate > 0 ? takeAllowance(client, rate, (limits.requestBurst || limits.requestsPerSecond) * weight) : 0;
-    if (waitSeconds === 0) return null;
     const limit = rate >= 1 ? `${rate} requests a second` : `${Math.round(rate * 60)} requests a minute`;
     return refusal('requests_per_second', `the client sends more than ${limit}, its limit`, waitSeconds);
   };
@@ -95,11 +101,17 @@ export function clientLimits(app: App, { limits, poolSize, metrics }: ClientLimi
   const enter = (cost: number) => (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     if (request.by.slot) return done();
     const client = clientOf(request.by.actor);
-    const refused = refusalOf(client);
+    const refused = tooManyOpen(client);
     if (refused) return done(refused);
-    const slot = new Slot(slots, client, cost, reply, addWait);
-    request.by.slot = slot;
-    slot.enter(done);
+    const begin = (waitSeconds: number) => {
+      if (waitSeconds > 0) return done(tooFast(client, waitSeconds));
+      const slot = new Slot(slots, client, cost, reply, addWait);
+      request.by.slot = slot;
+      slot.enter(done);
+    };
+    const waitSeconds = takeRequest(request.by.actor.clientId, client);
+    if (typeof waitSeconds === 'number') begin(waitSeconds);
+    else waitSeconds.then(begin, done);
   };
 
   app.addHook('onRoute', (route) => {
@@ -132,16 +144,6 @@ function leave(
 function costOf(method: string | string[], operation: string): number {
   if (method !== 'GET' && method !== 'HEAD') return requestCost;
   return operation.startsWith('list') ? listCost : readCost;
-}
-
-/** Returns 0 if the request is within the allowance, otherwise the seconds until the next request is. */
-function takeAllowance(client: Client, rate: number, burst: number): number {
-  const now = performance.now();
-  client.allowance = Math.min(burst, client.allowance + ((now - client.refilledAt) / 1000) * rate);
-  client.refilledAt = now;
-  if (client.allowance < 1) return Math.ceil((1 - client.allowance) / rate);
-  client.allowance -= 1;
-  return 0;
 }
 
 /** The place of a request in the queue, and then its slot. */

@@ -30,6 +30,7 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
   log: Logger;
   metrics: HttpMetrics & ClientLimitsOptions['metrics'];
   clientLimits: ClientLimitsOptions['limits'];
+  rates?: ClientLimitsOptions['rates'];
   /** Connections of the database pool. */
   poolSize: number;
   /** Requests wait until this promise settles. */
@@ -70,7 +71,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
   requestTelemetry(app, options.metrics);
   authorization(app, options);
-  clientLimits(app, { limits: options.clientLimits, poolSize: options.poolSize, metrics: options.metrics });
+  const { poolSize, metrics, rates } = options;
+  clientLimits(app, { limits: options.clientLimits, poolSize, metrics, rates });
   idempotencyKeys(app, options);
   await app.register(async (scoped) => {
     for (const routes of options.routes) routes(scoped as unknown as App);

@@ -4,7 +4,7 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { StatusOfWorkers } from '../http/system.ts';
+import type { StatusOfWorkers, SystemDeps } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
@@ -17,9 +17,12 @@ import { resourceRoutes } from '../resources/list.ts';
 import type { Services } from './services.ts';
 import { version } from './version.ts';
 
-export interface ApiOptions extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies'> {
+export interface ApiOptions
+  extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates'> {
   log: Logger;
   clientLimits?: ClientLimits;
+  /** What /metrics shows; default: the metrics of this process. */
+  metrics?: SystemDeps['metrics'];
   /** False: only health, metrics and the document, as a process that is only a worker shows them. */
   resources?: boolean;
   /** Requests that come before this is settled wait for it. */
@@ -38,6 +41,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     connectionLimits: options.connectionLimits,
     anonymousLimits: options.anonymousLimits,
     trustedProxies: options.trustedProxies,
+    rates: options.rates,
     metrics,
     authenticate: services.tokens.authenticate,
     recognizes: services.tokens.recognizes,
@@ -53,7 +57,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
         version,
         findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
-        metrics,
+        metrics: options.metrics ?? metrics,
       }),
       ...(options.resources === false ? [] : resourceRoutes(services)),
     ],
@@ -78,4 +82,11 @@ async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
   const isTimeZones = ({ kind }: DriverStatus) => kind === timeZoneKind;
   return { drivers: all.filter((one) => !isTimeZones(one)), time_zones: all.filter(isTimeZones) };
+}
+
+/** Answers the requests that were read, and closes the server. */
+export async function closeApi(api: App, services: Services): Promise<void> {
+  services.taskViews.releaseWaiting();
+  await api.drain.drain();
+  await api.close();
 }

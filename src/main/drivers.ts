@@ -3,6 +3,7 @@ import type { DriverContext, HostDriverKind, SimulatedContext } from '../drivers
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
 import { findBusyPort } from '../drivers/ports.ts';
+import { withShortages } from '../drivers/shortages.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
@@ -55,7 +56,7 @@ async function startDriver(kind: AnyKind, settings: AnySettings, context: Driver
   try {
     await driver.start();
     await kind.configure?.(driver, context);
-    return driver;
+    return withShortages(driver);
   } catch (error) {
     await driver.stop().catch(() => {});
     if (mustBeReal) throw error;

@@ -31,6 +31,7 @@ import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
+import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
 import { resources } from '../resources/list.ts';
@@ -55,6 +56,7 @@ import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
@@ -108,7 +110,7 @@ export async function createServices(deps: ServicesDeps) {
   const { metrics, idempotency, quota, regions } = engines;
 
   const networks = createNetworks(shared);
-  const subnets = createSubnets(shared);
+  const subnets = createSubnets({ ...shared, networks });
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const tokens = createTokens(shared);
   const hostClock = deps.movableClock ? systemClock : clock;
@@ -150,11 +152,13 @@ export async function createServices(deps: ServicesDeps) {
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
+    lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
+    userActions: createUserActions({ ...shared, keyring, refuseUrl: refuseUrl(deps.webhookAllowPrivate) }),
     quotaAudit: createQuotaAudit(
       db,
       quota,

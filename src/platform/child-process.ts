@@ -1,5 +1,6 @@
 /**
- * Starts child processes. No other module of the server does (child-process.test.ts enforces it).
+ * Starts child processes. No other module of the server does, except server-processes.ts, which starts this program again
+ * (child-process.test.ts enforces it).
  *
  * Invariant: a child gets the variables in INHERITED and those that its caller names. The environment of this process
  * contains the bootstrap token, DATABASE_URL and passwords, and the account of a child can read /proc/<pid>/environ.

@@ -30,3 +30,8 @@ export function instantOf(text: string): Date | null {
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9999 ? date : null;
 }
+
+/** Without the fraction of the second, which most responses do not show. */
+export function wholeSecond(instant: Date): Date {
+  return new Date(Math.floor(instant.getTime() / 1000) * 1000);
+}

@@ -1,8 +1,12 @@
 /** The metrics of /metrics, in the text format of Prometheus. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The metrics of one process, for `sum`. */
+export type MetricsJson = MetricObjectWithValues<MetricValue<string>>[];
 
 interface RequestCounts {
   running: number;
@@ -98,7 +102,7 @@ export function createMetrics() {
       if (pools.size > 1) return;
       new Gauge({
         name: 'cloudyard_database_connections',
-        help: 'Connections of this process, by state; `waiting` counts requests for a connection',
+        help: 'Connections of this server, by state; `waiting` counts requests for a connection',
         labelNames: ['pool', 'state'],
         registers: [registry],
         collect() {
@@ -123,6 +127,7 @@ export function createMetrics() {
           .finally(() => (counting = null)));
       new Gauge({
         name: 'cloudyard_queue_jobs',
+        aggregator: 'max',
         help: 'Jobs in the queue, by state',
         labelNames: ['state'],
         registers: [registry],
@@ -160,6 +165,7 @@ export function createMetrics() {
     watchSchedules(latenessSeconds: () => Promise<number>) {
       new Gauge({
         name: 'cloudyard_schedule_lateness_seconds',
+        aggregator: 'max',
         help: 'How long the most overdue schedule has been waiting for its run',
         registers: [registry],
         async collect() {
@@ -172,6 +178,7 @@ export function createMetrics() {
     watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
       new Gauge({
         name: 'cloudyard_api_keys',
+        aggregator: 'max',
         help: 'API keys in the memory of authorize',
         registers: [registry],
         collect() {
@@ -180,6 +187,7 @@ export function createMetrics() {
       });
       new Gauge({
         name: 'cloudyard_api_keys_age_seconds',
+        aggregator: 'max',
         help: 'Age of the API keys in memory; it grows while the database is away',
         registers: [registry],
         collect() {
@@ -189,5 +197,8 @@ export function createMetrics() {
     },
     contentType: registry.contentType,
     text: () => registry.metrics(),
+    json: (): Promise<MetricsJson> => registry.getMetricsAsJSON(),
+    /** The text of the metrics of several processes of one server. */
+    sum: (processes: MetricsJson[]): Promise<string> => AggregatorRegistry.aggregate(processes).metrics(),
   };
 }

@@ -2,6 +2,7 @@
  * The settings of Cloudyard itself, read once from the environment by main/ and passed on as plain data. The settings of
  * drivers are in drivers/kinds.ts; main/settings.ts puts both together. docs/operating.md lists these.
  */
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
 import type { SettingReader } from './setting-reader.ts';
@@ -12,6 +13,8 @@ export interface Settings {
   port: number;
   /** True when CLOUDYARD_PORT is set: then a busy port is an error; otherwise the next free port is used. */
   portIsFixed: boolean;
+  /** Processes that serve the API. */
+  processes: number;
   /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
   dataDir: string;
   /** PostgreSQL 15 or newer; absent: the embedded one. */
@@ -66,6 +69,7 @@ export interface Settings {
 export const coreSettingNames = [
   'CLOUDYARD_HOST',
   'CLOUDYARD_PORT',
+  'CLOUDYARD_PROCESSES',
   'CLOUDYARD_DATA_DIR',
   'DATABASE_URL',
   'CLOUDYARD_DATABASE_POOL_SIZE',
@@ -104,6 +108,7 @@ export const defaultClientLimits: Settings['clientLimits'] = {
   reconcileSlots: 0,
 };
 
+const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
 
 /** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
@@ -122,6 +127,10 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     host,
     port: integer('CLOUDYARD_PORT', 8080, 0, 65535),
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
+    processes:
+      text('CLOUDYARD_PROCESSES') === 'auto'
+        ? availableParallelism()
+        : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),

@@ -362,10 +362,11 @@ const ciphertextsPerPage = 100;
 /** The ciphertexts of a table, for `reencryptAll`. A ciphertext that changes meanwhile is not replaced. */
 export function ciphertextsOf(table: PgTable, column: PgColumn): (db: Db) => Ciphertexts {
   const name = getTableName(table);
+  const type = getTableColumns(table)['id']!.getSQLType();
   const next = prepared<{ id: string; ciphertext: Buffer }>(
     `${name}_ciphertexts`,
-    `select id, ${column.name} as ciphertext from ${name} where $1::uuid is null or id > $1
-     order by id limit ${ciphertextsPerPage}`,
+    `select id::text, ${column.name} as ciphertext from ${name} where $1::${type} is null or id > $1
+     order by ${name}.id limit ${ciphertextsPerPage}`,
   );
   const replace = prepared(
     `${name}_replace_ciphertext`,

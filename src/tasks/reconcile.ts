@@ -14,7 +14,7 @@ export type Outcome =
   /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
   /** A retryable error: retried with backoff; the last attempt ends like `failed`. */
-  | { kind: 'retry'; message: string; cause: unknown }
+  | { kind: 'retry'; message: string; cause: unknown; shortage?: boolean }
   /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };
 
@@ -38,8 +38,10 @@ export interface Reconciler {
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
 
-/** The delays between attempts are 2.7, 7.4, 20, 55 and 148 s (runner.ts), four minutes in all. */
+/** The delays between attempts are 2.7, 7.4, 20, 55 and then always 148 s (runner.ts): four minutes in all. */
 const maxAttempts = 6;
+/** An hour: an operator has to add space to the host. */
+const maxAttemptsInShortage = 29;
 const reconcileTimeout = 10 * 60_000;
 
 export interface ReconcileDeps {
@@ -67,7 +69,7 @@ export async function runReconcile(
     case 'retry':
       deps.onDriverError(resource);
       log.warn({ err: outcome.cause }, 'reconcile attempt failed');
-      if (attempt < maxAttempts) {
+      if (attempt < (outcome.shortage ? maxAttemptsInShortage : maxAttempts)) {
         await deps.tasks.recordRetry(deps.db, id, attempt, outcome.message);
         return { againAfter: backoffSeconds(attempt), attempts: attempt };
       }
@@ -100,7 +102,8 @@ async function attemptOutcome(
     // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
     if (error instanceof DriverError) {
       const kind = error.retryable ? 'retry' : 'failed';
-      return { outcome: { kind, message: error.customerMessage, cause: error }, generation };
+      const { customerMessage: message, shortage } = error;
+      return { outcome: { kind, message, cause: error, shortage }, generation };
     }
     if (isUnavailable(error)) throw error;
     const message = `internal error; see the server log for ${reconciler.resource} ${id}`;

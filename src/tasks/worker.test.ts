@@ -4,6 +4,7 @@ import type { TestContext } from 'vitest';
 import { drift, retryNow } from '../../test/crash-harness.ts';
 import { createTestHost, passing, terminal } from '../../test/drivers.ts';
 import { openYard } from '../../test/processes.ts';
+import { hostError } from '../drivers/command.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import {
   addWorker,
@@ -171,6 +172,22 @@ describe.concurrent('a host that fails', () => {
     expect((await cloud.ended(await cloud.delete(`${shares}/${id}`))).body.state).toBe('FINISHED');
     expect(await usage(cloud)).toEqual([0, 0]);
     expect([...host.shares.keys()]).toEqual([]);
+  });
+
+  it('because the host is full is retried for an hour, and succeeds when there is space', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t);
+    host.trouble(() => ({ error: hostError('No space left on device', null), done: false }));
+    const answer = await create(cloud);
+    const attempts = async () => {
+      await retryNow(cloud.db);
+      return (await taskOf(cloud, answer)).data?.attempt ?? 0;
+    };
+    await expect.poll(attempts, soon).toBeGreaterThan(10);
+    const waiting = await taskOf(cloud, answer);
+    expect(waiting).toMatchObject({ state: 'RUNNING', data: { last_error: expect.stringContaining('no space') } });
+    host.trouble();
+    await expect.poll(async () => (await retryNow(cloud.db), stateOf(cloud, answer)()), soon).toBe('FINISHED');
   });
 
   it('to extend a share leaves it in extending_error with its old size and quota, and can be retried', async (t) => {

@@ -61,6 +61,23 @@ describe('gcore_network', () => {
   });
 });
 
+describe('the data sources', () => {
+  it('find a network among those with subnets, and a subnet by its network and name', async () => {
+    const network = await aNetwork({ env: 'test' });
+    const subnet = await aSubnet(network);
+    // The provider asks for all available networks if the list of networks does not have the name.
+    const { results } = (await cloud.get('/cloud/v1/availablenetworks/1/1')).body;
+    const found = results.find(({ id }: { id: string }) => id === network);
+    const place = { project_id: 1, region_id: 1, external: false, shared: false };
+    expect(found).toMatchObject({ name: 'a network', type: 'vxlan', mtu: 1450, ...place });
+    expect(found.metadata).toEqual([tag('env', 'test')]);
+    expect(found.subnets).toMatchObject([{ id: subnet, name: 'a subnet', cidr: '10.0.0.0/24', network_id: network }]);
+    for (const date of [found.created_at, found.subnets[0].created_at]) expect(date).toMatch(withZone);
+    const listed = (await cloud.get(`${subnets}?network_id=${network}`)).body.results;
+    expect(listed).toMatchObject([{ id: subnet, name: 'a subnet', metadata: [tag('env', 'test')] }]);
+  });
+});
+
 describe('gcore_subnet', () => {
   it('reads back its configuration and sends every field in an update', async () => {
     const path = `${subnets}/${await aSubnet(await aNetwork())}`;
@@ -195,6 +212,10 @@ describe('gcore_volume and gcore_snapshot', () => {
     for (const date of [made.created_at, made.updated_at]) expect(date).toMatch(withZone);
     expect(await cloud.patch(`${volumes}/${id}`, { name: 'renamed' })).toMatchObject({ status: 200 });
     await firstTask(await cloud.post(`${volumes}/${id}/extend`, { size: 3 }));
+    // A changed type_name, without a task.
+    const retyped = await cloud.post(`${volumes}/${id}/retype`, { volume_type: 'ssd_hiiops' });
+    expect(retyped).toMatchObject({ status: 200, body: { id, volume_type: 'ssd_hiiops', size: 3 } });
+    expect((await cloud.get(`${volumes}/${id}`)).body.volume_type).toBe('ssd_hiiops');
 
     const request = { name: 'a snapshot', volume_id: id, description: 'text', metadata: { env: 'test' } };
     const snapshot = (await firstTask(await cloud.post(snapshots, request)))['created_resources'].snapshots[0];

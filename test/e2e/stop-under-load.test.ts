@@ -80,6 +80,7 @@ describe('a server that stops under load loses no request', () => {
   it.each([
     ['serve', '1'],
     ['start', '1'],
+    ['start', '2'],
   ])('%s with %s process(es)', async (command, processes) => {
     yard = await openYard({
       CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',

@@ -262,7 +262,7 @@ describe('a long copy', () => {
 });
 
 describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'a full disk', () => {
-  it('fails the copy permanently and keeps existing data', async () => {
+  it('fails the copy as a shortage and keeps existing data', async () => {
     const place = await xfs();
     const driver = place.driver({ withoutReflinks: true });
     await driver.start();
@@ -275,7 +275,7 @@ describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'a full disk', () => {
       while ((await ask()).copying) await sleep(20);
     };
     await expect(outcome()).rejects.toMatchObject({
-      retryable: false,
+      shortage: true,
       customerMessage: expect.stringContaining('space'),
     });
     expect(readdirSync(dirname(place.snapshot(id)))).toEqual([]);

@@ -85,7 +85,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
       runPending().catch(reject);
     });
   let truncating: NodeJS.Timeout | undefined;
-  const end = async (how: 'stop' | 'release') => {
+  const finish = async (how: 'stop' | 'release') => {
     clearInterval(truncating);
     host.drains.stop();
     host.probes.stop();
@@ -95,6 +95,9 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     await host.process[how]();
     if (how === 'stop') await rm(host.layout.sockets, { recursive: true, force: true });
   };
+  let ended: Promise<void> | null = null;
+  /** A `stop` after a failed start must not end the HAProxy that the start released. */
+  const end = (how: 'stop' | 'release') => (ended ??= finish(how));
 
   return {
     name: 'haproxy',

@@ -45,7 +45,7 @@ describe.skipIf(!requires('haproxy', 'root'))(skipReason('haproxy', 'root') ?? '
     await apply(first);
     const pid = host.pid();
     fill();
-    await expect(apply(await grown(first))).rejects.toThrow(/ENOSPC/);
+    await expect(apply(await grown(first))).rejects.toMatchObject({ retryable: true, shortage: true });
     expect(await answerOf(first)).toBe('first');
     free();
     await apply(other);

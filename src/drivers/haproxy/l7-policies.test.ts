@@ -200,6 +200,18 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
       expect(await answer('-')).toBe(503);
     });
 
+    it('serves the longest values', async () => {
+      const rules = ["'", '"', '%', '#', '\\'].map((character) =>
+        l7Rule({ type: 'HEADER', key: 'x'.repeat(255), compareType: 'CONTAINS', value: character.repeat(255) }),
+      );
+      const { address } = await withPolicies([
+        hits(0, [...rules, ...rules.map((rule) => ({ ...rule, id: randomUUID() }))]),
+      ]);
+      const text = rules.map(({ value }) => value).join('');
+      expect(await matches(address, 0, { headers: { ['x'.repeat(255)]: text } })).toBe(true);
+      expect(await matches(address, 0, { headers: { ['x'.repeat(255)]: text.slice(1) } })).toBe(false);
+    });
+
     it('needs all of a hundred rules to match', async () => {
       const values = Array.from({ length: 100 }, (_, n) => `-${n}-`);
       const rules = values.map((value) => l7Rule({ compareType: 'CONTAINS', value }));

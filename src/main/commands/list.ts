@@ -2,10 +2,11 @@
  * All commands, in the order of the help. The modules of the server and of the database are imported when a command runs, so
  * that help and usage errors are immediate.
  */
+import { isServerProcess } from '../../platform/server-processes.ts';
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
-import type { Roles } from '../run.ts';
+import type { Roles } from '../open-services.ts';
 import { clientCommands } from './clients.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
@@ -13,6 +14,7 @@ import { tokenCommands } from './tokens.ts';
 import { print, wholeNumber, withServices } from './with-services.ts';
 
 async function run(settings: Settings, roles: Roles): Promise<void> {
+  if (isServerProcess) return (await import('../api-process.ts')).runApiProcess(settings);
   return (await import('../run.ts')).run(settings, roles);
 }
 

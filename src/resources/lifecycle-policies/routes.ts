@@ -5,6 +5,8 @@ import { operationsOf } from '../../http/operations.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { Price } from '../pricing/schema.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
+import { scheduleOperations } from './schedules/routes.ts';
+import type { LifecyclePolicySchedules } from './schedules/service.ts';
 import {
   AddSchedules,
   CreateLifecyclePolicy,
@@ -58,7 +60,11 @@ const policyIn = (request: { params: { policy_id: number }; query: { need_volume
   needVolumes: request.query.need_volumes,
 });
 
-export const lifecyclePolicyOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyRuns) => [
+export const lifecyclePolicyOperations = (
+  policies: LifecyclePolicies,
+  runs: LifecyclePolicyRuns,
+  schedules: LifecyclePolicySchedules,
+) => [
   operation('POST', all, {
     id: 'createLifecyclePolicy',
     summary: 'Create a lifecycle policy',
@@ -100,12 +106,13 @@ export const lifecyclePolicyOperations = (policies: LifecyclePolicies, runs: Lif
     access: projectMember,
     handle: ({ by, scope, params }) => policies.delete(by, scope, params.policy_id),
   }),
-  ...scheduleOperations(policies, runs),
+  ...schedulesOperations(policies, runs),
+  ...scheduleOperations(tag, schedules),
   ...volumeOperations(policies),
   ...previewOperations(policies),
 ];
 
-const scheduleOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyRuns) => [
+const schedulesOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyRuns) => [
   operation('POST', `${one}/add_schedules`, {
     ...changeOfOne,
     id: 'addLifecyclePolicySchedules',

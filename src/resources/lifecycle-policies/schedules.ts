@@ -8,7 +8,7 @@ import { cronFieldNames } from './cron.ts';
 import { durationMs, parseTiming } from './fire-times.ts';
 import type { Duration, FireTimes, Timing } from './fire-times.ts';
 import { defaultTemplate, placeholders } from './schema.ts';
-import type { CreateSchedule, Schedule } from './schema.ts';
+import type { CreateSchedule, Schedule, UpdateSchedule } from './schema.ts';
 import type { ScheduleRow } from './store.ts';
 
 export const defaultQuantity = 2;
@@ -31,7 +31,7 @@ export function checkSchedules(schedules: CreateSchedule[], anchor: Date, path =
   return checked as CheckedSchedule[];
 }
 
-/** `anchor` is the start of an interval. */
+/** `anchor` is the start of an interval. `path` is that of the schedule in the body; empty: it is the body. */
 export function checkSchedule(
   given: CreateSchedule,
   anchor: Date,
@@ -54,7 +54,7 @@ export function checkSchedule(
   if (errors.length === 0 && !('errors' in times)) {
     return { given, times, retentionSeconds: retention === null ? null : retention / 1000 };
   }
-  return { errors: errors.map((error) => ({ ...error, path: error.path ? `${path}.${error.path}` : path })) };
+  return { errors: errors.map((error) => ({ ...error, path: [path, error.path].filter(Boolean).join('.') })) };
 }
 
 function templateErrors(template: string): FieldError[] {
@@ -91,6 +91,25 @@ export function timesOf({ id, given, createdAt }: Pick<ScheduleRow, 'id' | 'give
   const times = parseTiming(given as Timing, createdAt);
   if ('errors' in times) throw new Error(`schedule ${id}: ${times.errors.map((error) => error.message).join('; ')}`);
   return times;
+}
+
+/**
+ * A schedule after a patch: absent fields keep their value, null removes it. Another type keeps the fields that both have.
+ */
+export function patchedSchedule(given: CreateSchedule, patch: UpdateSchedule): CreateSchedule {
+  const { max_quantity, resource_name_template, retention_time } = given;
+  const isSameType = patch.type === undefined || patch.type === given.type;
+  const kept = isSameType ? given : { max_quantity, resource_name_template, retention_time };
+  return { ...kept, ...patch, type: patch.type ?? given.type };
+}
+
+/** Whether two schedules run at the same times. */
+export function isSameTiming(a: CreateSchedule, b: CreateSchedule): boolean {
+  const timingOf = (given: CreateSchedule) => {
+    const { max_quantity: _q, resource_name_template: _t, retention_time: _r, ...timing } = toGiven(given);
+    return timing;
+  };
+  return isDeepStrictEqual(timingOf(a), timingOf(b));
 }
 
 export function isSameSchedule(a: CreateSchedule, b: CreateSchedule): boolean {

@@ -11,7 +11,7 @@ import {
   Paging,
   PlaceFields,
   Uuid,
-  printable,
+  noControlCharacters,
 } from '../../http/shapes.ts';
 import { Price } from '../pricing/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
@@ -78,20 +78,19 @@ const CreateRetentionTime = Type.Object(durationInput(retentionDescriptions), {
 
 const schedule = { type: 'cron', day_of_week: 'mon-fri', hour: '3', timezone: 'Europe/Luxembourg', max_quantity: 7 };
 
+const maxQuantity = {
+  exclusiveMinimum: 0,
+  maximum: 10_000,
+  description: 'Number of snapshots of each volume that the schedule keeps',
+};
+
 /** One shape for both types, so that errors name their field. The service rejects fields of the other type. */
 export const CreateSchedule = Type.Object(
   {
     type: Type.Enum(['cron', 'interval'], {
       description: '`cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule',
     }),
-    max_quantity: Type.Optional(
-      Type.Integer({
-        exclusiveMinimum: 0,
-        maximum: 10_000,
-        default: 2,
-        description: 'Number of snapshots of each volume that the schedule keeps',
-      }),
-    ),
+    max_quantity: Type.Optional(Type.Integer({ ...maxQuantity, default: 2 })),
     resource_name_template: Maybe(
       Type.String({ minLength: 1, maxLength: 255 }),
       `Name of the snapshots; ${placeholders.map((name) => `\`{${name}}\``).join(', ')} are replaced; by default ` +
@@ -118,6 +117,23 @@ export const CreateSchedule = Type.Object(
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
+export const UpdateSchedule = Type.Object(
+  {
+    ...CreateSchedule.properties,
+    type: Type.Optional(CreateSchedule.properties.type),
+    max_quantity: Type.Optional(Type.Integer(maxQuantity)),
+  },
+  {
+    title: 'UpdateLifecyclePolicySchedule',
+    additionalProperties: false,
+    description:
+      'Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
+      'interval starts at the change.',
+    examples: [{ hour: '4', max_quantity: 14 }],
+  },
+);
+export type UpdateSchedule = Static<typeof UpdateSchedule>;
+
 const Schedules = Type.Array(CreateSchedule, { maxItems: maxSchedules, description: 'Schedules, at most 10' });
 const VolumeIdList = Type.Array(Uuid, { maxItems: maxVolumes, description: 'IDs of volumes, at most 10,000' });
 
@@ -127,7 +143,7 @@ export const CreateLifecyclePolicy = Type.Object(
     name: Type.String({
       minLength: 1,
       maxLength: 255,
-      pattern: printable,
+      pattern: noControlCharacters,
       description: '1 to 255 characters without control characters',
     }),
     schedules: Type.Optional(Schedules),

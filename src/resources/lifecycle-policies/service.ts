@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
-import { withZone } from '../../platform/clock.ts';
+import { wholeSecond, withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -325,11 +325,6 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       };
     },
   };
-}
-
-/** Responses show whole seconds, so intervals start at one. */
-function wholeSecond(instant: Date): Date {
-  return new Date(Math.floor(instant.getTime() / 1000) * 1000);
 }
 
 function unique(ids: string[]): string[] {

@@ -1,5 +1,5 @@
 /** SQL of policies, their schedules and volumes. */
-import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -68,6 +68,21 @@ export async function findSchedules(on: Db | Tx, policyIds: number[]): Promise<S
     .from(lifecyclePolicySchedules)
     .where(inArray(lifecyclePolicySchedules.policyId, policyIds))
     .orderBy(asc(lifecyclePolicySchedules.policyId), asc(lifecyclePolicySchedules.position));
+}
+
+const readSchedule = prepared<ScheduleRow>(
+  'lifecycle_policy_schedule',
+  `${kit.textOf(sql`select ${kit.selectList(getTableColumns(lifecyclePolicySchedules))} from ${lifecyclePolicySchedules}`)}
+   where id = $1 and exists (
+     select from lifecycle_policies p where p.id = policy_id and p.project_id = $2 and p.region_id = $3)`,
+);
+
+export async function findSchedule(on: Db | Tx, scope: ProjectRegion, id: string): Promise<ScheduleRow | null> {
+  return (await readSchedule(on, id, scope.projectId, scope.regionId))[0] ?? null;
+}
+
+export async function updateSchedule(tx: Tx, id: string, changes: Partial<ScheduleRow>): Promise<void> {
+  await tx.update(lifecyclePolicySchedules).set(changes).where(eq(lifecyclePolicySchedules.id, id));
 }
 
 export async function insertSchedules(tx: Tx, schedules: Omit<ScheduleRow, 'failing'>[]): Promise<void> {

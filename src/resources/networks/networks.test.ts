@@ -153,6 +153,110 @@ describe('listing networks', () => {
   });
 });
 
+describe('listing networks with their subnets', () => {
+  const available = (client: Client, query = '') =>
+    cloud.get(`${client.networks.replace('networks', 'availablenetworks')}?${query}`, client.options);
+
+  it('returns what the lists of networks and of subnets return', async () => {
+    const client = await newClient();
+    const { id } = await createNetwork(client, { tags: { env: 'test' } });
+    await createNetwork(client, { name: 'empty' });
+    for (const cidr of ['10.0.2.0/24', '10.0.1.0/24']) await createSubnet(client, id, cidr);
+    const { body } = await available(client);
+    expect(body.count).toBe(3);
+    expect(names({ body } as Answer)).toEqual(['empty', 'a network', 'default']);
+    for (const network of body.results) {
+      const subnets = (await cloud.get(`${client.subnets}?network_id=${network.id}`, client.options)).body.results;
+      expect(network.subnets).toEqual(subnets);
+      const alone = (await cloud.get(`${client.networks}/${network.id}`, client.options)).body;
+      expect({ ...network, subnets: alone.subnets }).toEqual(alone);
+    }
+    expect(body.results[1].subnets.map(({ cidr }: { cidr: string }) => cidr)).toEqual(['10.0.1.0/24', '10.0.2.0/24']);
+    const { options } = await newClient();
+    expect((await available({ ...client, options })).status).toBe(404);
+  });
+
+  it('filters by id, name, type, tags and owner, sorts and pages', async () => {
+    const client = await newClient();
+    const { id } = await createNetwork(client, { name: 'front', tags: { env: 'test' } });
+    await createNetwork(client, { name: 'a vlan', type: 'vlan' });
+    const found = async (query: string) => names(await available(client, query));
+    expect(await found('')).toEqual(['a vlan', 'front', 'default']);
+    expect(await found('order_by=name.asc')).toEqual(['a vlan', 'default', 'front']);
+    expect(await found('limit=1&offset=1')).toEqual(['front']);
+    expect((await available(client, 'limit=1&offset=1')).body.count).toBe(3);
+    expect(await found(`network_id=${id.toUpperCase()}`)).toEqual(['front']);
+    expect(await found(`network_id=${unknownId}`)).toEqual([]);
+    expect(await found('name=vlan')).toEqual(['a vlan']);
+    expect(await found('network_type=vlan')).toEqual(['a vlan']);
+    expect(await found('tag_key=env')).toEqual(['front']);
+    expect(await found('tag_key_value=env%3Dtest')).toEqual(['front']);
+    expect(await found('external=false&shared=false')).toHaveLength(3);
+    for (const query of ['external=true', 'shared=true']) {
+      expect((await available(client, query)).body).toEqual({ count: 0, results: [] });
+    }
+    const refused = await available(
+      client,
+      `limit=0&offset=-1&network_id=x&name=${'n'.repeat(62)}&network_type=gre&shared=perhaps&external=1&order_by=mtu.asc`,
+    );
+    expect([refused.status, paths(refused).sort()]).toEqual([
+      400,
+      ['external', 'limit', 'name', 'network_id', 'network_type', 'offset', 'order_by', 'shared'],
+    ]);
+    expect((await available(client, 'limit=1001')).status).toBe(400);
+  });
+
+  it('streams subnets that are large together', async () => {
+    const client = await newClient();
+    const { id } = await createNetwork(client);
+    const tags = Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`${n}${'k'.repeat(250)}`, 'v'.repeat(255)]));
+    const made = Array.from({ length: 20 }, async (_, n) => {
+      const body = { name: 'large', network_id: id, cidr: `10.1.${n}.0/24`, tags };
+      await cloud.ended(await cloud.post(client.subnets, body, client.options), client.options);
+    });
+    await Promise.all(made);
+    const { results } = (await available(client)).body;
+    expect(results[0].subnets).toHaveLength(20);
+    expect(results[0].subnets[19]).toMatchObject({ cidr: '10.1.19.0/24', network_id: id });
+  });
+});
+
+describe('the metadata of networks and subnets', () => {
+  it.each(['network', 'subnet'] as const)('of a %s: adds, lists, gets, replaces and deletes tags', async (what) => {
+    const client = await newClient();
+    const { id } = await createNetwork(client);
+    const path =
+      what === 'network' ? `${client.networks}/${id}` : `${client.subnets}/${await createSubnet(client, id)}`;
+    const at = (suffix: string, body?: unknown, method = 'GET') =>
+      cloud.request(method, `${path}/${suffix}`, body, client.options);
+    const tag = (key: string, value: string) => ({ key, value, read_only: false });
+    cloud.clock.advance(60);
+    expect((await at('metadata', { b: '2', a: '1' }, 'POST')).status).toBe(204);
+    expect((await at('metadata')).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
+    expect((await at('metadata', { c: '3' }, 'PUT')).status).toBe(204);
+    const shown = (await cloud.get(path, client.options)).body;
+    expect(shown.tags).toEqual([tag('c', '3')]);
+    expect(shown.updated_at).not.toBe(shown.created_at);
+    expect((await at('metadata_item?key=c')).body).toEqual(tag('c', '3'));
+    for (const method of ['GET', 'DELETE']) {
+      expect((await at('metadata_item?key=a', undefined, method)).status).toBe(404);
+      expect(paths(await at('metadata_item', undefined, method))).toEqual(['key']);
+      expect((await at(`metadata_item?key=${'k'.repeat(256)}`, undefined, method)).status).toBe(400);
+    }
+    expect((await at('metadata_item?key=c', undefined, 'DELETE')).status).toBe(204);
+    for (const body of [{ '': 'v' }, { k: 1 }, { k: 'v'.repeat(256) }, { 'cloudyard:x': 'v' }, []]) {
+      for (const method of ['POST', 'PUT'])
+        expect([body, (await at('metadata', body, method)).status]).toEqual([body, 400]);
+    }
+    expect((await at('metadata')).body).toEqual({ count: 0, results: [] });
+    const stranger = await newClient();
+    expect((await cloud.get(`${path}/metadata`, stranger.options)).status).toBe(404);
+    const of = what === 'network' ? client.networks : client.subnets;
+    expect((await cloud.get(`${of}/${unknownId}/metadata`, client.options)).status).toBe(404);
+    expect((await cloud.post(`${of}/${unknownId}/metadata`, { a: '1' }, client.options)).status).toBe(404);
+  });
+});
+
 describe('changing a network', () => {
   it('merges tags, renames, and ignores an empty update', async () => {
     const client = await newClient();

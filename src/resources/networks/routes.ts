@@ -3,17 +3,16 @@ import { projectMember, projectReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
-import { CreateTags } from '../../tags/tags.ts';
+import { metadataOperations } from '../../tags/routes.ts';
 import { CreateNetwork, ListNetworks, Network, NetworkCollection, UpdateNetwork } from './schema.ts';
 import type { Networks } from './service.ts';
 
-const operation = operationsOf(
-  {
-    name: 'Networks',
-    description: 'Networks that other resources refer to. Cloudyard keeps their addresses; it does not route packets.',
-  },
-  { network_id: IdOf('the network') },
-);
+export const networkTag = {
+  name: 'Networks',
+  description: 'Networks that other resources refer to. Cloudyard keeps their addresses; it does not route packets.',
+};
+const network_id = IdOf('the network');
+const operation = operationsOf(networkTag, { network_id });
 const all = '/cloud/v1/networks/:project_id/:region_id';
 const one = `${all}/:network_id`;
 
@@ -60,15 +59,6 @@ export const networkOperations = (networks: Networks) => [
     answer: Network,
     handle: ({ by, scope, params, body }) => networks.updateV1(by, scope, params.network_id, body),
   }),
-  operation('PUT', `${one}/metadata`, {
-    id: 'replaceNetworkMetadata',
-    summary: 'Replace the tags of a network',
-    description: 'Use the `tags` of the network instead.',
-    deprecated: true,
-    access: projectMember,
-    body: CreateTags,
-    handle: ({ by, scope, params, body }) => networks.replaceTags(by, scope, params.network_id, body),
-  }),
   operation('DELETE', one, {
     id: 'deleteNetwork',
     summary: 'Delete a network',
@@ -76,5 +66,11 @@ export const networkOperations = (networks: Networks) => [
     access: projectMember,
     answer: TaskIds,
     handle: ({ by, scope, params }) => networks.delete(by, scope, params.network_id),
+  }),
+  ...metadataOperations(networks, one, {
+    tag: networkTag,
+    parameter: { network_id },
+    name: 'Network',
+    noun: 'network',
   }),
 ];

@@ -5,8 +5,8 @@ import { invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, toTagList, replaceTags } from '../../tags/tags.ts';
-import type { CreateTags } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import {
   changedColumns,
   isEmpty,
@@ -18,9 +18,9 @@ import {
   rowTask,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
-import type { CreateNetwork, ListNetworks, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
+import type { CreateNetwork, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
-import type { NetworkRow, NetworkView } from './store.ts';
+import type { NetworkFilter, NetworkRow, NetworkView } from './store.ts';
 
 export type Networks = ReturnType<typeof createNetworks>;
 
@@ -44,6 +44,9 @@ const defaultGateway = '192.168.10.1';
 
 export function createNetworks(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
+
+  const view = async (scope: Scope, id: string): Promise<NetworkView> =>
+    requireFound(await store.view(db, scope, id), 'network', id);
 
   /** Inserts a network into a project that cannot be deleted until the commit. @throws ClientError 404 */
   const insert = async (
@@ -102,15 +105,15 @@ export function createNetworks(deps: ServiceDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListNetworks): Promise<NetworkCollection> {
+    async list(scope: Scope, filter: NetworkFilter): Promise<NetworkCollection> {
       const tags = tagFilterOf(filter);
-      if (filter.external) return { count: 0, results: [] };
+      if (filter.external || filter.shared) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
       return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
     },
 
     async get(scope: Scope, id: string): Promise<Network> {
-      return toResponse(requireFound(await store.view(db, scope, id), 'network', id), scope.regionName);
+      return toResponse(await view(scope, id), scope.regionName);
     },
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
@@ -129,11 +132,12 @@ export function createNetworks(deps: ServiceDeps) {
       });
     },
 
-    async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
-      await idempotency.auditedTransaction(db, context, (tx) =>
-        change(tx, scope, id, (current) => ({ tags: replaceTags(current.tags, tags) })),
-      );
-    },
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, changeOfTags: TagChange) =>
+      idempotency.auditedTransaction(db, context, (tx) =>
+        change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) })),
+      ),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {

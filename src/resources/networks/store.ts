@@ -15,6 +15,8 @@ import type { ListNetworks } from './schema.ts';
 import { networks } from './table.ts';
 
 export type NetworkRow = typeof networks.$inferSelect;
+/** The filters of all lists of networks. */
+export type NetworkFilter = ListNetworks & { network_id?: string; shared?: boolean };
 
 /** A network with the ids of its subnets, oldest first. */
 export type NetworkView = NetworkRow & { subnetIds: string[] };
@@ -45,7 +47,7 @@ const orders = {
 export async function list(
   db: Db,
   scope: ProjectRegion,
-  filter: ListNetworks,
+  filter: NetworkFilter,
   tags: TagFilter,
 ): Promise<{ count: number; rows: NetworkView[] }> {
   return kit.readPage<NetworkView>(db, views(db), {
@@ -53,6 +55,7 @@ export async function list(
     scope,
     filters: [
       kit.contains(networks.name, filter.name),
+      kit.equals(networks.id, filter.network_id),
       kit.equals(networks.type, filter.network_type),
       ...hasTags(networks.tags, tags),
     ],

@@ -3,14 +3,23 @@ import { projectMember, projectReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
-import { CreateTags } from '../../tags/tags.ts';
-import { CreateSubnet, ListSubnets, Subnet, SubnetCollection, UpdateSubnet } from './schema.ts';
+import { metadataOperations } from '../../tags/routes.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
+import { networkTag } from '../networks/routes.ts';
+import {
+  AvailableNetworkCollection,
+  CreateSubnet,
+  ListAvailableNetworks,
+  ListSubnets,
+  Subnet,
+  SubnetCollection,
+  UpdateSubnet,
+} from './schema.ts';
 import type { Subnets } from './service.ts';
 
-const operation = operationsOf(
-  { name: 'Subnets', description: 'A subnet is an address range of a network.' },
-  { subnet_id: IdOf('the subnet') },
-);
+const tag = { name: 'Subnets', description: 'A subnet is an address range of a network.' };
+const subnet_id = IdOf('the subnet');
+const operation = operationsOf(tag, { subnet_id });
 const all = '/cloud/v1/subnets/:project_id/:region_id';
 const one = `${all}/:subnet_id`;
 
@@ -48,15 +57,6 @@ export const subnetOperations = (subnets: Subnets) => [
     answer: Subnet,
     handle: ({ by, scope, params, body }) => subnets.update(by, scope, params.subnet_id, body),
   }),
-  operation('PUT', `${one}/metadata`, {
-    id: 'replaceSubnetMetadata',
-    summary: 'Replace the tags of a subnet',
-    description: 'Use the `tags` of the subnet instead.',
-    deprecated: true,
-    access: projectMember,
-    body: CreateTags,
-    handle: ({ by, scope, params, body }) => subnets.replaceTags(by, scope, params.subnet_id, body),
-  }),
   operation('DELETE', one, {
     id: 'deleteSubnet',
     summary: 'Delete a subnet',
@@ -64,5 +64,16 @@ export const subnetOperations = (subnets: Subnets) => [
     access: projectMember,
     answer: TaskIds,
     handle: ({ by, scope, params }) => subnets.delete(by, scope, params.subnet_id),
+  }),
+  ...metadataOperations(subnets, one, { tag, parameter: { subnet_id }, name: 'Subnet', noun: 'subnet' }),
+  operationsOf(networkTag)('GET', '/cloud/v1/availablenetworks/:project_id/:region_id', {
+    id: 'listAvailableNetworks',
+    summary: 'List networks with their subnets',
+    description: 'The newest network comes first by default; subnets are sorted by address range.',
+    deprecated: true,
+    access: projectReader,
+    query: ListAvailableNetworks,
+    answer: AvailableNetworkCollection,
+    handle: async ({ scope, query }, reply) => sendInGroups(reply, await subnets.listByNetwork(scope, query)),
   }),
 ];

@@ -17,6 +17,7 @@ import {
 } from '../../http/shapes.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
+import { ListNetworks, Network } from '../networks/schema.ts';
 
 const IpVersion = Type.Enum([4, 6], { description: 'Version of the Internet Protocol' });
 
@@ -134,3 +135,20 @@ export const Subnet = Type.Object(
 export type Subnet = Static<typeof Subnet>;
 export const SubnetCollection = Collection(Subnet);
 export type SubnetCollection = Static<typeof SubnetCollection>;
+
+const { owned_by: _owner, ...networkFilters } = ListNetworks.properties;
+export const ListAvailableNetworks = Type.Object({
+  ...networkFilters,
+  network_id: Type.Optional(Described(Uuid, 'Only the network with this ID')),
+  shared: Type.Optional(
+    Type.Boolean({ description: 'No network is shared with other projects: `true` returns an empty list' }),
+  ),
+});
+export type ListAvailableNetworks = Static<typeof ListAvailableNetworks>;
+
+const AvailableNetwork = Type.Object(
+  { ...Network.properties, subnets: Type.Array(Subnet, { description: 'Subnets, by address range' }) },
+  { title: 'AvailableNetwork' },
+);
+export type AvailableNetwork = Static<typeof AvailableNetwork>;
+export const AvailableNetworkCollection = Collection(AvailableNetwork);

@@ -6,20 +6,35 @@ import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups } from '../../platform/large-rows.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, toTagList, replaceTags } from '../../tags/tags.ts';
-import type { CreateTags } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
+import type { Networks } from '../networks/service.ts';
 import { changedColumns, isEmpty, orInUse, patchedTags, requireFound, requireUnused, rowTask } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
-import type { CreateSubnet, ListSubnets, Subnet, SubnetCollection, UpdateSubnet } from './schema.ts';
+import type {
+  AvailableNetwork,
+  CreateSubnet,
+  ListAvailableNetworks,
+  ListSubnets,
+  Subnet,
+  SubnetCollection,
+  UpdateSubnet,
+} from './schema.ts';
 import * as store from './store.ts';
 import type { SubnetRow, SubnetView } from './store.ts';
 
 export type Subnets = ReturnType<typeof createSubnets>;
 
-export function createSubnets(deps: ServiceDeps) {
-  const { db, clock, tasks, quota, idempotency } = deps;
+export interface SubnetsDeps extends ServiceDeps {
+  networks: Pick<Networks, 'list'>;
+}
+
+export function createSubnets(deps: SubnetsDeps) {
+  const { db, clock, tasks, quota, idempotency, networks } = deps;
 
   const view = async (on: Db | Tx, scope: Scope, id: string): Promise<SubnetView> =>
     requireFound(await store.view(on, scope, id), 'subnet', id);
@@ -77,10 +92,36 @@ export function createSubnets(deps: ServiceDeps) {
       });
     },
 
-    async replaceTags(context: RequestContext, scope: Scope, id: string, tags: CreateTags): Promise<void> {
-      await idempotency.auditedTransaction(db, context, (tx) =>
-        change(tx, scope, id, (subnet) => ({ tags: replaceTags(subnet.tags, tags) })),
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(db, scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, changeOfTags: TagChange) =>
+      idempotency.auditedTransaction(db, context, (tx) =>
+        change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) })),
+      ),
+
+    /** A page of networks. The subnets of each are read on demand: together they may be large. */
+    async listByNetwork(
+      scope: Scope,
+      filter: ListAvailableNetworks,
+    ): Promise<{ count: number; results: Groups<AvailableNetwork> }> {
+      const { count, results } = await networks.list(scope, filter);
+      const sizes = await store.bytesOfNetworks(
+        db,
+        results.map(({ id }) => id),
       );
+      const rows = results.map(({ id }) => ({ id, bytes: sizes.get(id) ?? 0 }));
+      const byId = new Map(results.map((network) => [network.id, network]));
+      const read = async (ids: string[]) => {
+        const subnetsOf = Map.groupBy(await store.ofNetworks(db, ids), ({ networkId }) => networkId);
+        return ids.map((id) => ({ ...byId.get(id)!, subnets: subnetsOf.get(id) ?? [] }));
+      };
+      return {
+        count,
+        results: readInGroups(rows, read, (network) => ({
+          ...network,
+          subnets: network.subnets.map((row) => toResponse(row, scope.regionName)),
+        })),
+      };
     },
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {

@@ -1,5 +1,5 @@
 /** SQL of subnets. Writes touch this folder's table only; reads also see networks, and the rows that refer to subnets. */
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
@@ -82,6 +82,24 @@ export async function list(
     order: orderOf(filter.order_by ?? 'cidr.asc'),
     page: filter,
   });
+}
+
+/** The subnets of several networks, by network and address range. */
+export async function ofNetworks(db: Db, networkIds: string[]): Promise<SubnetView[]> {
+  return views(db)
+    .where(inArray(subnets.networkId, networkIds))
+    .orderBy(asc(subnets.networkId), ...orderOf('cidr.asc'));
+}
+
+const readBytes = prepared<{ id: string; bytes: number }>(
+  'subnet_bytes_of_networks',
+  `select network_id as id, sum(pg_column_size(s.*))::int8 as bytes from subnets s
+   where network_id = any($1::uuid[]) group by network_id`,
+);
+
+/** The stored size of the subnets of each network that has any. */
+export async function bytesOfNetworks(db: Db, networkIds: string[]): Promise<Map<string, number>> {
+  return new Map((await readBytes(db, networkIds)).map(({ id, bytes }) => [id, Number(bytes)]));
 }
 
 const readUses = prepared<Uses>(

@@ -99,34 +99,7 @@ export const volumeOperations = (volumes: Volumes) => [
     answer: Volume,
     handle: ({ by, scope, params, body }) => volumes.retype(by, scope, params.volume_id, body.volume_type),
   }),
-  ...(['v1', 'v2'] as const).flatMap((version) => {
-    const path = one.replace('v1', version) as typeof one;
-    const deprecated = version === 'v1';
-    const suffix = deprecated ? 'V1' : '';
-    const refused = 'Always fails with 400: instances are not supported.';
-    return [
-      operation('POST', `${path}/attach`, {
-        id: `attachVolume${suffix}`,
-        deprecated,
-        summary: 'Attach a volume to an instance',
-        description: refused,
-        access: projectMember,
-        body: AttachVolume,
-        answer: TaskIds,
-        handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, 'attach'),
-      }),
-      operation('POST', `${path}/detach`, {
-        id: `detachVolume${suffix}`,
-        deprecated,
-        summary: 'Detach a volume from an instance',
-        description: refused,
-        access: projectMember,
-        body: DetachVolume,
-        answer: TaskIds,
-        handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, 'detach'),
-      }),
-    ];
-  }),
+  ...(['v1', 'v2'] as const).flatMap((version) => refusedOperations(volumes, version)),
   operation('POST', `${one}/revert`, {
     id: 'revertVolume',
     summary: 'Revert a volume to its newest snapshot',
@@ -139,3 +112,18 @@ export const volumeOperations = (volumes: Volumes) => [
   }),
   ...metadataOperations(volumes, one, { tag, parameter: { volume_id }, name: 'Volume', noun: 'volume' }),
 ];
+
+/** Clients know these operations; without them the error would be that of an unknown path. */
+const refusedOperations = (volumes: Volumes, version: 'v1' | 'v2') =>
+  (['attach', 'detach'] as const).map((action) =>
+    operation('POST', `${one.replace('v1', version) as typeof one}/${action}`, {
+      id: `${action}Volume${version === 'v1' ? 'V1' : ''}`,
+      summary: action === 'attach' ? 'Attach a volume to an instance' : 'Detach a volume from an instance',
+      description: 'Always fails with 400: instances are not supported.',
+      deprecated: version === 'v1',
+      access: projectMember,
+      body: action === 'attach' ? AttachVolume : DetachVolume,
+      answer: TaskIds,
+      handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, action),
+    }),
+  );

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { hostError } from './command.ts';
+import { withShortages } from './shortages.ts';
+
+it('shows a shortage of the host in the status, until an operation succeeds', async () => {
+  const failures = [
+    hostError('mkfs.xfs: No space left on device', null),
+    hostError('device busy', Object.assign(new Error('busy'), { code: 'EBUSY' })),
+    hostError('open', Object.assign(new Error('open'), { code: 'EMFILE' })),
+  ];
+  const driver = withShortages({
+    status: () => ({ driver: 'test', real: true, healthy: true, detail: 'serves' }),
+    async apply() {
+      const failure = failures.shift();
+      if (failure) throw failure;
+      return 'observed';
+    },
+  });
+  const full = { healthy: false, detail: 'serves; mkfs.xfs: No space left on device' };
+  await expect(driver.apply()).rejects.toMatchObject({ shortage: true, retryable: true });
+  expect(driver.status()).toMatchObject(full);
+  await expect(driver.apply()).rejects.toMatchObject({ shortage: false, retryable: true });
+  expect(driver.status()).toMatchObject(full);
+  await expect(driver.apply()).rejects.toMatchObject({ shortage: true });
+  expect(driver.status().detail).toBe('serves; open');
+  expect(await driver.apply()).toBe('observed');
+  expect(driver.status()).toMatchObject({ healthy: true, detail: 'serves' });
+});

@@ -1,0 +1,70 @@
+/** One of several processes that serve the API: see api-processes.ts. The first process stops it, and signals do not. */
+import type { App } from '../http/app.ts';
+import { defaultAnonymousLimits } from '../http/anonymous-limit.ts';
+import { leaseRates } from '../http/request-rate.ts';
+import type { Lease } from '../http/request-rate.ts';
+import { createLogger } from '../platform/log.ts';
+import { openCalls } from '../platform/process-calls.ts';
+import { closeApi, createApi } from './api.ts';
+import { listen } from './listen.ts';
+import { openServices } from './open-services.ts';
+import { settleAfterStartup } from './settle.ts';
+import type { Settings } from './settings.ts';
+import type { ShutdownSteps } from './shutdown.ts';
+
+/** Runs until the first process stops it. @throws if it cannot start */
+export async function runApiProcess(given: Settings): Promise<void> {
+  // A signal to the process group or to the service reaches every process.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+  const settings = partOf(given);
+  const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
+  const closing: ShutdownSteps = [];
+  const { services, controlPlane } = await openServices(settings, { serve: true, work: [] }, log, closing);
+  const { metrics } = services;
+  const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  let api: App | undefined;
+  const first = openCalls(process, {
+    admitRequests,
+    metrics: metrics.json,
+    stopListening: () => api?.drain.stopListening(),
+    stop: async () => {
+      if (api) await closeApi(api, services);
+      stop();
+    },
+  });
+  const { clientLimits, trustedProxies } = settings;
+  api = await createApi(services, {
+    ...{ log, clientLimits, trustedProxies, holdUntil },
+    anonymousLimits: dividedBy(given.processes, defaultAnonymousLimits),
+    rates: leaseRates((request) => first.call<Lease>('lease', request)),
+    metrics: { contentType: metrics.contentType, text: () => first.call<string>('metrics') },
+  });
+  metrics.watchApiKeys(services.apiKeys.cacheState);
+  const url = await listen(api, settings, true);
+  await controlPlane.add('API', url);
+  await first.call('listening', url);
+  settleAfterStartup(api, log);
+  await stopped;
+  for (const step of closing.reverse()) {
+    await step('stop').catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
+  }
+}
+
+const minPoolSize = 4;
+
+/** The part of this process of what the processes of a server have together. Request rates are leased, not divided. */
+function partOf(settings: Settings): Settings {
+  const { processes, clientLimits, databasePoolSize } = settings;
+  const { openRequests, openWaits } = clientLimits;
+  return {
+    ...settings,
+    databasePoolSize: Math.max(Math.min(minPoolSize, databasePoolSize), Math.ceil(databasePoolSize / processes)),
+    clientLimits: { ...clientLimits, ...dividedBy(processes, { openRequests, openWaits }) },
+  };
+}
+
+function dividedBy<Limits extends Record<keyof Limits, number>>(parts: number, limits: Limits): Limits {
+  const divided = Object.entries<number>(limits).map(([name, limit]) => [name, Math.ceil(limit / parts)]);
+  return Object.fromEntries(divided) as Limits;
+}

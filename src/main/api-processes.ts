@@ -1,0 +1,119 @@
+/**
+ * The API in several processes on one port (CLOUDYARD_PROCESSES). The first process starts and replaces them, adds up their
+ * metrics and keeps the request rates of clients; api-process.ts is the other side.
+ *
+ * Failure modes: a process that dies is replaced, and the others are not affected. If the first process dies, the others
+ * end.
+ */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRateBuckets } from '../http/request-rate.ts';
+import type { Logger } from '../platform/log.ts';
+import type { Metrics, MetricsJson } from '../platform/metrics.ts';
+import { openCalls } from '../platform/process-calls.ts';
+import type { Calls } from '../platform/process-calls.ts';
+import { forkServerProcess } from '../platform/server-processes.ts';
+import type { ServerProcess } from '../platform/server-processes.ts';
+
+export interface ApiProcesses {
+  url: string;
+  /** Ends the hold of requests in all processes. */
+  admitRequests(): void;
+  /** Answers the requests that were read, and ends all processes. */
+  stop(): Promise<void>;
+}
+
+interface ApiProcess {
+  worker: ServerProcess;
+  calls: Calls;
+}
+
+const restartDelayMs = 1000;
+const metricsTimeoutMs = 2000;
+
+/** Resolves when all processes listen. @throws if one ends instead; its own message is on standard error */
+export async function startApiProcesses(count: number, metrics: Metrics, log: Logger): Promise<ApiProcesses> {
+  const running = new Set<ApiProcess>();
+  const rates = createRateBuckets();
+  let port: string | null = null;
+  let [areAdmitted, isStopping] = [false, false];
+
+  const metricsText = async () => {
+    const others = await Promise.all([...running].map(({ calls }) => metricsOf(calls)));
+    return metrics.sum([await metrics.json(), ...others.filter((json) => json !== null)]);
+  };
+
+  const startOne = async (): Promise<string> => {
+    const { promise: listening, resolve, reject } = Promise.withResolvers<string>();
+    // The first process may take another port than the setting, and the others take the same.
+    const worker = forkServerProcess(port === null ? {} : { CLOUDYARD_PORT: port });
+    const calls = openCalls(worker, { listening: resolve, metrics: metricsText, lease: rates.lease });
+    const one = { worker, calls };
+    running.add(one);
+    let url: string | null = null;
+    worker.once('exit', (code, signal) => {
+      running.delete(one);
+      reject(new Error(`a process of the API ended with ${signal ?? code} before it listened`));
+      if (url === null || isStopping) return;
+      log.error({ apiPid: worker.process.pid, code, signal }, 'a process of the API ended; starting another one');
+      void replace();
+    });
+    url = await listening;
+    if (areAdmitted) void calls.call('admitRequests').catch(() => {});
+    return url;
+  };
+
+  const replace = async () => {
+    while (!isStopping) {
+      try {
+        return void (await startOne());
+      } catch (error) {
+        if (!isStopping) log.error({ err: error }, 'a process of the API did not start');
+        await sleep(restartDelayMs);
+      }
+    }
+  };
+
+  const stop = async () => {
+    isStopping = true;
+    const [last, ...others] = running;
+    // A connection on its way to a process that no longer listens goes to another one. So the last one listens longest, and
+    // no client connects again before all have stopped.
+    await callAll(others, 'stopListening');
+    if (last) await callAll([last], 'stopListening');
+    await Promise.all([...running].map((one) => end(one)));
+  };
+
+  try {
+    const url = await startOne();
+    port = new URL(url).port || '80';
+    await Promise.all(Array.from({ length: count - 1 }, startOne));
+    return {
+      url,
+      stop,
+      admitRequests() {
+        areAdmitted = true;
+        void callAll([...running], 'admitRequests');
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Null for a process that does not respond. */
+function metricsOf(calls: Calls): Promise<MetricsJson | null> {
+  const json = calls.call<MetricsJson>('metrics').catch(() => null);
+  return Promise.race([json, sleep(metricsTimeoutMs, null, { ref: false })]);
+}
+
+async function callAll(processes: ApiProcess[], name: string): Promise<void> {
+  await Promise.allSettled(processes.map(({ calls }) => calls.call(name)));
+}
+
+async function end({ worker, calls }: ApiProcess): Promise<void> {
+  const exited = worker.isDead() ? null : once(worker, 'exit');
+  await calls.call('stop').catch(() => {});
+  await exited;
+}

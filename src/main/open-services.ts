@@ -1,0 +1,88 @@
+/** Opens what every part of a long-running command needs: the database, the configuration and the services. */
+import { mkdirSync } from 'node:fs';
+import { systemClock } from '../platform/clock.ts';
+import { openDevelopmentClock } from '../platform/development-clock.ts';
+import { openKeyFile } from '../platform/encryption.ts';
+import type { Logger } from '../platform/log.ts';
+import { isServerProcess } from '../platform/server-processes.ts';
+import { configurationFiles, readConfiguration } from './configuration.ts';
+import type { Configuration } from './configuration.ts';
+import { findControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { migrate, openDatabase } from './database.ts';
+import type { Database } from './database.ts';
+import { createServices } from './services.ts';
+import type { Services } from './services.ts';
+import type { Settings } from './settings.ts';
+import type { ShutdownSteps } from './shutdown.ts';
+import { dataDirectoryLock, takeLocks } from './work-locks.ts';
+
+export interface Roles {
+  serve: boolean;
+  /** The regions to work for; empty: none, `all`: every region in the regions file. */
+  work: number[] | 'all';
+}
+
+/** What `openServices` opens, and what every other part is started with. */
+export interface Opened {
+  settings: Settings;
+  log: Logger;
+  closing: ShutdownSteps;
+  configuration: Configuration;
+  regionIds: number[];
+  serves: boolean;
+  /** Whether this is `start`, which owns its data directory. */
+  isStart: boolean;
+  database: Database;
+  controlPlane: ControlPlane;
+  services: Services;
+}
+
+/** Opens the database, migrates it, and creates the services. A further process of a server finds it migrated. */
+export async function openServices(
+  settings: Settings,
+  roles: Roles,
+  log: Logger,
+  closing: ShutdownSteps,
+): Promise<Opened> {
+  const configuration = readConfiguration(configurationFiles(settings), log);
+  const regionIds = regionsToWorkFor(roles, configuration);
+  mkdirSync(settings.dataDir, { recursive: true });
+  const database = await openDatabase(settings, log);
+  closing.push(database.close);
+  // A second `start` on a data directory is a mistake and fails here. A second worker is a standby (work.ts).
+  const isStart = roles.serve && regionIds.length > 0;
+  if (isStart) {
+    const lock = await takeLocks(database.connection, [dataDirectoryLock(settings.dataDir)], log);
+    closing.push(lock.release);
+  }
+  if (!isServerProcess) await migrate(database.connection);
+
+  const db = database.connect('cloudyard api', settings.databasePoolSize);
+  const keyring = openKeyFile(settings.keyFile);
+  const keyProblem = keyring.findProblem();
+  if (keyProblem !== null) throw new Error(keyProblem);
+  const movableClock = settings.development ? await openDevelopmentClock(db) : null;
+  if (movableClock) closing.push(async () => movableClock.stop());
+  const controlPlane = await findControlPlane(settings, log);
+  const services = await createServices({
+    ...settings,
+    ...{ db, clock: movableClock ?? systemClock, movableClock, log, configuration, keyring, controlPlane },
+    webhookAllowPrivate: settings.drivers.webhook.allowPrivate,
+  });
+  services.metrics.watchDatabase('api', db);
+  closing.push(async () => services.caches.stop());
+  // Needed even if the server never listens: its connection would keep the database open.
+  closing.push(services.apiKeys.stop);
+  if (!isServerProcess) await services.clients.bootstrap();
+  const opened = { settings, log, closing, configuration, regionIds, serves: roles.serve, isStart };
+  return { ...opened, database, controlPlane, services };
+}
+
+function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {
+  const known = regions.map(({ id }) => id);
+  if (work === 'all') return known;
+  const unknown = work.filter((id) => !known.includes(id));
+  if (unknown.length === 0) return work;
+  throw new Error(`region ${unknown.join(', ')} is not in the regions file, which has ${known.join(', ')}`);
+}
