@@ -155,7 +155,6 @@ export function createMetrics() {
         name: 'cloudyard_queue_oldest_job_seconds',
         aggregator: 'max',
         help: 'How long the oldest ready job has been waiting',
-        aggregator: 'max',
         registers: [registry],
         async collect() {
           this.set((await counts())?.oldestSeconds ?? Number.NaN);
@@ -185,6 +184,7 @@ export function createMetrics() {
     watchSchedules(latenessSeconds: () => Promise<number>, countLate: () => Promise<number>) {
       new Gauge({
         name: 'cloudyard_schedules_late',
+        aggregator: 'max',
         help: 'Schedules that have been waiting for their run for longer than CLOUDYARD_SCHEDULE_LATE_SECONDS',
         registers: [registry],
         async collect() {
