@@ -110,6 +110,24 @@ export const differences: Difference[] = [
     test: [`${resources}/registries/registries.test.ts`, 'is created in a batch atomically'],
   },
   {
+    here: 'Volumes cannot be attached or detached: 400',
+    official: 'attaches volumes to instances',
+    reason: 'there are no instances',
+    test: [`${resources}/volumes/volumes.test.ts`, 'is not attached or detached (%s)'],
+  },
+  {
+    here: 'Types of volumes and flavors of load balancers change the price only, and at once',
+    official: 'moves the data or the load balancer',
+    reason: 'a region has one storage and one proxy for all',
+    test: [`${resources}/volumes/volumes.test.ts`, 'changes its type at once, to one that the region offers'],
+  },
+  {
+    here: '`persistence_timeout` of UDP pools is a minimum: a client keeps its member until the members change',
+    official: 'a client may get another member after it',
+    reason: 'a hash selects the member, without memory of the clients',
+    test: ['src/drivers/nginx/udp.test.ts', 'keeps the clients of a network by the netmask %s on one member'],
+  },
+  {
     here: 'Tasks can be awaited: `GET /v1/tasks/{task_id}?wait=30`',
     official: 'is polled',
     reason: 'an answer at the end of the task takes one request',

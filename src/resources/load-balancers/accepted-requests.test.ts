@@ -145,6 +145,8 @@ function desired(listeners: NestedListener[]) {
     listeners: listeners.map((body, i) =>
       newListener({ ...placed, settings: newListenerSettings(body), defaultPoolId: pools[i]?.id ?? null }),
     ),
+    l7Policies: [],
+    l7Rules: [],
     pools: pools.filter((found) => found !== null),
     members: pools.flatMap(
       (found) => found?.members.map((body, n) => newMember(found, newMemberSettings(body), n)) ?? [],
