@@ -7,7 +7,17 @@ import { notFound } from '../errors/catalogue.ts';
 import { operationsOf } from '../http/operations.ts';
 import type { Operation, OperationTag } from '../http/operations.ts';
 import { ShortText } from '../http/shapes.ts';
-import { CreateTags, deleting, merging, toTagList, replacingBy, Tag, TagCollection } from './tags.ts';
+import {
+  CreateTags,
+  deleting,
+  ListTags,
+  merging,
+  pageOfTags,
+  replacingBy,
+  Tag,
+  TagCollection,
+  toTagList,
+} from './tags.ts';
 import type { TagChange, Tags } from './tags.ts';
 
 /** The interface of the service of a resource with tags. */
@@ -65,11 +75,9 @@ export function metadataOperations(
       id: `list${name}Metadata`,
       summary: `List the tags of a ${noun}`,
       access: projectReader,
+      query: ListTags,
       answer: TagCollection,
-      handle: async (request) => {
-        const results = toTagList(await tagged.tagsOf(request.scope, idOf(request)));
-        return { count: results.length, results };
-      },
+      handle: async (request) => pageOfTags(await tagged.tagsOf(request.scope, idOf(request)), request.query),
     }),
     operation('GET', itemPath, {
       ...shared,

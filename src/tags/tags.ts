@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { invalidInput, notFound } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
-import { Collection } from '../http/shapes.ts';
+import { Collection, Paging } from '../http/shapes.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
@@ -76,6 +76,14 @@ export function toTagList(tags: Tags): Tag[] {
   return Object.keys(tags)
     .sort()
     .map((key) => ({ key, read_only: tags[key]!.read_only, value: tags[key]!.value }));
+}
+
+export const ListTags = Type.Object(Paging(1000));
+
+/** A page of the tags, sorted by key. */
+export function pageOfTags(tags: Tags, { limit = maxTags, offset = 0 }: Static<typeof ListTags>) {
+  const all = toTagList(tags);
+  return { count: all.length, results: all.slice(offset, offset + limit) };
 }
 
 /** The tags of a new resource. */

@@ -203,6 +203,8 @@ describe('a volume', () => {
     const tag = (key: string, value: string) => ({ key, value, read_only: false });
     expect((await cloud.post(`${path}/metadata`, { b: '2', a: '1' })).status).toBe(204);
     expect((await cloud.get(`${path}/metadata`)).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
+    const second = await cloud.get(`${path}/metadata?limit=1&offset=1`);
+    expect(second.body).toEqual({ count: 2, results: [tag('b', '2')] });
     const status = what === 'volume' ? 204 : 200;
     expect((await cloud.request('PUT', `${path}/metadata`, { c: '3' })).status).toBe(status);
     expect((await cloud.get(path)).body.tags).toEqual([tag('c', '3')]);

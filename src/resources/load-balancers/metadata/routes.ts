@@ -4,7 +4,7 @@ import { operationsOf } from '../../../http/operations.ts';
 import type { OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { deleting, merging, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
+import { deleting, ListTags, merging, pageOfTags, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
 import { AddTags, MetadataKey, OptionalMetadataKey, ReplaceTags } from './schema.ts';
 import type { LoadBalancerMetadata } from './service.ts';
 
@@ -57,8 +57,10 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       id: 'listLoadBalancerMetadata',
       summary: 'List the tags of a load balancer',
       access: projectReader,
+      query: ListTags,
       answer: TagCollection,
-      handle: ({ scope, params }) => metadata.list(scope, params.load_balancer_id),
+      handle: async ({ scope, params, query }) =>
+        pageOfTags(await metadata.tags(scope, params.load_balancer_id), query),
     }),
     operation('PUT', `${v1}/metadata`, {
       ...shared,

@@ -3,7 +3,7 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { toTagList } from '../../../tags/tags.ts';
-import type { Tag, TagChange } from '../../../tags/tags.ts';
+import type { Tag, TagChange, Tags } from '../../../tags/tags.ts';
 import { changedColumns, requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';
@@ -34,9 +34,8 @@ export function createLoadBalancerMetadata({ db, idempotency, lock, record, load
   };
 
   return {
-    async list(scope: Scope, id: string): Promise<{ count: number; results: Tag[] }> {
-      const results = toTagList((await loadBalancer(scope, id)).tags);
-      return { count: results.length, results };
+    async tags(scope: Scope, id: string): Promise<Tags> {
+      return (await loadBalancer(scope, id)).tags;
     },
 
     async get(scope: Scope, id: string, key: string): Promise<Tag> {
