@@ -62,9 +62,12 @@ const changed = (change: (id: string) => Promise<unknown>) => async () => {
   return id;
 };
 
-const partsOf = async (id: string, path: string) =>
-  (await cloud.get(`/cloud/v1/${path}/1/1?load_balancer_id=${id}&details=true`)).body.results as Record<string, any>[];
-const idOf = async (id: string, path: string) => (await partsOf(id, path))[0]!['id'] as string;
+const partsOf = async (id: string, path: 'lblisteners' | 'lbpools') => {
+  const details = path === 'lbpools' ? '&details=true' : '';
+  const { body } = await cloud.get(`/cloud/v1/${path}/1/1?load_balancer_id=${id}${details}`);
+  return body.results as Record<string, any>[];
+};
+const idOf = async (id: string, path: 'lblisteners' | 'lbpools') => (await partsOf(id, path))[0]!['id'] as string;
 
 /** The visible state of a load balancer: rows, tasks, host, counters. */
 async function world(id: string) {

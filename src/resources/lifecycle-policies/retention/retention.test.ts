@@ -109,7 +109,8 @@ describe('a failed deletion of an expired snapshot', () => {
     await expect.poll(() => statusesOf(volume), soon).toEqual([statuses.available]);
     expect((await policy.runs())[0].expired).toEqual([{ volume_id: volume, snapshot_id: old!.id }]);
     const tasks = await deletions();
-    expect(tasks.map(({ state }: { state: string }) => state)).toEqual(['ERROR', 'ERROR', 'FINISHED']);
+    // Newest first.
+    expect(tasks.map(({ state }: { state: string }) => state)).toEqual(['FINISHED', 'ERROR', 'ERROR']);
     for (const task of tasks) {
       expect(task).toMatchObject({ lifecycle_policy_id: policy.id, schedule_id: policy.scheduleId });
     }
