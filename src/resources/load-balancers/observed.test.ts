@@ -81,6 +81,7 @@ describe('statuses', () => {
           id: listeners[0],
           name: 'web',
           ...statuses('DEGRADED'),
+          l7policies: [],
           pools: [
             {
               id: expect.any(String),
