@@ -13,6 +13,7 @@ import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
 import { hotCounters } from './hot-counters.ts';
 import { listShares } from './list-shares.ts';
+import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
 import { pushAndPull } from './push-and-pull.ts';
@@ -29,6 +30,7 @@ type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
   get: getShare,
+  path,
   create: createShare,
   finish: finishShare,
   list: listShares,

@@ -62,6 +62,8 @@ export interface CloudyardOptions {
   checkPattern?: ServicesDeps['checkPattern'];
   /** Default: those of the settings. */
   clientLimits?: Partial<Settings['clientLimits']>;
+  /** Default: that of the settings. */
+  maxBacklog?: number;
   /** CIDRs of registries that may verify pull secrets. */
   verifyNetworks?: string[];
   /** False if the test writes rows or counters directly. Otherwise the harness compares them at the end. */
@@ -154,6 +156,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     ...memberSettings,
     ...(options.checkPattern && { checkPattern: options.checkPattern }),
     clientLimits,
+    ...(options.maxBacklog && { maxBacklog: options.maxBacklog }),
   });
   const { operatorId } = await services.clients.bootstrap();
   const admin = await services.tokens.createFirst(operatorId);
@@ -214,6 +217,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         jobs: createJobs(services, deliveries),
         driverStatus: () => Object.values(driverStatuses(drivers)),
         onDriverError: services.metrics.countDriverError,
+        onJobEnd: services.metrics.countJobEnd,
         ...work,
         duties: work.duties.map((duty) => rounds.counted(duty)),
       });

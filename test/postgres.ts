@@ -17,6 +17,8 @@ export const templateDatabase = 'cloudyard_test_template';
 declare module 'vitest' {
   export interface ProvidedContext {
     postgres: ConnectionOptions;
+    /** A directory for prepared-cluster.ts, removed after the run. */
+    preparedClusters: string;
   }
 }
 
@@ -35,6 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await admin.end();
   await migrate(inDatabase(connection, templateDatabase));
   project.provide('postgres', connection);
+  project.provide('preparedClusters', dataDir);
   return async () => {
     await embedded?.stop();
     await rm(dataDir, { recursive: true, force: true });

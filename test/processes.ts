@@ -29,6 +29,7 @@ import { liveProcess } from '../src/platform/daemon.ts';
 import { root } from '../src/main/root.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
+import { copyPreparedCluster } from './prepared-cluster.ts';
 
 export const bootstrapToken = 'ci$secret-of-the-e2e-tests';
 
@@ -86,12 +87,14 @@ const bin = join(root, 'bin', 'cloudyard.mjs');
 /** As bin/cloudyard.mjs does. */
 const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
 
-export async function openYard(settings: Record<string, string> = {}): Promise<Yard> {
+/** `isEmpty`: without a database, as before the first start of a user. */
+export async function openYard(settings: Record<string, string> = {}, { isEmpty = false } = {}): Promise<Yard> {
   // As root, PostgreSQL runs as another account, which must be able to enter the folder.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'cloudyard-e2e-')));
   chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
   mkdirSync(dataDir);
+  if (!isEmpty && !settings['DATABASE_URL']) await copyPreparedCluster(dataDir);
   const [port, nfsPort, mountPort] = [await freePort(), await freePort(), await freePort()];
   const env = {
     CLOUDYARD_DATA_DIR: dataDir,

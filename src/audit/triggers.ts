@@ -1,5 +1,5 @@
 /**
- * The triggers that record changes for the audit log, and the function that writes an entry. They are installed on all
+ * The triggers that record changes for the audit log. They are installed on all
  * tables after the migrations at every start, so a new table is audited without further code.
  *
  * In a transaction without the setting `cloudyard.audit`, a trigger only reads that setting. In a transaction with it,
@@ -72,19 +72,8 @@ begin
   return null;
 end $$`;
 
-/** Writes the entry of a transaction with the collected changes. */
-const entryFunction = `
-create or replace function cloudyard_audit_entry(
-  at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
-  origin jsonb, always boolean, told jsonb) returns void language plpgsql as $$
-declare
-  changes text := coalesce(current_setting('cloudyard.changes', true), '');
-begin
-  if not always and changes = '' and told = '[]' then return; end if;
-  insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
-  values (at, client_id, project_id, region_id, token_id, operation, request_id, origin,
-    told || ('[' || rtrim(changes, ',') || ']')::jsonb);
-end $$`;
+/** The function that wrote entries in 0.2.0. */
+const oldEntryFunction = 'cloudyard_audit_entry(timestamptz, int, int, int, int, text, text, jsonb, boolean, jsonb)';
 
 interface Table {
   name: string;
@@ -95,7 +84,7 @@ interface Table {
 /** Installs missing triggers; takes no lock on a table that has its trigger. */
 export async function installAuditTriggers(client: pg.Client): Promise<void> {
   await client.query(auditFunction);
-  await client.query(entryFunction);
+  await client.query(`drop function if exists ${oldEntryFunction}`);
   const { rows } = await client.query<Table>(
     `select c.relname as name, (select pg_get_triggerdef(t.oid) from pg_trigger t
         where t.tgrelid = c.oid and t.tgname = 'cloudyard_audit') as trigger,

@@ -41,6 +41,8 @@ export interface WebhookCall {
   secret: string;
   /** JSON. */
   body: string;
+  /** Headers of the receiver's choice. They do not replace those of the driver. */
+  headers?: Record<string, string>;
 }
 
 export type EmailDriver = DeliveryDriver<Email>;

@@ -33,8 +33,8 @@ export const catalogue = {
   Unavailable: {
     status: 503,
     meaning:
-      "The database or the region's worker is not reachable, the database cannot write, or the address has too many open " +
-      'connections; see `Retry-After`.',
+      "The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the " +
+      'address has too many open connections; see `Retry-After`.',
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 

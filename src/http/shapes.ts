@@ -29,9 +29,10 @@ export const Name = Type.String({
     '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
 });
 
+/** Text without control characters. Not `\P{Cc}`, which many tools cannot read. */
+export const noControlCharacters = '^[^\\u0000-\\u001F\\u007F-\\u009F]*$';
+
 /** Text that is only compared, such as a part of a name, or that is accepted and ignored. */
-/** Text without control characters. No Unicode class such as `\\P{Cc}`: many tools cannot read it. */
-export const printable = '^[^\\u0000-\\u001F\\u007F-\\u009F]*$';
 export const ShortText = Type.String({ maxLength: 255 });
 
 export const ProjectRegion = Type.Object({ project_id: IntegerId, region_id: IntegerId });

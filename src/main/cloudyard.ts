@@ -50,6 +50,13 @@ function report(error: unknown): void {
   warn((process.env.CLOUDYARD_LOG_LEVEL === 'debug' && error.stack) || error.message);
 }
 
+// The reader of a pipe may stop early (`quota list | head`). The command ends as if all had been read.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 main(process.argv.slice(2)).then(
   () => process.exit(0),
   (error: unknown) => {

@@ -9,6 +9,7 @@ import { alertJob } from '../quota/crossings.ts';
 import { createDeliveries } from '../resources/notifications/reconcile.ts';
 import type { Deliveries } from '../resources/notifications/reconcile.ts';
 import { deliverJob } from '../resources/notifications/store.ts';
+import { createUserActionDeliveries } from '../resources/user-actions/reconcile.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { Job } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
@@ -37,6 +38,10 @@ export async function startNotifier(deps: {
   const drivers = createDeliveryDrivers(settings, systemClock);
   const { secretOf } = services.webhooks;
   const deliveries = createDeliveries({ db, clock, log, drivers, secretOf, onAttempt: metrics.countDelivery });
+  const userActions = createUserActionDeliveries({
+    ...{ db, clock: systemClock, log, driver: drivers.webhook },
+    ...{ valueOf: services.userActions.valueOf, onAttempt: metrics.countDelivery },
+  });
   const notifier = await startWorker({
     db,
     tasks,
@@ -52,12 +57,14 @@ export async function startNotifier(deps: {
     jobs: createJobs(services, deliveries),
     driverStatus: () => [drivers.email.status(), drivers.webhook.status()],
     onDriverError: metrics.countDriverError,
+    onJobEnd: metrics.countJobEnd,
     duties: [
+      { seconds: 1, work: userActions.deliverDue },
       { seconds: 300, work: deliveries.requeueLost },
       { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
     ],
   });
-  closing.push(notifier.stop);
+  closing.push(notifier.stop, userActions.stop);
   return deliveryStatuses(drivers);
 }
 

@@ -19,7 +19,7 @@ import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
-import { defaultClientLimits } from '../platform/settings.ts';
+import { defaultClientLimits, defaultMaxBacklog } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
@@ -56,6 +56,7 @@ import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
+import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
@@ -63,6 +64,9 @@ import { countJobs } from '../tasks/jobs.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { createWakeups } from '../tasks/wakeups.ts';
 import type { Configuration } from './configuration.ts';
+
+/** Here, because loading this module defines all writes. */
+export { installWrites } from '../platform/deferred-writes.ts';
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
@@ -85,6 +89,8 @@ export interface ServicesDeps {
   auditDays?: number;
   /** Limits of one client; default: those of the settings. */
   clientLimits?: Settings['clientLimits'];
+  /** Jobs in the queue, above which creates are refused; default: that of the settings. */
+  maxBacklog?: number;
   /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
   verifyNetworks?: readonly string[];
   /** What members of load balancers must not reach; absent: only what the regions file denies. */
@@ -134,7 +140,7 @@ export async function createServices(deps: ServicesDeps) {
     snapshots,
     joinPolicies: (...args) => lifecyclePolicies.joinNewVolume(...args),
   });
-  const pricing = createPricing(configuration.bookOfRegion, log, { volumes, snapshots });
+  const pricing = createPricing(configuration.bookOfRegion, log, { regions, volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   metrics.watchQueue(() => countJobs(db));
@@ -152,6 +158,7 @@ export async function createServices(deps: ServicesDeps) {
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
+    userActions: createUserActions({ ...shared, keyring, refuseUrl: refuseUrl(deps.webhookAllowPrivate) }),
     quotaAudit: createQuotaAudit(
       db,
       quota,
@@ -174,7 +181,8 @@ async function createEngines(deps: ServicesDeps) {
   const windowSeconds = deps.notificationWindowSeconds ?? defaultNotificationWindowSeconds;
   const quota = createQuota(configuration.defaultLimits, windowSeconds);
   const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
-  const backlog = createBacklog({ db, limit, onRefusal: () => metrics.countRefusal('tasks') });
+  const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
+  const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
   const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
   const regions = await loadRegions(db, clock, configuration.regions);

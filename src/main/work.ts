@@ -136,6 +136,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
       timeZoneStatus(),
     ],
     onDriverError: metrics.countDriverError,
+    onJobEnd: metrics.countJobEnd,
     duties: [
       { seconds: egressSeconds, work: async () => egress?.apply() },
       { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },

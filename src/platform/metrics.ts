@@ -14,6 +14,13 @@ interface RequestCounts {
   waits: number;
 }
 
+interface QueueCounts {
+  ready: number;
+  delayed: number;
+  running: number;
+  oldestSeconds: number;
+}
+
 export function createMetrics() {
   const registry = new Registry();
   const pools = new Map<string, Db['$client']>();
@@ -46,8 +53,14 @@ export function createMetrics() {
   });
   const refusals = new Counter({
     name: 'cloudyard_client_refusals_total',
-    help: 'Requests refused with 429 because of a limit of their client, by limit',
+    help: 'Requests refused because of a limit of their client, or of the backlog of all clients, by limit',
     labelNames: ['limit'],
+    registers: [registry],
+  });
+  const jobsEnded = new Counter({
+    name: 'cloudyard_jobs_ended_total',
+    help: 'Jobs that this process has run, by outcome: done, or to be run again',
+    labelNames: ['outcome'],
     registers: [registry],
   });
   let requestCounts = (): RequestCounts => ({ running: 0, waiting: 0, waits: 0 });
@@ -101,8 +114,17 @@ export function createMetrics() {
         },
       });
     },
-    /** Adds the gauge of jobs; `count` is called at each scrape. */
-    watchQueue(count: () => Promise<{ ready: number; delayed: number; running: number }>) {
+    countJobEnd(end: object) {
+      jobsEnded.inc({ outcome: 'done' in end ? 'done' : 'again' });
+    },
+    /** Adds the gauges of jobs; `count` is called at each scrape. */
+    watchQueue(count: () => Promise<QueueCounts>) {
+      let counting: Promise<QueueCounts | null> | null = null;
+      // Without the database the gauges are absent: the other metrics are needed most then.
+      const counts = () =>
+        (counting ??= count()
+          .catch(() => null)
+          .finally(() => (counting = null)));
       new Gauge({
         name: 'cloudyard_queue_jobs',
         aggregator: 'max',
@@ -111,9 +133,16 @@ export function createMetrics() {
         registers: [registry],
         async collect() {
           this.reset();
-          // Without the database the gauge is absent: the other metrics are needed most then.
-          const counts = await count().catch(() => ({}));
-          for (const [state, value] of Object.entries(counts)) this.set({ state }, value);
+          const { oldestSeconds: _, ...states } = (await counts()) ?? {};
+          for (const [state, value] of Object.entries(states)) this.set({ state }, value);
+        },
+      });
+      new Gauge({
+        name: 'cloudyard_queue_oldest_job_seconds',
+        help: 'How long the oldest ready job has been waiting',
+        registers: [registry],
+        async collect() {
+          this.set((await counts())?.oldestSeconds ?? Number.NaN);
         },
       });
     },

@@ -43,6 +43,8 @@ export interface Settings {
     /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
     reconcileSlots: number;
   };
+  /** Jobs in the queue, above which creates are refused. */
+  maxBacklog: number;
   /** Days that the audit log keeps an entry; 0: forever. */
   auditDays: number;
   /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
@@ -82,6 +84,7 @@ export const coreSettingNames = [
   'CLOUDYARD_CLIENT_OPEN_WAITS',
   'CLOUDYARD_CLIENT_TASKS',
   'CLOUDYARD_CLIENT_RECONCILE_SLOTS',
+  'CLOUDYARD_MAX_BACKLOG',
   'CLOUDYARD_AUDIT_DAYS',
   'CLOUDYARD_VERIFY_NETWORKS',
   'CLOUDYARD_LOG_LEVEL',
@@ -106,6 +109,7 @@ export const defaultClientLimits: Settings['clientLimits'] = {
 };
 
 const maxProcesses = 64;
+export const defaultMaxBacklog = 100_000;
 
 /** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
 export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
@@ -143,6 +147,7 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
       tasks: integer('CLOUDYARD_CLIENT_TASKS', defaultClientLimits.tasks, 1, 10_000_000),
       reconcileSlots: integer('CLOUDYARD_CLIENT_RECONCILE_SLOTS', 0, 0, 100),
     },
+    maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', defaultMaxBacklog, 1, 10_000_000),
     auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
     verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), reject),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),

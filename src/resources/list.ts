@@ -23,6 +23,7 @@ import { snapshots } from './snapshots/index.ts';
 import { subnets } from './subnets/index.ts';
 import { tasks } from './tasks/index.ts';
 import { thresholds } from './thresholds/index.ts';
+import { userActions } from './user-actions/index.ts';
 import { volumes } from './volumes/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import type { ParametersOf, Resource } from './resource.ts';
@@ -50,6 +51,7 @@ const list = [
   notifications,
   webhooks,
   audit,
+  userActions,
   development,
 ];
 

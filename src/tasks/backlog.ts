@@ -1,11 +1,13 @@
 /**
- * Counts the active tasks of each client, for the limit of tasks and for the priorities of jobs.
+ * Counts the active tasks of each client, for the limit of tasks and for the priorities of jobs, and the jobs in the queue.
  *
- * The count is approximate: what the database said within the last seconds, plus what this process has enqueued since. So
+ * The counts are approximate: what the database said within the last seconds, plus what this process has enqueued since. So
  * a create does not count rows, and several servers together may exceed a limit by what they accept within a second.
  */
 import { ClientError } from '../errors/catalogue.ts';
+import { prepared } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
+import { countAllJobs } from './jobs.ts';
 
 const refreshMs = 1000;
 /** At the limit, where a client waits for its tasks to end. */
@@ -14,6 +16,13 @@ const refreshAtLimitMs = 100;
 const refreshLoad = 0.05;
 /** Older counts are ignored: nothing was enqueued here meanwhile, and many tasks may have ended. */
 const staleMs = 5000;
+
+/** The active tasks of each client in each region; the row without a client counts the jobs of the queue. */
+const readCounts = prepared<{ client_id: number | null; region_id: number | null; count: number }>(
+  'tasks_backlog',
+  `select client_id, region_id, count(*) from tasks where state in ('NEW', 'RUNNING') group by client_id, region_id
+   union all ${countAllJobs}`,
+);
 
 export interface WeightedClient {
   clientId: number;
@@ -24,8 +33,10 @@ export interface BacklogOptions {
   db: Db;
   /** Active tasks of a client of weight 1. */
   limit: number;
+  /** Jobs in the queue, above which creates are refused. */
+  maxJobs: number;
   /** Called for every refusal, for metrics. */
-  onRefusal(): void;
+  onRefusal(limit: 'tasks' | 'backlog'): void;
 }
 
 export interface Backlog {
@@ -33,6 +44,8 @@ export interface Backlog {
   add(client: WeightedClient, regionId: number | null): number;
   /** @throws ClientError 429 when the client is at its limit */
   requireRoom(client: WeightedClient): void;
+  /** Call it for tasks that create something: changes and deletes may shorten the queue. @throws ClientError 503 */
+  requireShortQueue(): void;
 }
 
 interface Counts {
@@ -40,8 +53,9 @@ interface Counts {
   byRegion: Map<number | null, number>;
 }
 
-export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog {
+export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions): Backlog {
   let counts = new Map<number, Counts>();
+  let jobs = 0;
   /** What was added since the current refresh began: its result may lack them. */
   let added: [clientId: number, regionId: number | null][] | null = null;
   let refreshedAt = -Infinity;
@@ -58,14 +72,12 @@ export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog
     const started = performance.now();
     added = [];
     try {
-      const { rows } = await db.$client.query<{ client_id: number; region_id: number | null; count: number }>({
-        name: 'tasks_backlog',
-        text: `select client_id, region_id, count(*) from tasks where state in ('NEW', 'RUNNING') group by client_id, region_id`,
-      });
+      const rows = await readCounts(db);
       const fresh = new Map<number, Counts>();
-      for (const row of rows) count(fresh, row.client_id, row.region_id, row.count);
+      for (const row of rows) if (row.client_id !== null) count(fresh, row.client_id, row.region_id, row.count);
       for (const [clientId, regionId] of added) count(fresh, clientId, regionId, 1);
       counts = fresh;
+      jobs = rows.find(({ client_id }) => client_id === null)!.count + added.length;
     } catch {
       // Without the database nothing is enqueued either.
     } finally {
@@ -78,7 +90,10 @@ export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog
   const refreshWhenOlder = (ms: number) => {
     const age = performance.now() - refreshedAt;
     if (added || age < Math.max(ms, tookMs / refreshLoad)) return;
-    if (age > staleMs) counts = new Map();
+    if (age > staleMs) {
+      counts = new Map();
+      jobs = 0;
+    }
     void refresh();
   };
 
@@ -87,6 +102,7 @@ export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog
       refreshWhenOlder(refreshMs);
       const before = counts.get(clientId)?.byRegion.get(regionId) ?? 0;
       count(counts, clientId, regionId, 1);
+      jobs += 1;
       added?.push([clientId, regionId]);
       return before;
     },
@@ -95,12 +111,21 @@ export function createBacklog({ db, limit, onRefusal }: BacklogOptions): Backlog
       const most = limit * weight;
       if ((counts.get(clientId)?.total ?? 0) < most) return;
       refreshWhenOlder(refreshAtLimitMs);
-      onRefusal();
+      onRefusal('tasks');
       throw new ClientError(
         'TooManyRequests',
         `the client has ${most} tasks that have not ended, its limit; try again when some have ended`,
         { headers: { 'retry-after': '2' } },
       );
+    },
+
+    requireShortQueue() {
+      if (jobs < maxJobs) return;
+      refreshWhenOlder(refreshAtLimitMs);
+      onRefusal('backlog');
+      throw new ClientError('Unavailable', `${maxJobs} jobs wait for a worker, the limit; try again in 5 seconds`, {
+        headers: { 'retry-after': '5' },
+      });
     },
   };
 }

@@ -197,6 +197,9 @@ export async function releaseJobsOf(db: Db, workers: string[]): Promise<void> {
   await releaseDead(db, workers);
 }
 
+/** SQL: one row with the number of jobs in its third column. */
+export const countAllJobs = 'select null, null, count(*) from jobs';
+
 export interface JobCounts {
   ready: number;
   delayed: number;

@@ -1,5 +1,6 @@
 /** The engine of tasks when workers, jobs and hosts fail. */
 import { describe, it } from 'vitest';
+import type { TestContext } from 'vitest';
 import { drift, retryNow } from '../../test/crash-harness.ts';
 import { createTestHost, passing, terminal } from '../../test/drivers.ts';
 import { openYard } from '../../test/processes.ts';
@@ -54,6 +55,62 @@ describe.concurrent('a worker that dies', () => {
     expect(await drift(cloud.db, truth)).toEqual([]);
   }, 60_000);
 });
+
+describe.concurrent('a worker that is frozen', () => {
+  it('longer than the grace keeps its job, and finishes it when it continues', async (t) => {
+    const { expect } = t;
+    const { cloud, host, answer, child } = await freezeAtWork(t);
+    await addWorker(t, cloud, host);
+    // The other worker would have taken the job after four seconds.
+    const heartbeats = async () =>
+      (await cloud.db.$client.query(`select from workers where seen_at > started_at + interval '9 seconds'`)).rowCount;
+    await expect.poll(heartbeats, afterDeath).toBeGreaterThan(0);
+    expect(host.log).toEqual([]);
+    expect(await taskOf(cloud, answer)).toMatchObject({ state: 'RUNNING' });
+    child.signal('SIGCONT');
+    await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
+    expect(host.log).toEqual([]);
+    expect(await drift(cloud.db, truth)).toEqual([]);
+  }, 60_000);
+
+  it('and loses its connections is replaced, and changes nothing when it continues', async (t) => {
+    const { expect } = t;
+    const { cloud, host, answer, child } = await freezeAtWork(t);
+    await cloud.db.$client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name like 'cloudyard worker%'`,
+    );
+    await addWorker(t, cloud, host);
+    await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
+    const id = await idOf(cloud, answer);
+    const before = await share(cloud, id);
+    expect(before).toMatchObject({ status: 'available', connection_point: `host:/${id}` });
+    child.signal('SIGCONT');
+    const live = async () =>
+      (await cloud.db.$client.query(`select from workers where seen_at > now() - interval '2 seconds'`)).rowCount;
+    await expect.poll(live, afterDeath).toBe(2);
+    expect(await share(cloud, id)).toEqual(before);
+    expect(await drift(cloud.db, truth)).toEqual([]);
+  }, 60_000);
+});
+
+/** Freezes a worker process (SIGSTOP) while it waits to record what it has done for a new share. */
+async function freezeAtWork(t: TestContext) {
+  const { cloud, host } = await startCloudyard(t, { worker: false });
+  const answer = await create(cloud);
+  const blocker = await holdLock(
+    t,
+    cloud,
+    `select from file_shares where id = '${await idOf(cloud, answer)}' for update`,
+  );
+  const yard = await openYard({ DATABASE_URL: urlOf(cloud.connection), CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' });
+  t.onTestFinished(() => yard.cleanUp());
+  const child = await yard.start(['worker', '--region', '1']);
+  await t.expect.poll(waiting(cloud, 'file_shares'), afterDeath).toBe(1);
+  child.signal('SIGSTOP');
+  await blocker.release();
+  return { cloud, host, answer, child };
+}
 
 function urlOf({ connectionString, host, port, user, database }: ConnectionOptions): string {
   return connectionString ?? `postgres:///${database}?host=${encodeURIComponent(host!)}&port=${port}&user=${user}`;

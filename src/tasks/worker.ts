@@ -65,14 +65,14 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, work)),
     every(cleanupSeconds, () => deleteDeadWorkers(db)),
   ];
-  return {
-    async stop() {
-      shutdown.abort(new Error('the worker is stopping'));
-      await Promise.all(duties);
-      await runner.stop();
-      await db.$client.query('delete from workers where id = $1', [id]).catch(() => {});
-    },
+  const stop = async () => {
+    shutdown.abort(new Error('the worker is stopping'));
+    await Promise.all(duties);
+    await runner.stop();
+    await db.$client.query('delete from workers where id = $1', [id]).catch(() => {});
   };
+  let stopped: Promise<void> | undefined;
+  return { stop: () => (stopped ??= stop()) };
 }
 
 function dispatch(options: WorkerOptions): RunJob {

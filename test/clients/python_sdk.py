@@ -252,9 +252,10 @@ class Volumes(CloudTestCase):
 
         copy = self.a_volume(source="snapshot", snapshot_id=taken.id, size=3)
         self.assertEqual(copy.volume_type, "standard")
-        with self.assertRaises(ConflictError):
-            volumes.delete(made.id)
-        volumes.delete_and_poll(made.id, snapshots=taken.id)
+        self.assertEqual(volumes.change_type(made.id, volume_type="ssd_hiiops").volume_type, "ssd_hiiops")
+        with self.assertRaises(BadRequestError):
+            volumes.attach_to_instance(made.id, instance_id=copy.id)
+        volumes.delete_and_poll(made.id)
         with self.assertRaises(NotFoundError):
             snapshots.get(taken.id)
         single = self.a_snapshot(name="another", volume_id=copy.id)

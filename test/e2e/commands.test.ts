@@ -18,6 +18,7 @@ const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 const runsGanesha = requires(...parts);
 const nothingRuns = { postgres: null, ganesha: null, rpcbind: null, haproxy: null };
 const simulated = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+const empty = { isEmpty: true };
 
 let yard: Yard;
 const servers: Server[] = [];
@@ -41,7 +42,7 @@ const adopted = (running: Running) =>
 
 describe('start', () => {
   it('prints a URL, a valid token, the reference page and the simulated drivers', async () => {
-    yard = await openYard({ ...simulated, CLOUDYARD_BOOTSTRAP_TOKEN: '' });
+    yard = await openYard({ ...simulated, CLOUDYARD_BOOTSTRAP_TOKEN: '' }, empty);
     const server = await yard.startByBin(['start']);
     const [, url] = /^ {2}API +(http:\S+)$/m.exec(server.stdout())!;
     const [, token] = /^ {2}Token +(\S+\$\S+)$/m.exec(server.stdout())!;
@@ -99,7 +100,7 @@ describe('start', () => {
   });
 
   it('exits at once and leaves no process when it is interrupted during the start', async () => {
-    yard = await openYard(simulated);
+    yard = await openYard(simulated, empty);
     const starting = yard.spawn(['start']);
     starting.signal('SIGINT');
     await starting.ended;
@@ -151,7 +152,7 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
 
 describe('other commands', () => {
   it('exit 2 with a one-line error and the usage of that command when the command line is wrong', async () => {
-    yard = await openYard(simulated);
+    yard = await openYard(simulated, empty);
     for (const [args, usage] of [
       [['strat'], 'start|serve|worker'],
       [['worker'], 'worker --region N'],
@@ -196,7 +197,7 @@ describe('other commands', () => {
   });
 
   it('print help, the version, the installed programs and the state of the database, and leave no process running', async () => {
-    yard = await openYard();
+    yard = await openYard({}, empty);
     expect((await yard.run(['help'])).stdout).toContain('token revoke ID');
     expect((await yard.run(['token', '--help'])).stdout).toMatch(/^usage: cloudyard token create\|list\|revoke\n/);
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

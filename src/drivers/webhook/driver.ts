@@ -44,6 +44,7 @@ export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boole
 
 function headersOf(call: WebhookCall, timestamp: string): Record<string, string | number> {
   return {
+    ...call.headers,
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(call.body),
     'user-agent': 'Cloudyard',

@@ -1,7 +1,15 @@
 /** Requests and responses of API keys. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, IntegerId, Nullable, Paging, printable } from '../../http/shapes.ts';
+import {
+  Collection,
+  DateTime,
+  Described,
+  IntegerId,
+  noControlCharacters,
+  Nullable,
+  Paging,
+} from '../../http/shapes.ts';
 
 const nameRule = '2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
 const namespaceRule = '1 to 255 characters without control characters';
@@ -15,7 +23,7 @@ export const PlatformName = Type.String({
 export const Namespace = Type.String({
   minLength: 1,
   maxLength: 255,
-  pattern: printable,
+  pattern: noControlCharacters,
   description: namespaceRule,
 });
 const Container = Type.Object(

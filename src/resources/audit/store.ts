@@ -37,7 +37,7 @@ export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number
         filter.from && gte(e.at, filter.from),
         filter.to && lt(e.at, filter.to),
         filter.before === undefined ? undefined : lt(e.id, filter.before),
-        table === undefined && row_id === undefined ? undefined : changed(table, row_id),
+        table === undefined && row_id === undefined ? undefined : changedRow(table, row_id),
       ),
     )
     .orderBy(desc(e.id))
@@ -53,8 +53,17 @@ export async function findEntries(db: Db, ids: number[]): Promise<EntryRow[]> {
   return rows.map(({ entry, tokenName }) => ({ ...entry, tokenName }));
 }
 
-/** Ids are numbers in some tables and text in others. */
-function changed(table: string | undefined, id: string | undefined): SQL | undefined {
+/**
+ * Entries that changed a table, a row, or a row of a table. The index has hashes of tables and ids; the second condition
+ * decides. Ids are numbers in some tables and text in others.
+ */
+export function changedRow(table: string | undefined, id: string | undefined): SQL | undefined {
+  const { changes } = auditEntries;
+  const keys = [...(table === undefined ? [] : [table]), ...(id === undefined ? [] : [`/${id}`])];
+  const hashes = keys.map((key) => sql`hashtextextended(${key}, 0)`);
   const ids = id === undefined ? [undefined] : [id, ...(/^\d{1,15}$/.test(id) ? [Number(id)] : [])];
-  return or(...ids.map((id) => sql`${auditEntries.changes} @> ${JSON.stringify([{ table, id }])}::jsonb`));
+  return and(
+    sql`cloudyard_audit_keys(${changes}) @> array[${sql.join(hashes, sql`, `)}]`,
+    or(...ids.map((id) => sql`${changes} @> ${JSON.stringify([{ table, id }])}::jsonb`)),
+  );
 }

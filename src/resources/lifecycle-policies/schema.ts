@@ -11,7 +11,7 @@ import {
   Paging,
   PlaceFields,
   Uuid,
-  printable,
+  noControlCharacters,
 } from '../../http/shapes.ts';
 import { Price } from '../pricing/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
@@ -143,7 +143,7 @@ export const CreateLifecyclePolicy = Type.Object(
     name: Type.String({
       minLength: 1,
       maxLength: 255,
-      pattern: printable,
+      pattern: noControlCharacters,
       description: '1 to 255 characters without control characters',
     }),
     schedules: Type.Optional(Schedules),

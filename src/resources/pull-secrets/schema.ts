@@ -1,7 +1,7 @@
 /** Requests and responses of pull secrets. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, Nullable, Paging, printable } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters, Nullable, Paging } from '../../http/shapes.ts';
 
 /** `.` and `..` would be removed from paths. */
 export const PullSecretName = Type.String({
@@ -12,7 +12,7 @@ export const PullSecretName = Type.String({
 const Login = Type.String({
   minLength: 1,
   maxLength: 100,
-  pattern: printable,
+  pattern: noControlCharacters,
   description: 'User name at the registry, without control characters',
 });
 const Password = Type.String({
@@ -25,7 +25,7 @@ const Password = Type.String({
 const Registry = Type.String({
   minLength: 1,
   maxLength: 400,
-  pattern: printable,
+  pattern: noControlCharacters,
   description:
     'Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted ' +
     'and cannot be used (`verify` says why), except credentials in a URL.',

@@ -1,7 +1,7 @@
 /** Requests and responses of registries. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, Paging, printable } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters, Paging } from '../../http/shapes.ts';
 
 /** The grammar of distribution. */
 export const repositoryPattern = '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$';
@@ -169,7 +169,7 @@ export const CreateRegistryUser = Type.Object(
     secret: Type.Optional(
       Type.String({
         maxLength: 255,
-        pattern: printable,
+        pattern: noControlCharacters,
         default: '',
         description: 'Up to 255 characters without control characters; generated when empty',
       }),

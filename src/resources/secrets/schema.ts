@@ -1,7 +1,7 @@
 /** Requests and responses of secrets (docs/interface.md, "Secrets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, Timestamp, Uuid, printable } from '../../http/shapes.ts';
+import { Collection, Described, noControlCharacters, Nullable, Paging, Timestamp, Uuid } from '../../http/shapes.ts';
 
 const SecretType = Type.Enum(['certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric'], {
   description: 'Type of the secret; load balancers use certificates',
@@ -25,7 +25,7 @@ const Pem = (description: string) =>
 const SecretName = Type.String({
   minLength: 1,
   maxLength: 255,
-  pattern: printable,
+  pattern: noControlCharacters,
   description: '1 to 255 characters, none of them a control character',
 });
 

@@ -1,0 +1,159 @@
+/**
+ * Sends user actions to their subscribers. The rows to send are written in the transaction of the action
+ * (audit/triggers.ts), so a mutation does nothing else for them, and nothing is lost with a process.
+ *
+ * Every process scans for subscriptions with due deliveries and leases some of them. A subscription has one lease at a
+ * time and its own loop, so a slow receiver delays itself only.
+ *
+ * Failure modes: a process that dies leaves its leases, which expire; what it had sent but not recorded is sent again under
+ * the same id. A receiver that fails rests for up to a minute, an action that it refuses for up to an hour.
+ */
+import type { Logger } from 'pino';
+import type { WebhookDriver } from '../../drivers/delivery.ts';
+import { DriverError } from '../../errors/driver-error.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { transaction } from '../../platform/db.ts';
+import type { Db } from '../../platform/db.ts';
+import { expiresAfterMs, retryDelayMs } from '../notifications/desired.ts';
+import { toUserAction } from './response.ts';
+import * as store from './store.ts';
+import type { Attempted, EntryRow, SubscriptionRow } from './store.ts';
+
+export interface UserActionDeliveriesDeps {
+  db: Db;
+  /** Of the host. */
+  clock: Clock;
+  log: Logger;
+  driver: WebhookDriver;
+  /** The value of the header of a subscription. @throws EncryptionError */
+  valueOf(subscription: SubscriptionRow): string;
+  /** Called for every call, for metrics. */
+  onAttempt(channel: 'user_actions', outcome: string): void;
+}
+
+/** Subscriptions that a process serves at the same time. They wait for receivers most of the time. */
+const maxSubscriptions = 64;
+/** Calls to one receiver at the same time. */
+const batch = 8;
+/** More than a call may take. */
+const leaseSeconds = 30;
+const maxRestSeconds = 60;
+
+export type UserActionDeliveries = ReturnType<typeof createUserActionDeliveries>;
+
+export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
+  const { db, clock, log, driver } = deps;
+  const running = new Map<number, Promise<void>>();
+  const shutdown = new AbortController();
+
+  /** Makes one call. */
+  const attempt = async (
+    subscription: SubscriptionRow,
+    entry: EntryRow,
+    failures: number,
+    secret: string,
+  ): Promise<Attempted> => {
+    const action = toUserAction(entry, false);
+    const done = { entryId: entry.id, failures, delaySeconds: 0 };
+    // An entry without an official name.
+    if (!action) return { ...done, state: 'skipped' };
+    const headers = { [subscription.authHeaderName]: secret };
+    const call = { id: action.id, url: subscription.url, secret, body: JSON.stringify(action), headers };
+    try {
+      await driver.send(call, shutdown.signal);
+      deps.onAttempt('user_actions', driver.real ? 'delivered' : 'simulated');
+      return { ...done, state: driver.real ? 'delivered' : 'simulated' };
+    } catch (error) {
+      if (shutdown.signal.aborted) throw error;
+      if (!(error instanceof DriverError)) throw error;
+      const delayMs = retryDelayMs(failures + 1);
+      const expires = entry.at.getTime() + expiresAfterMs;
+      const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;
+      deps.onAttempt('user_actions', isFinal ? 'failed' : 'retry');
+      log.warn({ err: error, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
+      return {
+        ...{ entryId: entry.id, failures: failures + 1, delaySeconds: delayMs / 1000 },
+        state: isFinal ? 'failed' : 'pending',
+      };
+    }
+  };
+
+  /** Sends the oldest due actions. Returns for how many seconds the subscription rests: null when nothing is left. */
+  const sendBatch = async (subscription: SubscriptionRow): Promise<number | null> => {
+    const due = await store.findDue(db, subscription.id, batch);
+    if (due.length === 0) return null;
+    const entries = new Map(
+      (
+        await store.findEntries(
+          db,
+          due.map(({ entryId }) => entryId),
+        )
+      ).map((entry) => [entry.id, entry]),
+    );
+    const secret = deps.valueOf(subscription);
+    const attempts = await Promise.all(
+      due.flatMap(({ entryId, failures }) => {
+        const entry = entries.get(entryId);
+        return entry ? [attempt(subscription, entry, failures, secret)] : [];
+      }),
+    );
+    const isAway = isReceiverAway(attempts);
+    const failures = isAway ? subscription.failures + 1 : 0;
+    const rest = isAway ? Math.min(retryDelayMs(failures) / 1000, maxRestSeconds) : 0;
+    subscription.failures = failures;
+    const exists = await transaction(db, async (tx) => {
+      await store.recordAttempts(tx, subscription.id, attempts);
+      return store.keepBusy(tx, subscription.id, rest || leaseSeconds, failures);
+    });
+    return exists ? rest : maxRestSeconds;
+  };
+
+  const serve = async (subscription: SubscriptionRow): Promise<void> => {
+    let rest: number | null = 0;
+    while (rest === 0 && !shutdown.signal.aborted) rest = await sendBatch(subscription);
+    if (rest === null || rest === 0) await store.keepBusy(db, subscription.id, 0, subscription.failures);
+  };
+
+  return {
+    /** Starts to serve the subscriptions that have due deliveries. Does not wait for the receivers. */
+    async deliverDue(): Promise<void> {
+      const free = maxSubscriptions - running.size;
+      if (free <= 0 || shutdown.signal.aborted) return;
+      // A process that only simulates calls must not take them from processes that make them.
+      if (!driver.real && (await store.isRealElsewhere(db, 'webhook'))) return;
+      for (const subscription of await store.claimDue(db, free, leaseSeconds)) {
+        const serving = serve(subscription)
+          .catch(async (error: unknown) => {
+            if (!shutdown.signal.aborted)
+              log.error({ err: error, subscriptionId: subscription.id }, 'user actions failed');
+            await store.keepBusy(
+              db,
+              subscription.id,
+              shutdown.signal.aborted ? 0 : maxRestSeconds,
+              subscription.failures,
+            );
+          })
+          .catch(() => {})
+          .finally(() => running.delete(subscription.id));
+        running.set(subscription.id, serving);
+      }
+    },
+
+    /** Resolves when no call is under way. */
+    async idle(): Promise<void> {
+      await Promise.all(running.values());
+    },
+
+    /** Interrupts the calls; another process makes them. */
+    async stop(): Promise<void> {
+      shutdown.abort(new Error('the process is stopping'));
+      await Promise.all(running.values());
+    },
+  };
+}
+
+/** Whether calls failed and none succeeded. */
+function isReceiverAway(attempts: Attempted[]): boolean {
+  const has = (...states: Attempted['state'][]) => attempts.some(({ state }) => states.includes(state));
+  return has('pending', 'failed') && !has('delivered', 'simulated');
+}

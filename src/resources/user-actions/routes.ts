@@ -1,0 +1,55 @@
+/** The operations of user actions. */
+import { tokenAdmin, tokenReader } from '../../authz/access.ts';
+import { operationsOf } from '../../http/operations.ts';
+import { sendInGroups } from '../../http/streamed-list.ts';
+import {
+  ListSubscriptions,
+  ListUserActions,
+  Subscribe,
+  SubscriptionCollection,
+  UserActionCollection,
+} from './schema.ts';
+import type { UserActions } from './service.ts';
+
+const operation = operationsOf({
+  name: 'User actions',
+  description:
+    'The changes of a client in the official shape: entries of the audit log whose operation has an official name. A ' +
+    'subscription sends each action to a URL, as a signed POST request.',
+});
+const all = '/cloud/v1/user_actions';
+
+export const userActionOperations = (userActions: UserActions) => [
+  operation('GET', all, {
+    id: 'listUserActions',
+    summary: 'List user actions',
+    description: 'The newest action comes first by default. Admins of the operator see the actions of all clients.',
+    access: tokenReader,
+    query: ListUserActions,
+    answer: UserActionCollection,
+    handle: async ({ by, query }, reply) => sendInGroups(reply, await userActions.list(by.actor, query)),
+  }),
+  operation('POST', `${all}/subscribe`, {
+    id: 'subscribeToUserActions',
+    summary: 'Subscribe to user actions',
+    description: 'A client has one subscription. It has the actions from now on.',
+    access: tokenAdmin,
+    body: Subscribe,
+    handle: ({ by, body }) => userActions.subscribe(by, body),
+  }),
+  operation('POST', `${all}/unsubscribe`, {
+    id: 'unsubscribeFromUserActions',
+    summary: 'Unsubscribe from user actions',
+    description: 'Deletes the subscription of the client. Actions that were not delivered yet are not sent.',
+    access: tokenAdmin,
+    handle: ({ by }) => userActions.unsubscribe(by),
+  }),
+  operation('GET', `${all}/subscriptions_list`, {
+    id: 'listUserActionSubscriptions',
+    summary: 'List the subscriptions of the client',
+    access: tokenAdmin,
+    query: ListSubscriptions,
+    answer: SubscriptionCollection,
+    handle: ({ by, query }) => userActions.listSubscriptions(by.actor, query),
+  }),
+];

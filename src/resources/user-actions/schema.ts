@@ -1,0 +1,127 @@
+/** Requests and responses of user actions (docs/interface.md, "User actions"). */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Collection, DateTime, Described, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
+import { actionTypes, apiGroups, resourceTypes } from './actions.ts';
+
+/** Values of one query parameter that may be repeated. */
+const maxFilterValues = 1000;
+const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only actions ${noun}` });
+const Instant = Type.String({ format: 'iso-date-time' });
+const Order = Type.Enum(['asc', 'desc'], { description: 'Order by time; `desc` by default' });
+const Action = Type.Enum([...actionTypes], { description: 'Type of the action' });
+const Group = Type.Enum([...apiGroups], { description: 'Group of operations' });
+
+export const ListUserActions = Type.Object({
+  ...Paging(1000),
+  action_type: Type.Optional(Type.Array(Action, filter('of these types'))),
+  api_group: Type.Optional(Type.Array(Group, filter('in these groups'))),
+  from_timestamp: Type.Optional(Described(Instant, 'Only actions at or after this date')),
+  to_timestamp: Type.Optional(Described(Instant, 'Only actions at or before this date')),
+  order_by: Type.Optional(Order),
+  sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true, description: 'Use `order_by`' })),
+  project_id: Type.Optional(Type.Array(IntegerId, filter('in these projects'))),
+  region_id: Type.Optional(Type.Array(IntegerId, filter('in these regions'))),
+  resource_id: Type.Optional(Type.Array(ShortText, filter('on resources with these IDs'))),
+  search_field: Type.Optional(Described(ShortText, 'Only actions on resources with this name')),
+  source_user_ips: Type.Optional(Type.Array(ShortText, filter('from these addresses'))),
+  user_agents: Type.Optional(Type.Array(ShortText, filter('with these user agents'))),
+});
+export type ListUserActions = Static<typeof ListUserActions>;
+
+const Json = (description: string) =>
+  Nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description }));
+const NoInteger = (description: string) => Described(Nullable(Type.Integer()), description);
+const NoText = (description: string) => Described(Nullable(Type.String()), description);
+
+const ActionResource = Type.Object(
+  {
+    resource_id: Type.String({ description: 'ID of the resource' }),
+    resource_type: Type.Enum([...new Set(Object.values(resourceTypes))], { description: 'Type of the resource' }),
+    resource_body: Json('The fields that changed, or all fields of a new or deleted resource; secrets are redacted'),
+    search_field: NoText('Name of the resource, if it is among the changed fields'),
+  },
+  { title: 'UserActionResource' },
+);
+
+const Price = Type.Object(
+  {
+    currency_code: NoText('ISO 4217 code'),
+    price_per_hour: Described(Nullable(Type.Number()), 'Price per hour'),
+    price_per_month: Described(Nullable(Type.Number()), 'Price per month'),
+    price_status: Type.Enum(['error', 'hide', 'show'], { description: 'Whether the price is known' }),
+  },
+  { title: 'UserActionPrice' },
+);
+
+export const UserAction = Type.Object(
+  {
+    id: Type.String({ description: 'ID of the entry of the audit log' }),
+    timestamp: Described(DateTime, 'When the action was accepted'),
+    action_type: Action,
+    api_group: Group,
+    acknowledged: Type.Boolean({ description: 'Whether the subscriber has received it' }),
+    action_data: Json('`operation` and `request_id` of the request'),
+    client_id: NoInteger('ID of the client'),
+    project_id: NoInteger('ID of the project'),
+    region_id: NoInteger('ID of the region'),
+    user_id: Type.Integer({ description: 'ID of the token; 0 for a command on the host' }),
+    token_id: NoInteger('ID of the token; null for a command on the host'),
+    issued_by_user_id: NoInteger('Always null'),
+    email: NoText('Always null'),
+    source_user_ip: NoText('Address of the client of the request'),
+    user_agent: NoText('User-Agent of the request'),
+    task_id: NoText('ID of the task that created the resource'),
+    is_complete: Type.Boolean({ description: 'false: the entry was too large and is cut off' }),
+    resources: Type.Array(ActionResource, { description: 'The resources that the action changed' }),
+    total_price: Described(Nullable(Price), 'Always null'),
+  },
+  { title: 'UserAction' },
+);
+export type UserAction = Static<typeof UserAction>;
+
+export const UserActionCollection = Collection(UserAction);
+
+export const Subscribe = Type.Object(
+  {
+    url: Type.String({ maxLength: 2000, format: 'uri', description: 'URL that begins with `https://` or `http://`' }),
+    auth_header_name: Type.String({
+      maxLength: 100,
+      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+      description: 'Name of a header of each call',
+    }),
+    auth_header_value: Type.String({
+      maxLength: 4096,
+      pattern: '^[!-~]([ -~]*[!-~])?$',
+      description: 'Value of that header, which also is the key of the signature (HMAC-SHA256) of each call',
+    }),
+  },
+  {
+    title: 'SubscribeToUserActions',
+    additionalProperties: false,
+    examples: [
+      {
+        url: 'https://siem.example.com/cloudyard',
+        auth_header_name: 'Authorization',
+        auth_header_value: 'Bearer s3cret',
+      },
+    ],
+  },
+);
+export type Subscribe = Static<typeof Subscribe>;
+
+export const ListSubscriptions = Type.Object(Paging(1000));
+export type ListSubscriptions = Static<typeof ListSubscriptions>;
+
+export const Subscription = Type.Object(
+  {
+    id: Type.Integer({ description: 'ID of the subscription' }),
+    url: Type.String({ description: 'URL of the receiver' }),
+    auth_header_name: Type.String({ description: 'Name of a header of each call' }),
+    auth_header_value: Type.String({ description: 'Value of that header' }),
+  },
+  { title: 'UserActionSubscription' },
+);
+export type Subscription = Static<typeof Subscription>;
+
+export const SubscriptionCollection = Collection(Subscription);

@@ -1,0 +1,128 @@
+/**
+ * User actions: the audit log in the official shape, and the subscription of a client to it.
+ *
+ * An admin of the operator sees the actions of all clients, other callers those of their client, and tokens that are
+ * limited to projects those in their projects. A subscription always has the actions of its own client.
+ */
+import { atLeast } from '../../authz/actor.ts';
+import type { Actor, RequestContext } from '../../authz/actor.ts';
+import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import { reencryptAll } from '../../platform/encryption.ts';
+import type { Keyring } from '../../platform/encryption.ts';
+import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups } from '../../platform/large-rows.ts';
+import { requireInstant } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
+import { operationsOf } from './actions.ts';
+import { toUserAction } from './response.ts';
+import type { ListSubscriptions, ListUserActions, Subscribe, Subscription, UserAction } from './schema.ts';
+import * as store from './store.ts';
+
+export interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+  keyring: Keyring;
+  /** Why a URL is invalid, or why calls may not go to its current address; null when they may. */
+  refuseUrl(url: string): Promise<string | null>;
+}
+
+export type UserActions = ReturnType<typeof createUserActions>;
+
+const contextOf = (id: number | string) => `user_action_subscription:${id}`;
+
+/** Headers that the call itself sets, or that change how the request is read. */
+const reservedHeaders = new Set([
+  ...['connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host', 'keep-alive'],
+  ...['proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent'],
+]);
+
+export function createUserActions(deps: UserActionsDeps) {
+  const { db, clock, keyring } = deps;
+
+  const readActions = async (ids: number[]): Promise<(UserAction & { entryId: number })[]> => {
+    const [entries, acknowledged] = await Promise.all([store.findEntries(db, ids), store.findAcknowledged(db, ids)]);
+    return entries.flatMap((entry) => {
+      const action = toUserAction(entry, acknowledged.has(entry.id));
+      return action ? [{ ...action, entryId: entry.id }] : [];
+    });
+  };
+
+  const valueOf = ({ id, authHeaderValue }: Pick<store.SubscriptionRow, 'id' | 'authHeaderValue'>): string =>
+    keyring.decrypt(authHeaderValue, contextOf(id)).toString();
+
+  return {
+    /** A page, in groups, because some entries are large. */
+    async list(actor: Actor, query: ListUserActions): Promise<{ count: number; results: Groups<UserAction> }> {
+      const seesAll = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
+      const instant = (path: 'from_timestamp' | 'to_timestamp') =>
+        query[path] === undefined ? undefined : requireInstant(path, query[path]);
+      const { count, rows } = await store.list(db, {
+        ...query,
+        visible: seesAll ? null : actor,
+        operations: operationsOf(query.action_type, query.api_group),
+        from: instant('from_timestamp'),
+        to: instant('to_timestamp'),
+        ascending: (query.order_by ?? query.sorting) === 'asc',
+      });
+      const read = async (ids: number[]) =>
+        (await readActions(ids)).map(({ entryId, ...action }) => ({ id: entryId, action }));
+      return { count, results: readInGroups(rows, read, ({ action }) => action) };
+    },
+
+    /** A client has one subscription: unsubscribing names none. @throws ClientError 400, 409 */
+    async subscribe(context: RequestContext, body: Subscribe): Promise<void> {
+      requireAllProjects(context.actor);
+      const { clientId } = context.actor;
+      const { url, auth_header_name: authHeaderName } = body;
+      const errors: FieldError[] = [];
+      const name = authHeaderName.toLowerCase();
+      if (reservedHeaders.has(name) || name.startsWith('cloudyard-')) {
+        errors.push({ path: 'auth_header_name', message: `${authHeaderName} is set by Cloudyard; use another header` });
+      }
+      // Name resolution needs the network, so it is done before the transaction.
+      const refusal = await deps.refuseUrl(url);
+      if (refusal) errors.push({ path: 'url', message: refusal });
+      if (errors.length > 0) throw invalidInput(errors);
+      const id = await store.reserveId(db);
+      const authHeaderValue = keyring.encrypt(Buffer.from(body.auth_header_value), contextOf(id));
+      await deps.idempotency.auditedTransaction(db, context, async (tx) => {
+        const row = { id, clientId, url, authHeaderName, authHeaderValue, createdAt: clock.now() };
+        if (await store.insert(tx, row)) return;
+        throw new ClientError('Conflict', 'the client has a subscription; unsubscribe first');
+      });
+    },
+
+    /** Pending deliveries are dropped. @throws ClientError 404 */
+    async unsubscribe(context: RequestContext): Promise<void> {
+      requireAllProjects(context.actor);
+      const { clientId } = context.actor;
+      await deps.idempotency.auditedTransaction(db, context, async (tx) => {
+        if (!(await store.remove(tx, clientId))) throw notFound('subscription of client', clientId);
+      });
+    },
+
+    async listSubscriptions(
+      actor: Actor,
+      page: ListSubscriptions,
+    ): Promise<{ count: number; results: Subscription[] }> {
+      requireAllProjects(actor);
+      const { count, rows } = await store.listSubscriptions(db, actor.clientId, page);
+      const results = rows.map((row) => ({
+        ...{ id: row.id, url: row.url, auth_header_name: row.authHeaderName },
+        auth_header_value: valueOf(row),
+      }));
+      return { count, results };
+    },
+
+    /** The value of the header, which signs the calls. @throws EncryptionError */
+    valueOf,
+
+    /** See `reencryptAll`. */
+    reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
+  };
+}
+
+/** @throws ClientError 403 */
+function requireAllProjects({ projectIds }: Actor): void {
+  if (!projectIds) return;
+  throw new ClientError('Forbidden', 'a subscription has all projects; the token is limited to some of them');
+}

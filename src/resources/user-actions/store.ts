@@ -1,0 +1,192 @@
+/** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
+import { and, asc, desc, eq, gte, inArray, lte, or, sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
+import { auditEntries } from '../../audit/table.ts';
+import { prepared } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
+import type { SizedRow } from '../../platform/large-rows.ts';
+import { changedRow } from '../audit/store.ts';
+import type { EntryRow } from '../audit/store.ts';
+import * as kit from '../store-kit.ts';
+import type { ListUserActions } from './schema.ts';
+import { userActionDeliveries as deliveries, userActionSubscriptions as subscriptions } from './table.ts';
+import type { UserActionDeliveryState } from './table.ts';
+
+export { findEntries } from '../audit/store.ts';
+export { isRealElsewhere } from '../notifications/store.ts';
+export type { EntryRow };
+
+export interface UserActionFilter extends ListUserActions {
+  /** The entries visible to the caller; null: all. */
+  visible: { clientId: number; projectIds: number[] | null } | null;
+  /** Of the actions and groups. */
+  operations: string[];
+  from: Date | undefined;
+  to: Date | undefined;
+  ascending: boolean;
+}
+
+export async function list(db: Db, filter: UserActionFilter): Promise<{ count: number; rows: SizedRow<number>[] }> {
+  const e = auditEntries;
+  const conditions = conditionsOf(filter);
+  const [rows, count] = await Promise.all([
+    db
+      .select({ id: e.id, bytes: sql<number>`pg_column_size(${e.changes})` })
+      .from(e)
+      .where(conditions)
+      .orderBy(filter.ascending ? asc(e.id) : desc(e.id))
+      .limit(filter.limit ?? 1000)
+      .offset(filter.offset ?? 0),
+    db.$count(e, conditions),
+  ]);
+  return { count, rows };
+}
+
+function conditionsOf(filter: UserActionFilter): SQL | undefined {
+  const e = auditEntries;
+  const { visible, resource_id: ids, search_field: name } = filter;
+  const within = (column: SQL, values: string[] | undefined) =>
+    values && sql`${column} = any(${sql.param(values)}::text[])`;
+  return and(
+    visible ? eq(e.clientId, visible.clientId) : undefined,
+    visible?.projectIds ? inArray(e.projectId, visible.projectIds) : undefined,
+    within(sql`${e.operation}`, filter.operations),
+    filter.project_id && inArray(e.projectId, filter.project_id),
+    filter.region_id && inArray(e.regionId, filter.region_id),
+    filter.from && gte(e.at, filter.from),
+    filter.to && lte(e.at, filter.to),
+    ids && or(sql`false`, ...ids.map((id) => changedRow(undefined, id))),
+    within(sql`${e.origin} ->> 'address'`, filter.source_user_ips),
+    within(sql`${e.origin} ->> 'user_agent'`, filter.user_agents),
+    name === undefined
+      ? undefined
+      : sql`jsonb_path_exists(${e.changes}, '$[*].*.name ? (@ == $name)', jsonb_build_object('name', ${name}::text))`,
+  );
+}
+
+/** The entries among the ids that a subscriber has received. */
+export async function findAcknowledged(db: Db, ids: number[]): Promise<Set<number>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .select({ id: deliveries.entryId })
+    .from(deliveries)
+    .where(and(inArray(deliveries.entryId, ids), eq(deliveries.state, 'delivered')));
+  return new Set(rows.map(({ id }) => id));
+}
+
+export type SubscriptionRow = typeof subscriptions.$inferSelect;
+
+const nextId = prepared<{ id: number }>(
+  'user_action_subscriptions_next_id',
+  `select nextval('user_action_subscriptions_id_seq')::int as id`,
+);
+
+/** The id is known before the insert, because the header value is encrypted for it. */
+export async function reserveId(db: Db): Promise<number> {
+  return (await nextId(db))[0]!.id;
+}
+
+/** False if the client has a subscription. */
+export async function insert(tx: Tx, row: Omit<SubscriptionRow, 'failures' | 'busyUntil'>): Promise<boolean> {
+  const inserted = await tx
+    .insert(subscriptions)
+    .overridingSystemValue()
+    .values(row)
+    .onConflictDoNothing({ target: subscriptions.clientId })
+    .returning({ id: subscriptions.id });
+  return inserted.length > 0;
+}
+
+/** Removes the subscription of a client with its pending deliveries. False if it has none. */
+export async function remove(tx: Tx, clientId: number): Promise<boolean> {
+  const removed = await tx
+    .delete(subscriptions)
+    .where(eq(subscriptions.clientId, clientId))
+    .returning({ id: subscriptions.id });
+  return removed.length > 0;
+}
+
+export async function listSubscriptions(
+  db: Db,
+  clientId: number,
+  page: { limit?: number; offset?: number },
+): Promise<{ count: number; rows: SubscriptionRow[] }> {
+  const mine = eq(subscriptions.clientId, clientId);
+  const [rows, count] = await Promise.all([
+    db
+      .select()
+      .from(subscriptions)
+      .where(mine)
+      .limit(page.limit ?? 1000)
+      .offset(page.offset ?? 0),
+    db.$count(subscriptions, mine),
+  ]);
+  return { count, rows };
+}
+
+export const ciphertexts = kit.ciphertextsOf(subscriptions, subscriptions.authHeaderValue);
+
+const claim = prepared<SubscriptionRow>(
+  'user_action_subscriptions_claim',
+  `update user_action_subscriptions s set busy_until = now() + $2::int * interval '1 second'
+   where s.id in (
+     select id from user_action_subscriptions c
+     where (c.busy_until is null or c.busy_until < now()) and exists (
+       select from user_action_deliveries d
+       where d.subscription_id = c.id and d.state = 'pending' and d.next_attempt_at <= now())
+     order by c.busy_until nulls first limit $1 for update skip locked)
+   returning s.id, s.client_id as "clientId", s.url, s.auth_header_name as "authHeaderName",
+     s.auth_header_value as "authHeaderValue", s.created_at as "createdAt", s.failures, s.busy_until as "busyUntil"`,
+);
+
+/** Subscriptions with due deliveries that no process works on: they are ours for some seconds. */
+export function claimDue(db: Db, limit: number, leaseSeconds: number): Promise<SubscriptionRow[]> {
+  return claim(db, limit, leaseSeconds);
+}
+
+const setBusy = prepared<{ id: number }>(
+  'user_action_subscriptions_busy',
+  `update user_action_subscriptions set busy_until = now() + $2::float8 * interval '1 second', failures = $3
+   where id = $1 returning id`,
+);
+
+/** Extends the lease, or lets the subscription rest. False if it was deleted. */
+export async function keepBusy(on: Db | Tx, id: number, seconds: number, failures: number): Promise<boolean> {
+  return (await setBusy(on, id, seconds, failures)).length > 0;
+}
+
+const readDue = prepared<{ entryId: number; failures: number }>(
+  'user_action_deliveries_due',
+  `select entry_id as "entryId", failures from user_action_deliveries
+   where subscription_id = $1 and state = 'pending' and next_attempt_at <= now() order by entry_id limit $2`,
+);
+
+/** The oldest due deliveries. */
+export const findDue = (db: Db, subscriptionId: number, limit: number) => readDue(db, subscriptionId, limit);
+
+/** How an attempt ended. `pending`: it is repeated after `delaySeconds`. */
+export interface Attempted {
+  entryId: number;
+  state: UserActionDeliveryState;
+  failures: number;
+  delaySeconds: number;
+}
+
+const writeAttempts = prepared(
+  'user_action_deliveries_attempted',
+  `update user_action_deliveries d
+   set state = a.state, failures = a.failures, next_attempt_at = now() + a.delay * interval '1 second'
+   from unnest($2::bigint[], $3::text[], $4::int[], $5::float8[]) as a (entry_id, state, failures, delay)
+   where d.subscription_id = $1 and d.entry_id = a.entry_id`,
+);
+
+export async function recordAttempts(on: Db | Tx, subscriptionId: number, all: Attempted[]): Promise<void> {
+  await writeAttempts(
+    on,
+    subscriptionId,
+    all.map(({ entryId }) => entryId),
+    all.map(({ state }) => state),
+    all.map(({ failures }) => failures),
+    all.map(({ delaySeconds }) => delaySeconds),
+  );
+}
