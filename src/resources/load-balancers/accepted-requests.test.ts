@@ -146,6 +146,8 @@ function desired(listeners: NestedListener[]) {
       newListener({ ...placed, settings: newListenerSettings(body), defaultPoolId: pools[i]?.id ?? null }),
     ),
     pools: pools.filter((found) => found !== null),
+    l7Policies: [],
+    l7Rules: [],
     members: pools.flatMap(
       (found) => found?.members.map((body, n) => newMember(found, newMemberSettings(body), n)) ?? [],
     ),
