@@ -1,6 +1,6 @@
 /**
  * Moves repeated parts of an OpenAPI document into its components: every schema with a `title` becomes the schema of that
- * name, and every path parameter and repeated query parameter becomes a parameter. So generated clients get named types.
+ * name, and every parameter becomes the parameter of its name. So generated clients get named types.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -21,12 +21,12 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
     if (Array.isArray(node)) return node.map(visit);
     if (node === null || typeof node !== 'object') return node;
     const { title, ...rest } = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
-    if (rest['in'] === 'path' && typeof rest['name'] === 'string') return referToParameter(parameters, rest);
+    if (isParameter(rest)) return referToParameter(parameters, rest);
     if (typeof title !== 'string') return title === undefined ? rest : { title, ...rest };
     return referToSchema(schemas, title, rest);
   };
 
-  const visited = shareQueryParameters(visit(paths) as Json, parameters);
+  const visited = visit(paths) as Json;
   return {
     paths: visited,
     components: {
@@ -50,36 +50,15 @@ function referToSchema(schemas: Map<string, { schema: Json; comparable: string }
   return { $ref: `#/components/schemas/${name}`, ...Object.fromEntries(different) };
 }
 
-function referToParameter(parameters: Record<string, Json>, parameter: Json): Json {
-  const name = parameter['name'] as string;
-  const known = (parameters[name] ??= parameter);
-  return isEqual(known, parameter) ? { $ref: `#/components/parameters/${name}` } : parameter;
+function isParameter(node: Json): boolean {
+  return (node['in'] === 'path' || node['in'] === 'query') && typeof node['name'] === 'string';
 }
 
-/** Of the query parameters with one name, the most frequent spelling is shared if it occurs more than once. */
-function shareQueryParameters(paths: Json, parameters: Record<string, Json>): Json {
-  const counts = new Map<string, number>();
-  const eachQueryParameter = (node: unknown, replace: (parameter: Json) => unknown): unknown => {
-    if (Array.isArray(node)) return node.map((each) => eachQueryParameter(each, replace));
-    if (node === null || typeof node !== 'object') return node;
-    const record = node as Json;
-    if (record['in'] === 'query') return replace(record);
-    return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, eachQueryParameter(value, replace)]));
-  };
-  eachQueryParameter(paths, (parameter) => {
-    const text = JSON.stringify(parameter);
-    counts.set(text, (counts.get(text) ?? 0) + 1);
-  });
-  const shared: Record<string, Json> = {};
-  for (const [text, count] of [...counts].sort(([, one], [, other]) => other - one)) {
-    const parameter = JSON.parse(text) as Json;
-    if (count > 1) shared[`query_${parameter['name'] as string}`] ??= parameter;
-  }
-  Object.assign(parameters, shared);
-  return eachQueryParameter(paths, (parameter) => {
-    const name = `query_${parameter['name'] as string}`;
-    return isEqual(shared[name], parameter) ? { $ref: `#/components/parameters/${name}` } : parameter;
-  }) as Json;
+/** The first shape of a name becomes the component. Path and query parameters may have the same name. */
+function referToParameter(parameters: Record<string, Json>, parameter: Json): Json {
+  const name = `${parameter['in'] === 'query' ? 'query_' : ''}${parameter['name']}`;
+  const known = (parameters[name] ??= parameter);
+  return isEqual(known, parameter) ? { $ref: `#/components/parameters/${name}` } : parameter;
 }
 
 function isEqual(one: unknown, other: unknown): boolean {
