@@ -66,6 +66,9 @@ import { createTasks } from '../tasks/tasks.ts';
 import { createWakeups } from '../tasks/wakeups.ts';
 import type { Configuration } from './configuration.ts';
 
+/** Here, because loading this module defines all writes. */
+export { installWrites } from '../platform/deferred-writes.ts';
+
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
 export interface ServicesDeps {
@@ -140,7 +143,7 @@ export async function createServices(deps: ServicesDeps) {
     snapshots,
     joinPolicies: (...args) => lifecyclePolicies.joinNewVolume(...args),
   });
-  const pricing = createPricing(configuration.bookOfRegion, log, { volumes, snapshots });
+  const pricing = createPricing(configuration.bookOfRegion, log, { regions, volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   metrics.watchQueue(() => countJobs(db));

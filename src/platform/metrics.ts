@@ -146,6 +146,7 @@ export function createMetrics() {
       new Gauge({
         name: 'cloudyard_queue_oldest_job_seconds',
         help: 'How long the oldest ready job has been waiting',
+        aggregator: 'max',
         registers: [registry],
         async collect() {
           this.set((await counts())?.oldestSeconds ?? Number.NaN);
