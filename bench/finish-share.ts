@@ -31,7 +31,7 @@ export async function finishShare(workplace: Workplace): Promise<Row[]> {
     unit: 'ms',
     bar: { atMost: bar },
   });
-  return [row('p50', 0.5, 30), row('p99', 0.99, 150)];
+  return [row('p50', 0.5, 12), row('p99', 0.99, 60)];
 }
 
 /** Sends at a steady rate, independent of the response time. */

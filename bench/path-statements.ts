@@ -38,7 +38,7 @@ export async function statementsOfCreate(workplace: Workplace, cloudyard: Cloudy
   const idle = await logged(async () => {});
   await log('none');
   const texts = [...during].map(([text, count]) => ({ text, each: (count - (idle.get(text) ?? 0)) / creates }));
-  const counted = texts.filter(({ each }) => each > 0.2).sort((a, b) => b.each - a.each);
+  const counted = texts.filter(({ each }) => each > 0.5).sort((a, b) => b.each - a.each);
   for (const { text, each } of counted) process.stderr.write(`\n  ${each.toFixed(2)}  ${text.slice(0, 110)}`);
   const total = counted.reduce((sum, { each }) => sum + each, 0);
   return [{ what: 'statements of one create to FINISHED', values: [total], unit: 'statements', bar: { atMost: 8 } }];

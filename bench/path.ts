@@ -116,7 +116,8 @@ async function acceptingServer(workplace: Workplace, jobs: number): Promise<() =
 
 /** Tasks and jobs of shares that do not exist. */
 async function seedJobs({ db, tasks }: Services, count: number): Promise<void> {
-  const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true } as const;
+  // The weight multiplies the client's limit of tasks.
+  const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true, weight: 1000 } as const;
   for (let done = 0; done < count; done += seedBatch) {
     const requests = Array.from({ length: seedBatch }, () => ({
       context: { actor, requestId: 'backlog' },

@@ -102,10 +102,9 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   const lockForChange = prepared<Found>(`${name}_lock_for_change`, `${byKey} for no key update`);
   const findById = prepared<Found>(`${name}_find_by_id`, byId);
   const lockById = prepared<Found>(`${name}_lock_by_id`, `${byId} for update`);
-  const idType = table.id.getSQLType().replace('serial', 'integer');
-  const update = deferred(`${name}_update`, { parameters: `${idType}, text[], json`, body: updateSql(table) });
+  const update = updateRow<T>(table);
   const remove = deferred(`${name}_remove`, {
-    parameters: idType,
+    parameters: typeOfId(table),
     body: `delete from ${name} where id = $1;`,
   });
   return {
@@ -124,10 +123,7 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
     async lockById(tx: Tx, id: Id): Promise<Found | null> {
       return (await lockById(tx, id))[0] ?? null;
     },
-    async update(tx: Tx, id: Id, changes: Partial<Row<T>>): Promise<void> {
-      const [values] = toJson(table, [changes]);
-      await update(tx, id, Object.keys(values!), JSON.stringify(values));
-    },
+    update,
     async remove(tx: Tx, id: Id): Promise<void> {
       await remove(tx, id);
     },
@@ -160,8 +156,25 @@ export function reconciledRows<T extends ReconciledTable>(table: T) {
   };
 }
 
+/** A table whose rows have an id. */
+type TableWithId = PgTable & { id: PgColumn };
+
+const typeOfId = (table: TableWithId) => table.id.getSQLType().replace('serial', 'integer');
+
+/** A deferred update of one row. It writes the columns that `changes` has. */
+export function updateRow<T extends TableWithId>(table: T) {
+  const update = deferred(`${getTableName(table)}_update`, {
+    parameters: `${typeOfId(table)}, text[], json`,
+    body: updateSql(table),
+  });
+  return async (tx: Tx, id: Row<T>['id'], changes: Partial<Row<T>>): Promise<void> => {
+    const [values] = toJson(table, [changes]);
+    await update(tx, id, Object.keys(values!), JSON.stringify(values));
+  };
+}
+
 /** PL/pgSQL: writes the columns `$2` of the JSON `$3` into the row `$1`. The others keep their stored form. */
-function updateSql(table: ScopedTable): string {
+function updateSql(table: TableWithId): string {
   const names = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => column.name);
   const changes = names
     .filter((name) => name !== 'id')
@@ -184,17 +197,25 @@ function toJson(table: PgTable, rows: object[]): Record<string, unknown>[] {
   });
 }
 
+interface InsertOptions {
+  /** Count the rows as those of this resource (see `countRows`). */
+  counted?: string;
+  /** SQL after `on conflict`. */
+  onConflict?: string;
+}
+
 /**
  * A deferred insert of rows, as one JSON parameter: thousands of parameters take longer to write than to insert. Not `jsonb`,
- * which would reorder the keys in columns of type `json`. `counted` also counts the rows (see `countRows`).
+ * which would reorder the keys in columns of type `json`.
  */
-export function insertRows<T extends PgTable>(table: T, { counted }: { counted?: string } = {}) {
+export function insertRows<T extends PgTable>(table: T, { counted, onConflict }: InsertOptions = {}) {
   const columns = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => `"${column.name}"`);
   const name = getTableName(table);
   const insert = deferred(`${name}_insert`, {
     parameters: 'json',
     body: `insert into ${name} (${columns.join(', ')})
-      select ${columns.join(', ')} from json_populate_recordset(null::${name}, $1);`,
+      select ${columns.join(', ')} from json_populate_recordset(null::${name}, $1)
+      ${onConflict ? `on conflict ${onConflict}` : ''};`,
   });
   return async (tx: Tx, rows: Row<T>[]): Promise<void> => {
     if (rows.length === 0) return;
@@ -204,7 +225,7 @@ export function insertRows<T extends PgTable>(table: T, { counted }: { counted?:
 }
 
 /** The same for one row. */
-export function insertRow<T extends PgTable>(table: T, options: { counted?: string } = {}) {
+export function insertRow<T extends PgTable>(table: T, options: InsertOptions = {}) {
   const insert = insertRows(table, options);
   return (tx: Tx, row: Row<T>): Promise<void> => insert(tx, [row]);
 }

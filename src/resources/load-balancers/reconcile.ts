@@ -3,7 +3,7 @@ import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredLoadBalancer, secretsOf } from './desired.ts';
 import type { Pems } from './desired.ts';
@@ -40,7 +40,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
         return { kind: 'done' };
       }
       await driver.apply(desiredLoadBalancer(whole, pems), signal);
-      await transaction(db, (tx) => recordObserved(deps, tx, whole));
+      await recordObserved(deps, id, whole.loadBalancer.generation, (tx) => store.recordObserved(tx, whole));
       return { kind: 'done' };
     },
 
@@ -66,21 +66,6 @@ async function read(
   if (!whole) return null;
   // A deletion needs no secrets.
   return { whole, pems: whole.loadBalancer.deletedAt ? new Map() : await pemOf(tx, secretsOf(whole)) };
-}
-
-async function recordObserved(deps: LoadBalancerReconcilerDeps, tx: Tx, whole: WholeLoadBalancer): Promise<void> {
-  const { id, generation } = whole.loadBalancer;
-  const current = await store.lockById(tx, id);
-  if (!current) return;
-  await store.removeDeletedParts(tx, whole);
-  // A concurrent change has set pending statuses, which its own job will end.
-  const converged = current.generation === generation;
-  if (converged) await store.markActive(tx, id);
-  await store.update(tx, id, {
-    observedGeneration: generation,
-    ...(converged && { provisioningStatus: 'ACTIVE' as const }),
-  });
-  await deps.tasks.finish(tx, id, generation);
 }
 
 /** The rows keep the requested settings, so that the owner can change or delete the load balancer. */

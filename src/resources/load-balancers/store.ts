@@ -2,11 +2,11 @@
  * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
  * members are in their folders.
  */
-import { and, asc, eq, getTableColumns, inArray, isNull, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
-import { prepared } from '../../platform/db.ts';
+import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -235,44 +235,59 @@ export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalanc
   return ids.length === 0 ? [] : wholes(db, isOneOf(loadBalancers.id, ids));
 }
 
-/** Removes the rows of parts that were deleted, when the host has been seen without them. */
-export async function removeDeletedParts(tx: Tx, whole: WholeLoadBalancer): Promise<void> {
-  const parts: [PartTable, { id: string; deletedAt: Date | null }[]][] = [
-    [lbL7Rules, whole.l7Rules],
-    [lbL7Policies, whole.l7Policies],
-    [lbListeners, whole.listeners],
-    [lbPools, whole.pools],
-  ];
-  for (const [table, rows] of parts) {
-    const deleted = idsOf(rows.filter((row) => row.deletedAt));
-    if (deleted.length > 0) await tx.delete(table).where(isOneOf(table.id, deleted));
-  }
+/** The tables of parts, in an order in which their rows can be deleted. */
+const partTables = ['lb_l7_rules', 'lb_l7_policies', 'lb_listeners', 'lb_pools'];
+
+/** PL/pgSQL: sets the status of the parts of the load balancer `$1` that meet the condition. */
+const markParts = (status: ProvisioningStatus, condition: string) =>
+  partTables
+    .toReversed()
+    .map(
+      (table) => `update ${table} set provisioning_status = '${status}' where load_balancer_id = $1 and ${condition};`,
+    )
+    .join('\n  ');
+
+const writeObserved = deferred('load_balancer_observed', {
+  parameters: 'uuid, bigint, uuid[]',
+  declare: 'v_converged boolean;',
+  body: `
+  update load_balancers set observed_generation = $2,
+    provisioning_status = case when generation = $2 then 'ACTIVE' else provisioning_status end
+  where id = $1 returning generation = $2 into v_converged;
+  if cardinality($3) > 0 then
+    ${partTables.map((table) => `delete from ${table} where load_balancer_id = $1 and id = any($3);`).join('\n    ')}
+  end if;
+  if v_converged then
+  ${markParts('ACTIVE', `deleted_at is null and provisioning_status <> 'ACTIVE'`)}
+  end if;`,
+});
+
+/**
+ * Records that the host has a generation: removes the parts that were deleted and marks the others active. A concurrent
+ * change has set pending statuses, which its own job will end.
+ */
+export async function recordObserved(tx: Tx, whole: WholeLoadBalancer): Promise<void> {
+  const { loadBalancer, listeners, pools, l7Policies, l7Rules } = whole;
+  const deleted = [...listeners, ...pools, ...l7Policies, ...l7Rules].filter((row) => row.deletedAt);
+  await writeObserved(tx, loadBalancer.id, loadBalancer.generation, idsOf(deleted));
 }
 
-export async function markActive(tx: Tx, id: string): Promise<void> {
-  await markParts(tx, id, 'ACTIVE', (parts) => [isNull(parts.deletedAt), ne(parts.provisioningStatus, 'ACTIVE')]);
-}
+const writeFailed = deferred('load_balancer_failed', {
+  parameters: 'uuid',
+  body: markParts('ERROR', `provisioning_status <> 'ACTIVE'`),
+});
 
 export async function markFailed(tx: Tx, id: string): Promise<void> {
-  await markParts(tx, id, 'ERROR', (parts) => [ne(parts.provisioningStatus, 'ACTIVE')]);
+  await writeFailed(tx, id);
 }
+
+const writeDeleting = deferred('load_balancer_deleting', {
+  parameters: 'uuid',
+  body: markParts('PENDING_DELETE', 'true'),
+});
 
 export async function markDeleting(tx: Tx, id: string): Promise<void> {
-  await markParts(tx, id, 'PENDING_DELETE', () => []);
-}
-
-async function markParts(
-  tx: Tx,
-  id: string,
-  provisioningStatus: ProvisioningStatus,
-  which: (parts: PartTable) => SQL[],
-): Promise<void> {
-  for (const parts of [lbListeners, lbPools, lbL7Policies, lbL7Rules]) {
-    await tx
-      .update(parts)
-      .set({ provisioningStatus })
-      .where(and(eq(parts.loadBalancerId, id), ...which(parts)));
-  }
+  await writeDeleting(tx, id);
 }
 
 /** The load balancers that the host of their region should have. */

@@ -119,18 +119,16 @@ async function endSettled(deps: LifecyclePolicyRunDeps, runIds: (string | null)[
   await endRuns(deps, await store.findSettledRuns(deps.db, touched));
 }
 
-async function endRuns(deps: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
+async function endRuns({ db, clock, notify }: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
   if (runIds.length === 0) return;
-  await transaction(deps.db, async (tx) => {
-    for (const id of runIds.toSorted()) await endRun(deps, tx, id);
+  await transaction(db, async (tx) => {
+    // More than once only if several runs of a schedule are to end.
+    for (let left = runIds.length; left > 0; ) {
+      const ended = await store.endRuns(tx, runIds, clock.now());
+      for (const { id, beganToFail } of ended) if (beganToFail) await notify(tx, failureOf(await store.report(tx, id)));
+      left = ended.length === 0 ? 0 : left - ended.length;
+    }
   });
-}
-
-async function endRun({ clock, notify }: LifecyclePolicyRunDeps, tx: Tx, runId: string): Promise<void> {
-  const ended = await store.endRun(tx, runId, clock.now());
-  if (!ended) return;
-  const changed = await store.setFailing(tx, ended.scheduleId, ended.failed);
-  if (ended.failed && changed) await notify(tx, failureOf(await store.report(tx, runId)));
 }
 
 /** Rows per statement. */

@@ -4,7 +4,7 @@ import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
-import { pageOf } from '../../store-kit.ts';
+import { pageOf, updateRow } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
 
@@ -186,9 +186,7 @@ export async function lock(tx: Tx, id: string): Promise<RunVolume | null> {
   return (await lockVolume(tx, id))[0] ?? null;
 }
 
-export async function updateVolume(tx: Tx, id: string, changes: Partial<RunVolumeRow>): Promise<void> {
-  await tx.update(lifecyclePolicyRunVolumes).set(changes).where(eq(lifecyclePolicyRunVolumes.id, id));
-}
+export const updateVolume = updateRow(lifecyclePolicyRunVolumes);
 
 const hasOpenVolumes = (run: string) => `exists (
   select from lifecycle_policy_run_volumes rv where rv.run_id = ${run} and rv.state in ('pending', 'running'))`;
@@ -216,26 +214,32 @@ export async function findAbandonedRuns(db: Db, regionIds: number[], limit: numb
   return (await readSettledRuns(db, regionIds, limit)).map((row) => row.id);
 }
 
-const endOne = prepared<{ scheduleId: string; failed: boolean }>(
-  'lifecycle_policy_run_end',
-  `update lifecycle_policy_runs r set done_at = $2 where r.id = $1 and r.done_at is null and not ${hasOpenVolumes('r.id')}
-   returning r.schedule_id as "scheduleId", exists (
-     select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state = 'failed') as failed`,
+const endSet = prepared<{ id: string; beganToFail: boolean }>(
+  'lifecycle_policy_runs_end',
+  `with settled as (
+     select distinct on (r.schedule_id) r.id from lifecycle_policy_runs r
+     where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}
+     order by r.schedule_id, r.scheduled_at),
+   locked as (
+     select r.id from lifecycle_policy_runs r where r.id in (select id from settled) and r.done_at is null
+     order by r.id for update),
+   ended as (
+     update lifecycle_policy_runs r set done_at = $2 from locked l where r.id = l.id
+     returning r.id, r.schedule_id, exists (
+       select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state = 'failed') as failed),
+   changed as (
+     update lifecycle_policy_schedules s set failing = e.failed from ended e
+     where s.id = e.schedule_id and s.failing <> e.failed returning s.id)
+   select e.id, e.failed and c.id is not null as "beganToFail" from ended e left join changed c on c.id = e.schedule_id
+   order by e.id`,
 );
 
-/** Ends a run whose volumes are all settled. Returns whether any of them failed; null when there is nothing to end. */
-export async function endRun(tx: Tx, runId: string, now: Date) {
-  return (await endOne(tx, runId, now))[0] ?? null;
-}
-
-const writeFailing = prepared<{ id: string }>(
-  'lifecycle_policy_schedule_failing',
-  'update lifecycle_policy_schedules set failing = $2 where id = $1 and failing <> $2 returning id',
-);
-
-/** Returns whether the value changed. */
-export async function setFailing(tx: Tx, scheduleId: string, failing: boolean): Promise<boolean> {
-  return (await writeFailing(tx, scheduleId, failing)).length > 0;
+/**
+ * Ends those runs whose volumes are all settled, at most one of each schedule, the oldest. Records for their schedules whether
+ * any volume failed. `beganToFail`: the run before did not fail.
+ */
+export function endRuns(tx: Tx, runIds: string[], now: Date): Promise<{ id: string; beganToFail: boolean }[]> {
+  return endSet(tx, runIds, now);
 }
 
 /** A run with the contents of the message about it. */

@@ -74,7 +74,8 @@ export function createListeners(deps: ListenersDeps) {
       const { projectId, regionId } = loadBalancer;
       const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
       const listener = newListener({ ...place, settings, defaultPoolId });
-      await store.insert(tx, listener).catch((error: unknown) => {
+      await store.insert(tx, listener);
+      await tx.sendPending().catch((error: unknown) => {
         throw violatedConstraint(error) === 'lb_listeners_port' ? portInUse(settings, 'another listener') : error;
       });
       const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };

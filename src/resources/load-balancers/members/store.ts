@@ -1,6 +1,8 @@
 /** SQL of members. Writers hold the lock of the load balancer's row. */
-import { asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { asc, eq, getTableColumns } from 'drizzle-orm';
+import { deferred } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import * as kit from '../../store-kit.ts';
 import { lbMembers } from '../table.ts';
 import type { MemberRow } from '../table.ts';
 
@@ -9,28 +11,19 @@ export async function ofPool(on: Db | Tx, poolId: string): Promise<MemberRow[]> 
   return on.select().from(lbMembers).where(eq(lbMembers.poolId, poolId)).orderBy(asc(lbMembers.position));
 }
 
-const columns = Object.entries(getTableColumns(lbMembers));
-const columnsOf = (row: MemberRow) =>
-  Object.fromEntries(columns.map(([field, { name }]) => [name, row[field as keyof MemberRow]]));
+const columns = Object.values(getTableColumns(lbMembers)).map(({ name }) => name);
 // The status belongs to the reconciler, and the endpoint identifies the member.
-const fixed = ['id', 'poolId', 'address', 'protocolPort', 'operatingStatus'];
-const settings = Object.fromEntries(
-  columns
-    .filter(([field]) => !fixed.includes(field))
-    .map(([field, { name }]) => [field, sql`excluded.${sql.identifier(name)}`]),
-);
+const fixed = ['id', 'pool_id', 'address', 'protocol_port', 'operating_status'];
+const settings = columns.filter((name) => !fixed.includes(name)).map((name) => `${name} = excluded.${name}`);
 
 /** Inserts new members and updates the settings of existing ones. */
-export async function write(tx: Tx, rows: MemberRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  // One parameter: 16,000 parameters for 1,000 members would take longer to serialize than to insert.
-  const given = JSON.stringify(rows.map(columnsOf));
-  await tx
-    .insert(lbMembers)
-    .select(sql`select * from jsonb_populate_recordset(null::${lbMembers}, ${given}::jsonb)`)
-    .onConflictDoUpdate({ target: lbMembers.id, set: settings });
-}
+export const write = kit.insertRows(lbMembers, { onConflict: `(id) do update set ${settings.join(', ')}` });
+
+const removeRows = deferred('lb_members_remove', {
+  parameters: 'uuid[]',
+  body: 'delete from lb_members where id = any($1);',
+});
 
 export async function remove(tx: Tx, ids: string[]): Promise<void> {
-  if (ids.length > 0) await tx.delete(lbMembers).where(inArray(lbMembers.id, ids));
+  if (ids.length > 0) await removeRows(tx, ids);
 }

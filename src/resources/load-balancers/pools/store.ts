@@ -1,7 +1,7 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
 import { and, eq, getTableColumns, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { prepared } from '../../../platform/db.ts';
+import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
@@ -105,10 +105,12 @@ export async function listenerProtocols(tx: Tx, poolId: string): Promise<Listene
   return rows.map((row) => row.protocol);
 }
 
+const writeAttachment = deferred('lb_pool_attach', {
+  parameters: 'uuid, uuid',
+  body: `update lb_listeners set default_pool_id = $2, provisioning_status = 'PENDING_UPDATE' where id = $1;`,
+});
+
 /** Makes the pool the default pool of the listener. */
 export async function attach(tx: Tx, listenerId: string, poolId: string): Promise<void> {
-  await tx
-    .update(lbListeners)
-    .set({ defaultPoolId: poolId, provisioningStatus: 'PENDING_UPDATE' })
-    .where(eq(lbListeners.id, listenerId));
+  await writeAttachment(tx, listenerId, poolId);
 }
