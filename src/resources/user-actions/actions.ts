@@ -102,6 +102,8 @@ const operationsByGroup: Partial<Record<ApiGroup, Record<string, string>>> = {
     revertVolume: 'revert',
     attachVolume: 'attach',
     detachVolume: 'detach',
+    attachVolumeV1: 'attach',
+    detachVolumeV1: 'detach',
     ...metadata('Volume'),
   },
 };

@@ -1,6 +1,6 @@
 /**
  * Sends user actions to their subscribers. The rows to send are written in the transaction of the action
- * (audit/triggers.ts), so a mutation does nothing else for them, and nothing is lost with a process.
+ * (audit/audit.ts), so a mutation does nothing else for them, and nothing is lost with a process.
  *
  * Every process scans for subscriptions with due deliveries and leases some of them. A subscription has one lease at a
  * time and its own loop, so a slow receiver delays itself only.
