@@ -5,6 +5,7 @@
 import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
+import { changePolicies } from './change-policies.ts';
 import { createShare } from './create-share.ts';
 import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
@@ -12,6 +13,7 @@ import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
 import { hotCounters } from './hot-counters.ts';
 import { listShares } from './list-shares.ts';
+import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
 import { pushAndPull } from './push-and-pull.ts';
@@ -28,6 +30,7 @@ type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
   get: getShare,
+  path,
   create: createShare,
   finish: finishShare,
   list: listShares,
@@ -40,6 +43,7 @@ const benches: Record<string, Bench> = {
   balance: balanceHttp,
   pool: updatePool,
   region: fullRegion,
+  l7: changePolicies,
   images: pushAndPull,
   policies: runPolicies,
 };

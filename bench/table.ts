@@ -23,6 +23,7 @@ const formats = {
   ratio: (value: number) => value.toFixed(2),
   ms: (value: number) => `${value.toFixed(0)} ms`,
   s: (value: number) => `${value.toFixed(1)} s`,
+  statements: (value: number) => value.toFixed(1),
   failures: (value: number) => `${value} failed`,
   MB: (value: number) => `${value.toFixed(0)} MB`,
 };

@@ -6,10 +6,9 @@
  * nothing outside of `transaction`, so the observations of workers are not audited.
  */
 import { hostname, userInfo } from 'node:os';
-import pg from 'pg';
 import type { Actor, RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { prepared, transaction } from '../platform/db.ts';
+import { deferred, prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 
 /** The origin of a change: the peer of the connection, or the account that ran a command. */
@@ -60,21 +59,27 @@ export interface Audit {
 }
 
 /**
- * The statement that writes the entry, as text: it is sent together with the commit, because the transaction holds locks
- * (mainly on quota counters) and another round trip would prolong them. PostgreSQL caches the plan inside the function.
+ * Writes the entry of a transaction with the changes that the triggers collected, and its delivery if the client has a
+ * subscription.
  */
-function entryOf(act: AuditedAction, now: Date): string {
+const writeEntry = deferred('audit_entry', {
+  parameters: 'timestamptz, int, int, int, int, text, text, jsonb, boolean, jsonb',
+  declare: `v_changes text := coalesce(current_setting('cloudyard.changes', true), ''); v_entry bigint;`,
+  body: `
+  if not $9 and v_changes = '' and $10 = '[]' then return; end if;
+  insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $10 || ('[' || rtrim(v_changes, ',') || ']')::jsonb) returning id into v_entry;
+  insert into user_action_deliveries (entry_id, subscription_id, next_attempt_at)
+  select v_entry, s.id, now() from user_action_subscriptions s where s.client_id = $2;`,
+});
+
+/** It is the last write, sent with the commit: the transaction holds locks, mainly on quota counters. */
+function entryOf(act: AuditedAction, now: Date) {
   const { clientId, projectId, regionId, actor, operation, requestId, origin, always, changes = [] } = act;
-  const values = [
-    pg.escapeLiteral(now.toISOString()),
-    ...[clientId, projectId || null, regionId || null, actor?.tokenId ?? null].map(String),
-    pg.escapeLiteral(operation),
-    requestId === undefined ? 'null' : pg.escapeLiteral(requestId),
-    pg.escapeLiteral(JSON.stringify(origin)),
-    String(always),
-    pg.escapeLiteral(JSON.stringify(changes)),
-  ];
-  return `select cloudyard_write_audit_entry(${values.join(', ')})`;
+  return writeEntry.write(
+    ...[now, clientId, projectId || null, regionId || null, actor?.tokenId ?? null, operation, requestId ?? null],
+    ...[JSON.stringify(origin), always, JSON.stringify(changes)],
+  );
 }
 
 const deleteExpired = prepared<{ count: number }>(
@@ -85,15 +90,15 @@ const deleteExpired = prepared<{ count: number }>(
    ) select count(*)::int as count from old`,
 );
 
-/** The triggers check this setting; `set local` ends with the transaction. */
-const begin = `begin; set local cloudyard.audit = 'on'`;
+/** The triggers check this setting. */
+const setting = 'cloudyard.audit';
 const dayMs = 86_400_000;
 
 /** `keepDays`: 0 keeps entries forever. */
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
   return {
     transaction: (db, act, work) =>
-      transaction(db, (tx) => work(tx, act), { begin, commit: () => `${entryOf(act, clock.now())}; commit` }),
+      transaction(db, (tx) => work(tx, act), { setting, last: () => entryOf(act, clock.now()) }),
 
     async deleteExpired(db) {
       if (keepDays === 0) return;

@@ -1,5 +1,5 @@
 /**
- * The triggers that record changes for the audit log, and the function that writes an entry. They are installed on all
+ * The triggers that record changes for the audit log. They are installed on all
  * tables after the migrations at every start, so a new table is audited without further code.
  *
  * In a transaction without the setting `cloudyard.audit`, a trigger only reads that setting. In a transaction with it,
@@ -72,27 +72,7 @@ begin
   return null;
 end $$`;
 
-/**
- * Writes the entry of a transaction, with the changes that the service gives and the collected ones, and its delivery if the
- * client has a subscription.
- */
-const entryFunction = `
-create or replace function cloudyard_write_audit_entry(
-  at timestamptz, client_id int, project_id int, region_id int, token_id int, operation text, request_id text,
-  origin jsonb, always boolean, given jsonb) returns void language plpgsql as $$
-declare
-  changes text := coalesce(current_setting('cloudyard.changes', true), '');
-  entry bigint;
-begin
-  if not always and changes = '' and given = '[]' then return; end if;
-  insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
-  values (at, client_id, project_id, region_id, token_id, operation, request_id, origin,
-    given || ('[' || rtrim(changes, ',') || ']')::jsonb) returning id into entry;
-  insert into user_action_deliveries (entry_id, subscription_id, next_attempt_at)
-  select entry, s.id, now() from user_action_subscriptions s where s.client_id = cloudyard_write_audit_entry.client_id;
-end $$`;
-
-/** The function of 0.2.0. */
+/** The function that wrote entries in 0.2.0. */
 const oldEntryFunction = 'cloudyard_audit_entry(timestamptz, int, int, int, int, text, text, jsonb, boolean, jsonb)';
 
 interface Table {
@@ -104,7 +84,6 @@ interface Table {
 /** Installs missing triggers; takes no lock on a table that has its trigger. */
 export async function installAuditTriggers(client: pg.Client): Promise<void> {
   await client.query(auditFunction);
-  await client.query(entryFunction);
   await client.query(`drop function if exists ${oldEntryFunction}`);
   const { rows } = await client.query<Table>(
     `select c.relname as name, (select pg_get_triggerdef(t.oid) from pg_trigger t

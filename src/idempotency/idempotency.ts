@@ -12,25 +12,31 @@ import type { AuditedAction, Audit } from '../audit/audit.ts';
 import type { RequestContext } from '../authz/actor.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
-import { prepared, transaction } from '../platform/db.ts';
+import { deferred, prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { EncryptionError } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
 
-const claim = prepared(
-  'idempotency_claim',
-  `insert into idempotency_keys as k (token_id, key, fingerprint, created_at) values ($1, $2, $3, $4)
-   on conflict (token_id, key) do update set fingerprint = excluded.fingerprint, answer = null, created_at = excluded.created_at
-   where k.created_at < excluded.created_at - ${lifetime}
-   returning 1`,
-);
+/** Thrown in a transaction whose key another request has claimed: roll back, and repeat the answer of that request. */
+export class AlreadyAnswered extends Error {}
 
-const store = prepared(
-  'idempotency_store',
-  `update idempotency_keys set answer = $3::jsonb where token_id = $1 and key = $2`,
-);
+const alreadyAnswered = 'CY002';
+
+const claim = deferred('idempotency_claim', {
+  parameters: 'int, text, text, timestamptz',
+  body: `insert into idempotency_keys as k (token_id, key, fingerprint, created_at) values ($1, $2, $3, $4)
+   on conflict (token_id, key) do update set fingerprint = excluded.fingerprint, answer = null, created_at = excluded.created_at
+   where k.created_at < excluded.created_at - ${lifetime};
+   if not found then raise exception using errcode = '${alreadyAnswered}', message = 'the key is claimed'; end if;`,
+  errors: { [alreadyAnswered]: () => new AlreadyAnswered() },
+});
+
+const store = deferred('idempotency_store', {
+  parameters: 'int, text, jsonb',
+  body: `update idempotency_keys set answer = $3 where token_id = $1 and key = $2;`,
+});
 
 const recall = prepared<{ fingerprint: string; answer: unknown }>(
   'idempotency_recall',
@@ -47,9 +53,6 @@ const deleteExpired = prepared(
   'idempotency_delete_expired',
   `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
 );
-
-/** Thrown in a transaction whose key another request has claimed: roll back, and repeat the answer of that request. */
-export class AlreadyAnswered extends Error {}
 
 export interface Idempotency {
   /** Runs the change of a request in one transaction with its audit entry; under an `Idempotency-Key`, at most once. */
@@ -72,8 +75,7 @@ export interface Idempotency {
 export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
-    const claimed = await claim(tx, context.actor.tokenId, key, fingerprint, clock.now());
-    if (claimed.length === 0) throw new AlreadyAnswered();
+    await claim(tx, context.actor.tokenId, key, fingerprint, clock.now());
   };
   const storeIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
     const text = JSON.stringify(answer ?? null);

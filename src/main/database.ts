@@ -11,6 +11,7 @@ import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { root } from './root.ts';
+import { installWrites } from './services.ts';
 
 const oldestVersion = 15;
 const migrationsFolder = join(root, 'migrations');
@@ -64,6 +65,7 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await refuseUnreleased(client);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installAuditTriggers(client);
+    await installWrites(client);
   } finally {
     await client.end();
   }

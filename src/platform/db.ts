@@ -7,12 +7,24 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
+import { defineWrite, sendWrites } from './deferred-writes.ts';
+import type { Write, WriteOptions } from './deferred-writes.ts';
 import type { Logger } from './log.ts';
 
 type Query = NodePgDatabase<Record<string, never>>;
 export type Db = Query & { readonly $client: pg.Pool };
 declare const inTransaction: unique symbol;
-export type Tx = Query & { readonly $client: pg.PoolClient; readonly [inTransaction]: true };
+export type Tx = Query & {
+  /** Statements of the transaction; nothing but `query`. */
+  readonly $client: Pick<pg.PoolClient, 'query'>;
+  /** Writes to send with the next statement or the commit. */
+  readonly pending: Write[];
+  /** To call when the transaction has committed. */
+  readonly committed: (() => void)[];
+  /** Sends them now, so that their errors are thrown here. */
+  sendPending(): Promise<void>;
+  readonly [inTransaction]: true;
+};
 
 export type ConnectionOptions = Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database' | 'connectionString'>;
 
@@ -30,6 +42,8 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
     application_name: name ?? 'cloudyard',
     connectionTimeoutMillis: 5000,
     keepAlive: true,
+    // A statement is sent without waiting for the result of the one before.
+    pipeline: true,
   };
   return drizzle({ client: openPool(config, log) }) as unknown as Db;
 }
@@ -54,63 +68,150 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
 
 const serializationFailure = '40001';
 const deadlock = '40P01';
+/** What the work read, outside of the transaction or without a lock, was deleted before it was referred to. */
+const foreignKeyViolation = '23503';
+const isRetried = new Set<string | undefined>([serializationFailure, deadlock, foreignKeyViolation]);
 const attempts = 5;
 
 /**
- * Runs `work` in one transaction. After a deadlock or a serialization failure `work` runs again, so it must not have
- * effects outside `tx`.
+ * Runs `work` in one transaction. After a deadlock, a serialization failure or a violated foreign key `work` runs again, so
+ * it must not have effects outside `tx`.
+ *
+ * Deferred writes (`deferred`) are sent before the next other statement of `work`, or with the commit. A transaction of
+ * deferred writes alone is one statement and one round trip.
  */
-export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame = bare): Promise<T> {
+export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame = {}): Promise<T> {
   for (let attempt = 1; ; attempt++) {
+    const session = openSession(db.$client, frame);
     try {
-      return await once(db, work, frame);
-    } catch (error) {
-      const code = postgresCode(error);
-      if (attempt === attempts || (code !== serializationFailure && code !== deadlock)) throw error;
+      const result = await work(session.tx);
+      await session.commit();
+      for (const call of session.tx.committed) call();
+      return result;
+    } catch (thrown) {
+      await session.rollback();
+      const error = session.writeError() ?? thrown;
+      if (attempt === attempts || !isRetried.has(postgresCode(error))) throw error;
     }
   }
 }
 
-/**
- * The texts that begin and end a transaction. They may contain further statements, which then cost no round trip, above all
- * none while locks are held. `commit` is called when the work is done.
- */
+/** What a transaction begins and ends with, without a round trip of its own. */
 export interface Frame {
-  begin: string;
-  commit(): string;
+  /** A setting that is on until its end. */
+  setting?: string;
+  /** Its last write. Called when the work is done. */
+  last?(): Write;
 }
-
-const afterCommits = new WeakMap<object, (() => void)[]>();
 
 /** Calls `work` when the transaction has committed; at once for a `Db`, whose statements commit by themselves. */
 export function afterCommit(on: Db | Tx, work: () => void): void {
-  const waiting = afterCommits.get(on);
-  if (waiting) waiting.push(work);
+  if ('pending' in on) on.committed.push(work);
   else work();
 }
 
-const bare: Frame = { begin: 'begin', commit: () => 'commit' };
+interface Session {
+  tx: Tx;
+  commit(): Promise<void>;
+  /** Has no effect after the commit. */
+  rollback(): Promise<void>;
+  /** The error of a deferred write, which a failed query of Drizzle hides. */
+  writeError(): unknown;
+}
 
-async function once<T>(db: Db, work: (tx: Tx) => Promise<T>, frame: Frame): Promise<T> {
-  const client = await db.$client.connect();
+/** The connection is taken, and the transaction begun, by the first statement. All connections send in pipeline mode. */
+function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
+  const pending: Write[] = [];
+  let opening: Promise<pg.PoolClient> | undefined;
+  let isOver = false;
+  let writeError: unknown;
+
+  const open = async (): Promise<pg.PoolClient> => {
+    const client = await pool.connect();
+    // The next statement is sent with it, and fails with it.
+    client.query(setting ? `begin; set local ${setting} = 'on'` : 'begin').catch(() => {});
+    return client;
+  };
+  const send = (client: pg.PoolClient, writes: Write[]): Promise<void> =>
+    sendWrites(client, writes).catch((error: unknown) => {
+      throw (writeError = error);
+    });
+  const query = async (...statement: Parameters<pg.ClientBase['query']>): Promise<unknown> => {
+    const client = await (opening ??= open());
+    if (pending.length === 0) return client.query(...statement);
+    return afterWrites(send(client, pending.splice(0)), client.query(...statement) as unknown as Promise<unknown>);
+  };
+  const end = async (statement: string, writes: Write[]): Promise<void> => {
+    if (!opening) return;
+    isOver = true;
+    const client = await opening;
+    let broken: Error | undefined;
+    const written = writes.length > 0 ? send(client, writes) : Promise.resolve();
+    const ended = client.query(statement).catch((error: Error) => {
+      broken = error;
+      throw error;
+    });
+    await afterWrites(written, ended).finally(() => client.release(broken));
+  };
+  const sendPending = async (): Promise<void> => {
+    if (pending.length > 0) await send(await (opening ??= open()), pending.splice(0));
+  };
+  const drizzled = drizzle({ client: { query } as unknown as pg.PoolClient });
+
+  return {
+    tx: Object.assign(drizzled, { pending, sendPending, committed: [] }) as unknown as Tx,
+    async commit() {
+      const writes = last ? [...pending.splice(0), last()] : pending.splice(0);
+      if (opening) return end('commit', writes);
+      if (writes.length > 0) await sendAlone(pool, writes, setting);
+    },
+    async rollback() {
+      if (!isOver) await end('rollback', []).catch(() => {});
+    },
+    writeError: () => writeError,
+  };
+}
+
+/** Waits for both. The error of the writes counts, because the statement behind them fails only as its consequence. */
+async function afterWrites<T>(writes: Promise<unknown>, statement: Promise<T>): Promise<T> {
+  const [written, done] = await Promise.allSettled([writes, statement]);
+  if (written.status === 'rejected') throw written.reason;
+  if (done.status === 'rejected') throw done.reason;
+  return done.value;
+}
+
+/** Sends writes as a transaction of their own. */
+async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string): Promise<void> {
+  const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query(frame.begin);
-    const tx = drizzle({ client }) as unknown as Tx;
-    const committed: (() => void)[] = [];
-    afterCommits.set(tx, committed);
-    const result = await work(tx);
-    await client.query(frame.commit());
-    for (const call of committed) call();
-    return result;
+    await sendWrites(client, writes, setting);
   } catch (error) {
-    await client.query('rollback').catch((rollbackError: Error) => {
-      broken = rollbackError;
-    });
+    // `pool.query` would close the connection after any error, such as an exceeded quota.
+    if (isUnavailable(error)) broken = error as Error;
     throw error;
   } finally {
     client.release(broken);
   }
+}
+
+/**
+ * A deferred write (deferred-writes.ts): it is sent with the following writes of its transaction, so its errors are thrown
+ * by a later statement or by the commit. Outside of a transaction it is sent at once. `name` must be unique in the program.
+ */
+export function deferred<Result = void>(name: string, options: WriteOptions) {
+  const definition = defineWrite(name, options);
+  const write = (values: unknown[], onResult?: (result: Result) => void): Write => ({ definition, values, onResult });
+  const send = async (on: Db | Tx, values: unknown[], onResult?: (result: Result) => void): Promise<void> => {
+    if ('pending' in on) on.pending.push(write(values, onResult));
+    else await sendAlone(on.$client, [write(values, onResult)]);
+  };
+  return Object.assign((on: Db | Tx, ...values: unknown[]) => send(on, values), {
+    /** Without sending it. */
+    write: (...values: unknown[]) => write(values),
+    /** `onResult` is called when the result has arrived, which is before the commit. */
+    withResult: (on: Db | Tx, onResult: (result: Result) => void, ...values: unknown[]) => send(on, values, onResult),
+  });
 }
 
 /**

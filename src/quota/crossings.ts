@@ -8,7 +8,7 @@
  * A crossing waits for the end of a grouping window, so that one message reports all crossings of the window. The window
  * begins with the first crossing; a client has at most one job.
  */
-import { prepared } from '../platform/db.ts';
+import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../tasks/jobs.ts';
 import { globalKinds, regionalKinds } from './kinds.ts';
@@ -60,14 +60,17 @@ const alertOf = (clientId: string, seconds: string) =>
 const addAlert = (clientId: string, seconds: string) =>
   `alert as (${insertJobs(alertOf(clientId, seconds))}) select ${announce(notificationQueue)}`;
 
-const record = prepared(
-  'quota_record_crossings',
-  `with noted as (
-     insert into quota_crossings (client_id, region_id, kind, usage, "limit")
-     select $1, * from unnest($2::int[], $3::text[], $4::bigint[], $5::bigint[])
-     on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit"),
-   ${addAlert('$1', '$6')}`,
-);
+/** PL/pgSQL: records crossings, and enqueues the job that notifies the client. */
+export const recordCrossings = (crossings: string, clientId: string, seconds: string) =>
+  `insert into quota_crossings (client_id, region_id, kind, usage, "limit") ${crossings}
+   on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit";
+   ${insertJobs(alertOf(clientId, seconds))};
+   perform ${announce(notificationQueue)};`;
+
+const record = deferred('quota_record_crossings', {
+  parameters: 'int, int[], text[], bigint[], bigint[], int',
+  body: recordCrossings('select $1, * from unnest($2, $3, $4, $5)', '$1', '$6'),
+});
 
 const enqueueAlert = prepared('quota_enqueue_alert', `with ${addAlert('$1', '$2')}`);
 

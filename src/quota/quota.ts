@@ -5,13 +5,14 @@
  * crash. The condition `usage + n <= limit` is part of the statement that adds, so concurrent requests cannot exceed a
  * limit. Each call locks its counters in the order of their names, so two calls never deadlock.
  *
- * The counter is the hottest row of a create: reserve last, right before the commit. Usage may always shrink, even above a
+ * The counter is the hottest row of a create, so reservations are deferred to the last statement of a transaction, and their
+ * refusal is thrown by it. Usage may always shrink, even above a
  * limit that was lowered. The statements also return whether the client's threshold was reached (crossings.ts).
  */
 import { ClientError } from '../errors/catalogue.ts';
-import { prepared } from '../platform/db.ts';
+import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import { alertedAt, createCrossings, crossedNow, limitOf } from './crossings.ts';
+import { alertedAt, createCrossings, crossedNow, limitOf, recordCrossings } from './crossings.ts';
 import type { Crossed, Crossings } from './crossings.ts';
 import { meaningOfKind } from './kinds.ts';
 import type { Kind } from './kinds.ts';
@@ -33,7 +34,7 @@ export interface QuotaFigure {
 export type DefaultLimits = Record<Kind, number>;
 
 export interface Quota {
-  /** Adds to counters. @throws ClientError 409 QuotaExceeded with the figures; the transaction must then roll back */
+  /** Adds to counters, deferred. The transaction then fails with ClientError 409 QuotaExceeded and the figures. */
   reserve(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
   /** Subtracts from counters, in the transaction that removes the rows. */
   release(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
@@ -52,34 +53,61 @@ export interface Quota {
 /** SQL: the limit of the counter `c`. Statements that use it have the kinds as `$3` and their defaults as `$5`. */
 const limit = limitOf('c.limit_override', '$3', '$5');
 
-const add = prepared<Crossed>(
-  'quota_add',
-  `insert into quota_counters as c (client_id, region_id, kind, usage, alerted_at)
-   select $1, $2, a.kind, a.amount, ${alertedAt('null::timestamptz', 'a.amount', 'a.allowed')}
-   from (
-     select kind, amount, coalesce(
-       (select limit_override from quota_counters o where o.client_id = $1 and o.region_id = $2 and o.kind = u.kind),
-       default_limit) as allowed
-     from unnest($3::text[], $4::bigint[], $5::bigint[]) as u (kind, amount, default_limit)) as a
-   where a.amount <= a.allowed
-   order by a.kind
-   on conflict (client_id, region_id, kind) do update set usage = c.usage + excluded.usage,
-     alerted_at = ${alertedAt('c.alerted_at', '(c.usage + excluded.usage)', limit)}
-   where c.usage + excluded.usage <= ${limit}
-   returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
-);
+const quotaExceededState = 'CY001';
 
-const subtract = prepared(
-  'quota_subtract',
-  `with locked as (
-     select c.kind, a.amount
-     from quota_counters c join unnest($3::text[], $4::bigint[]) as a (kind, amount) on a.kind = c.kind
-     where c.client_id = $1 and c.region_id = $2
-     order by c.kind for update of c)
-   update quota_counters c set usage = c.usage - l.amount,
-     alerted_at = case when c.alerted_at is not null then ${alertedAt('c.alerted_at', '(c.usage - l.amount)', limit)} end
-   from locked l where c.client_id = $1 and c.region_id = $2 and c.kind = l.kind`,
-);
+/** `$6`: the grouping window of crossings. */
+const add = deferred('quota_reserve', {
+  parameters: 'int, int, text[], bigint[], bigint[], int',
+  hot: true,
+  declare: 'v_counters jsonb;',
+  body: `
+  with added as (
+    insert into quota_counters as c (client_id, region_id, kind, usage, alerted_at)
+    select $1, $2, a.kind, a.amount, ${alertedAt('null::timestamptz', 'a.amount', 'a.allowed')}
+    from (
+      select kind, amount, coalesce(
+        (select limit_override from quota_counters o where o.client_id = $1 and o.region_id = $2 and o.kind = u.kind),
+        default_limit) as allowed
+      from unnest($3, $4, $5) as u (kind, amount, default_limit)) as a
+    where a.amount <= a.allowed
+    order by a.kind
+    on conflict (client_id, region_id, kind) do update set usage = c.usage + excluded.usage,
+      alerted_at = ${alertedAt('c.alerted_at', '(c.usage + excluded.usage)', limit)}
+    where c.usage + excluded.usage <= ${limit}
+    returning c.kind, c.usage, ${limit} as limit, ${crossedNow})
+  select coalesce(jsonb_agg(added), '[]') into v_counters from added;
+  if jsonb_array_length(v_counters) < cardinality($3) then
+    raise exception using errcode = '${quotaExceededState}', message = 'quota exceeded', detail = (
+      select coalesce(jsonb_agg(jsonb_build_object('kind', w.kind, 'limit', coalesce(c.limit_override, w.default_limit),
+        'usage', coalesce(c.usage, 0), 'requested', w.amount) order by w.n), '[]')
+      from unnest($3, $4, $5) with ordinality as w (kind, amount, default_limit, n)
+        left join quota_counters c on c.client_id = $1 and c.region_id = $2 and c.kind = w.kind
+      where not v_counters @> jsonb_build_array(jsonb_build_object('kind', w.kind)));
+  end if;
+  if v_counters @> '[{"crossed": true}]' then
+    ${recordCrossings(
+      `select $1, $2, kind, usage, "limit" from jsonb_to_recordset(v_counters)
+      as r (kind text, usage bigint, "limit" bigint, crossed boolean) where crossed`,
+      '$1',
+      '$6',
+    )}
+  end if;`,
+  errors: { [quotaExceededState]: (detail) => quotaExceeded(JSON.parse(detail) as QuotaFigure[]) },
+});
+
+const subtract = deferred('quota_release', {
+  parameters: 'int, int, text[], bigint[], bigint[]',
+  hot: true,
+  body: `
+  with locked as (
+    select c.kind, a.amount
+    from quota_counters c join unnest($3, $4) as a (kind, amount) on a.kind = c.kind
+    where c.client_id = $1 and c.region_id = $2
+    order by c.kind for update of c)
+  update quota_counters c set usage = c.usage - l.amount,
+    alerted_at = case when c.alerted_at is not null then ${alertedAt('c.alerted_at', '(c.usage - l.amount)', limit)} end
+  from locked l where c.client_id = $1 and c.region_id = $2 and c.kind = l.kind;`,
+});
 
 const read = prepared<{ kind: Kind; limit_override: number | null; usage: number }>(
   'quota_read',
@@ -140,9 +168,7 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
 
     async reserve(tx, scope, amounts) {
       const wanted = entries(amounts).filter(([, amount]) => amount > 0);
-      const reserved = await add(tx, ...parameters(scope, wanted));
-      if (reserved.length < wanted.length) throw quotaExceeded(await exceeded(tx, scope, without(amounts, reserved)));
-      await crossings.record(tx, scope, reserved);
+      if (wanted.length > 0) await add(tx, ...parameters(scope, wanted), windowSeconds);
     },
 
     async release(tx, scope, amounts) {
@@ -161,12 +187,6 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
 
 function entries<T>(map: Partial<Record<Kind, T>>): [Kind, T][] {
   return Object.entries(map) as [Kind, T][];
-}
-
-/** The amounts that were not reserved; the reserved ones are in the counters already and would count twice. */
-function without(amounts: Partial<Record<Kind, number>>, reserved: { kind: Kind }[]): Partial<Record<Kind, number>> {
-  const done = new Set(reserved.map((row) => row.kind));
-  return Object.fromEntries(entries(amounts).filter(([kind]) => !done.has(kind)));
 }
 
 function quotaExceeded(figures: QuotaFigure[]): ClientError {

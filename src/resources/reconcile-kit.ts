@@ -1,4 +1,5 @@
 /** Shared by all reconcilers: comparison of a host with its rows, and recording of removals. */
+import { transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Quota } from '../quota/quota.ts';
@@ -42,6 +43,22 @@ export async function findDrift(
   for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
   const expected = await store.findExpected(db, regionIds);
   return expected.filter((row) => row.onHost !== onHost.has(row.id));
+}
+
+/**
+ * Records what the host has of a generation, and ends the tasks that wait for it. `write` only defers writes, so this is one
+ * statement.
+ */
+export function recordObserved(
+  { db, tasks }: Pick<ReconcilerDeps, 'db' | 'tasks'>,
+  id: string,
+  generation: number,
+  write: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  return transaction(db, async (tx) => {
+    await write(tx);
+    await tasks.finish(tx, id, generation);
+  });
 }
 
 interface RemovableRow {

@@ -76,9 +76,9 @@ export async function requireUnused<Id extends string | number>(
 
 const foreignKeyViolation = '23503';
 
-/** Runs a delete. @throws ClientError 409 when a foreign key refers to the row, for uses that `findUses` does not list */
-export function orInUse(remove: Promise<void>, what: string, id: string): Promise<void> {
-  return remove.catch((error: unknown) => {
+/** Sends a deferred delete. @throws ClientError 409 when a foreign key refers to the row, for uses that `findUses` does not list */
+export function orInUse(tx: Tx, what: string, id: string): Promise<void> {
+  return tx.sendPending().catch((error: unknown) => {
     throw postgresCode(error) === foreignKeyViolation ? inUse(what, id, []) : error;
   });
 }

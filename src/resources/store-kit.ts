@@ -2,15 +2,17 @@
  * What every store needs: rows of a project and region, single rows by id, inserts, pages, counts, pending rows.
  *
  * Statements on single rows are prepared and built from the table's columns, so a new column needs no change here or in
- * a store. Inserts take whole rows as objects: a missing or misspelled column is a type error. Where a column is raw SQL
- * it is qualified, so a fragment means the same inside a subselect.
+ * a store. Inserts, updates and deletes are deferred, so their errors are thrown by a later statement (platform/db.ts).
+ * Inserts take whole rows as objects: a missing or misspelled column is a type error. Where a column is raw SQL it is
+ * qualified, so a fragment means the same inside a subselect.
  */
 import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
 import type { Column, SQL, Table } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../errors/catalogue.ts';
-import { prepared } from '../platform/db.ts';
+import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
+import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
 import { rowCounts } from '../platform/table.ts';
@@ -56,6 +58,13 @@ export function selectList(columns: Columns): SQL {
   return sql.join(items, sql`, `);
 }
 
+/** SQL: rows of a table as a JSON array of objects with these columns, oldest first. Times become texts. */
+export function jsonRows(table: PgTable, columns: Record<string, Column>, condition: string): string {
+  const fields = Object.entries(columns).map(([field, column]) => `'${field}', r."${column.name}"`);
+  return `select coalesce(json_agg(json_build_object(${fields.join(', ')}) order by r.created_at, r.id), '[]')
+    from ${getTableName(table)} r where r.${condition}`;
+}
+
 const qualified = (column: PgColumn) => sql`${column.table}.${sql.identifier(column.name)}`;
 
 /** The id of the oldest active task of the resource whose id is in the column; null when the resource is not locked. */
@@ -93,7 +102,12 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   const lockForChange = prepared<Found>(`${name}_lock_for_change`, `${byKey} for no key update`);
   const findById = prepared<Found>(`${name}_find_by_id`, byId);
   const lockById = prepared<Found>(`${name}_lock_by_id`, `${byId} for update`);
-  const remove = prepared(`${name}_remove`, `delete from ${name} where id = $1`);
+  const idType = table.id.getSQLType().replace('serial', 'integer');
+  const update = deferred(`${name}_update`, { parameters: `${idType}, text[], json`, body: updateSql(table) });
+  const remove = deferred(`${name}_remove`, {
+    parameters: idType,
+    body: `delete from ${name} where id = $1;`,
+  });
   return {
     async find(on: Db | Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
       return (await find(on, key, projectId, regionId))[0] ?? null;
@@ -111,10 +125,8 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
       return (await lockById(tx, id))[0] ?? null;
     },
     async update(tx: Tx, id: Id, changes: Partial<Row<T>>): Promise<void> {
-      await tx
-        .update(table as PgTable)
-        .set(changes)
-        .where(eq(table.id, id));
+      const [values] = toJson(table, [changes]);
+      await update(tx, id, Object.keys(values!), JSON.stringify(values));
     },
     async remove(tx: Tx, id: Id): Promise<void> {
       await remove(tx, id);
@@ -124,10 +136,15 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
 
 /**
  * The rows that a reconciler serves. `findPending` returns rows whose desired state the host has not been seen to have;
- * `findKnown`, those of the ids that have a row, in any region and state.
+ * `findKnown`, those of the ids that have a row, in any region and state; `load` reads one row, together with those of
+ * other reconciles.
  */
-export function reconciledRows(table: ReconciledTable) {
+export function reconciledRows<T extends ReconciledTable>(table: T) {
   const name = getTableName(table);
+  const select = textOf(sql`select ${selectList(getTableColumns(table as PgTable))} from ${table}`);
+  const load = batchedRead<Row<T> & { id: string }>(
+    preparedByIds(`${name}_load`, (ids) => `${select} where id in (${ids})`),
+  );
   const pending = prepared<Placed>(
     `${name}_pending`,
     `select id, region_id as "regionId", client_id as "clientId" from ${name}
@@ -135,6 +152,7 @@ export function reconciledRows(table: ReconciledTable) {
   );
   const known = prepared<{ id: string }>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
+    load,
     findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
     async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
       return new Set((await known(db, ids)).map(({ id }) => id));
@@ -142,62 +160,77 @@ export function reconciledRows(table: ReconciledTable) {
   };
 }
 
-/** A prepared insert of one row. `counted` also counts the row (see `countRows`), in the same statement. */
-export function insertRow<T extends PgTable>(table: T, { counted }: { counted?: string } = {}) {
-  const columns = Object.entries<Column>(getTableColumns(table as PgTable));
-  const place = (field: string) => `$${columns.findIndex(([name]) => name === field) + 1}`;
-  const count = counted
-    ? `with counted as (${countSql(`values ('${counted}', ${place('projectId')}::int, ${place('regionId')}::int, 1)`)})\n`
-    : '';
-  const names = columns.map(([, column]) => column.name).join(', ');
-  const values = columns.map((_, i) => `$${i + 1}`).join(', ');
+/** PL/pgSQL: writes the columns `$2` of the JSON `$3` into the row `$1`. The others keep their stored form. */
+function updateSql(table: ScopedTable): string {
+  const names = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => column.name);
+  const changes = names
+    .filter((name) => name !== 'id')
+    .map((name) => `"${name}" = case when '${name}' = any($2) then c."${name}" else t."${name}" end`);
   const name = getTableName(table);
-  const insert = prepared(`${name}_insert`, `${count}insert into ${name} (${names}) values (${values})`);
-  return async (tx: Tx, row: Row<T>): Promise<void> => {
-    const given = row as Record<string, unknown>;
-    await insert(tx, ...columns.map(([field, column]) => toDriver(column, given[field])));
-  };
+  return `update ${name} t set ${changes.join(',\n  ')}
+    from json_populate_record(null::${name}, $3) c where t.id = $1;`;
 }
 
-/** Drizzle's encoding of a value, which does not expect null. Dates are left to pg. */
-function toDriver(column: Column, value: unknown): unknown {
-  return value === null || value instanceof Date ? value : column.mapToDriverValue(value);
+/** Rows, or parts of rows, with the names and values of columns that PostgreSQL reads from JSON. */
+function toJson(table: PgTable, rows: object[]): Record<string, unknown>[] {
+  const columns = Object.entries<Column>(getTableColumns(table));
+  return rows.map((row) => {
+    const json: Record<string, unknown> = {};
+    for (const [field, column] of columns) {
+      const value = (row as Record<string, unknown>)[field];
+      if (value !== undefined) json[column.name] = Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value;
+    }
+    return json;
+  });
 }
 
 /**
- * A prepared insert of many rows, as one parameter: thousands of parameters take longer to write than to insert. Not for
- * tables with `bytea` columns, which JSON cannot hold.
+ * A deferred insert of rows, as one JSON parameter: thousands of parameters take longer to write than to insert. Not `jsonb`,
+ * which would reorder the keys in columns of type `json`. `counted` also counts the rows (see `countRows`).
  */
 export function insertRows<T extends PgTable>(table: T, { counted }: { counted?: string } = {}) {
-  const columns = Object.entries<Column>(getTableColumns(table as PgTable));
+  const columns = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => `"${column.name}"`);
   const name = getTableName(table);
-  const given = `given as (select * from jsonb_populate_recordset(null::${name}, $1::jsonb))`;
-  const count = counted
-    ? `, counted as (${countSql(
-        `select '${counted}', project_id, region_id, count(*) from given group by 2, 3 order by 2, 3`,
-      )})`
-    : '';
-  const insert = prepared(`${name}_insert_rows`, `with ${given}${count} insert into ${name} select * from given`);
+  const insert = deferred(`${name}_insert`, {
+    parameters: 'json',
+    body: `insert into ${name} (${columns.join(', ')})
+      select ${columns.join(', ')} from json_populate_recordset(null::${name}, $1);`,
+  });
   return async (tx: Tx, rows: Row<T>[]): Promise<void> => {
     if (rows.length === 0) return;
-    const named = rows.map((row) =>
-      Object.fromEntries(columns.map(([field, column]) => [column.name, (row as Record<string, unknown>)[field]])),
-    );
-    await insert(tx, JSON.stringify(named));
+    await insert(tx, JSON.stringify(toJson(table, rows)));
+    if (counted) await addToCounts(tx, counted, rows as unknown as ProjectRegion[], 1);
   };
 }
 
-/** SQL: adds rows of resource, project, region and count to the counts. Locks those counts until the commit. */
-function countSql(rows: string): string {
-  return `insert into row_counts as c (resource, project_id, region_id, count) ${rows}
-    on conflict (resource, project_id, region_id) do update set count = c.count + excluded.count`;
+/** The same for one row. */
+export function insertRow<T extends PgTable>(table: T, options: { counted?: string } = {}) {
+  const insert = insertRows(table, options);
+  return (tx: Tx, row: Row<T>): Promise<void> => insert(tx, [row]);
 }
 
-const addToCount = prepared('row_counts_add', countSql('values ($1, $2::int, $3::int, $4::bigint)'));
+const addCounts = deferred('row_counts_add', {
+  parameters: 'text, int[], int[], int',
+  hot: true,
+  body: `insert into row_counts as c (resource, project_id, region_id, count)
+    select $1, project_id, region_id, count(*) * $4 from unnest($2, $3) as places (project_id, region_id)
+    group by 2, 3 order by 2, 3
+    on conflict (resource, project_id, region_id) do update set count = c.count + excluded.count;`,
+});
 
-/** Adds to the count of a resource's rows in a project and region. Run it late: it locks the count until the commit. */
+function addToCounts(tx: Tx, resource: string, places: ProjectRegion[], by: 1 | -1): Promise<void> {
+  return addCounts(
+    tx,
+    resource,
+    places.map(({ projectId }) => projectId),
+    places.map(({ regionId }) => regionId),
+    by,
+  );
+}
+
+/** Adds to the count of a resource's rows in a project and region. The count is locked until the commit. */
 export async function countRows(tx: Tx, resource: string, place: ProjectRegion, by: 1 | -1): Promise<void> {
-  await addToCount(tx, resource, place.projectId, place.regionId, by);
+  await addToCounts(tx, resource, [place], by);
 }
 
 const readCount = prepared<{ count: number }>(

@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { afterCommit, prepared } from '../platform/db.ts';
+import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
@@ -50,47 +50,56 @@ export interface TaskRequest<Key = ResourceKey> {
 }
 
 /** SQL: all tasks of a statement, from one JSON parameter: a policy may request a thousand at once. */
-const requestsFrom = (parameter: string) => `requests as (
-  select * from jsonb_to_recordset(${parameter}::jsonb) as requests (
+const requests = `requests as (
+  select * from jsonb_to_recordset($1) as requests (
     id uuid, client_id int, project_id int, region_id int, user_id int, task_type text, resource text, resource_id text,
     generation int8, created_resources jsonb, data jsonb, request_id text, lifecycle_policy_id int, schedule_id uuid, step int, policy_priority int))`;
 
-const insertRequests = (state: string, now: string, finishedOn: string) =>
+const insertRequests = (state: string, finishedOn: string) =>
   `insert into tasks (id, client_id, project_id, region_id, user_id, task_type, state, resource, resource_id, generation,
                       created_resources, data, request_id, lifecycle_policy_id, schedule_id, created_on, updated_on,
                       finished_on)
    select id, client_id, project_id, region_id, user_id, task_type, '${state}', resource, resource_id, generation,
-          created_resources, data, request_id, lifecycle_policy_id, schedule_id, ${now}::timestamptz, ${now}::timestamptz,
+          created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2, $2,
           ${finishedOn} from requests`;
 
-/**
- * SQL: the CTEs `requests`, `new_tasks` and `new_jobs`, which insert tasks and their jobs. With them a service writes a
- * resource, its task and its job as one statement. `requests` is that of `Tasks.prepare`; both are SQL expressions.
- */
-export const taskAndJobCtes = (requests: string, now: string) =>
-  `${requestsFrom(requests)}, new_tasks as (${insertRequests('NEW', now, 'null')}), new_jobs as (${insertJobs(
-    `select resource, resource_id, 'region:' || region_id, client_id,
+const insertTasksAndJobs = deferred('tasks_enqueue', {
+  parameters: 'jsonb, timestamptz',
+  body: `with ${requests}, new_tasks as (${insertRequests('NEW', 'null')})
+   ${insertJobs(
+     `select resource, resource_id, 'region:' || region_id, client_id,
             coalesce(policy_priority, ${priorityAt(`'region:' || region_id`, 'step')}), now()
      from requests order by resource_id`,
-  )})`;
+   )};`,
+});
 
-const insertTasksAndJobs = prepared('tasks_enqueue', `with ${taskAndJobCtes('$1', '$2')} select 1`);
+const insertFinishedTask = deferred('task_record', {
+  parameters: 'jsonb, timestamptz',
+  body: `with ${requests} ${insertRequests('FINISHED', '$2')};`,
+});
 
-const insertFinishedTask = prepared(
-  'task_record',
-  `with ${requestsFrom('$1')} ${insertRequests('FINISHED', '$2', '$2::timestamptz')}`,
-);
+const insertJob = deferred('job_enqueue', {
+  parameters: 'text, text, text, int, int',
+  body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
+});
 
-const insertJob = prepared(
-  'job_enqueue',
-  insertJobs(`select $2::text, $3::text, $1::text, $4::int, ${priorityAt('$1::text', '$5::int')}, now()`),
-);
+interface EndedTask {
+  type: string;
+  seconds: number;
+}
 
-const end = prepared<{ task_type: string; created_on: Date }>(
-  'task_end',
-  `update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
-   where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning task_type, created_on`,
-);
+const end = deferred<EndedTask[]>('task_end', {
+  parameters: 'text, bigint, text, text, timestamptz',
+  declare: 'v_ended jsonb;',
+  body: `
+  with ended as (
+    update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
+    where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning task_type, created_on)
+  select coalesce(jsonb_agg(jsonb_build_object('type', task_type, 'seconds', extract(epoch from $5 - created_on))), '[]')
+    into v_ended from ended;
+  return v_ended;`,
+  returns: 'jsonb',
+});
 
 const active = prepared<{ id: string }>(
   'task_active',
@@ -104,18 +113,7 @@ const note = prepared(
    where resource_id = $1 and state in ('NEW', 'RUNNING')`,
 );
 
-/** Tasks that a statement with `taskAndJobCtes` is about to insert. */
-export interface PreparedTasks {
-  ids: string[];
-  /** The parameter of the statement. */
-  requests: string;
-  /** Call it after the statement, so that the workers learn of the jobs when the transaction has committed. */
-  wake(on: Db | Tx): void;
-}
-
 export interface Tasks {
-  /** Checks the limits, and places the jobs in the queue. @throws ClientError 429, 503 */
-  prepare(given: TaskRequest[]): PreparedTasks;
   /** Inserts a task and its job. Returns the id of the task. */
   enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
   /** The same for many tasks, each of a different resource. Returns their ids in the same order. */
@@ -173,33 +171,20 @@ export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Task
   };
   const wakeRegions = (on: Db | Tx, regionIds: number[]) =>
     afterCommit(on, () => new Set(regionIds).forEach((regionId) => wakeups.wake(regionQueue(regionId))));
-  const prepare: Tasks['prepare'] = (given) => {
-    const rows = given.map((request) => ({ ...rowOf(request), ...positionOf(request) }));
-    return {
-      ids: rows.map(({ id }) => id),
-      requests: JSON.stringify(rows),
-      wake: (on) =>
-        wakeRegions(
-          on,
-          given.map(({ task }) => task.key.regionId),
-        ),
-    };
-  };
   const enqueueAll: Tasks['enqueueAll'] = async (tx, given) => {
-    const { ids, requests, wake } = prepare(given);
-    if (ids.length === 0) return ids;
-    await insertTasksAndJobs(tx, requests, clock.now());
-    wake(tx);
-    return ids;
+    if (given.length === 0) return [];
+    const rows = given.map((request) => ({ ...rowOf(request), ...positionOf(request) }));
+    await insertTasksAndJobs(tx, JSON.stringify(rows), clock.now());
+    const regionIds = given.map(({ task }) => task.key.regionId);
+    wakeRegions(tx, regionIds);
+    return rows.map(({ id }) => id);
   };
   const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
-    const now = clock.now();
-    const ended = await end(tx, resourceId, generation, state, error, now);
-    for (const task of ended) onEnd(task.task_type, state, (now.getTime() - task.created_on.getTime()) / 1000);
+    const report = (ended: EndedTask[]) => ended.forEach(({ type, seconds }) => onEnd(type, state, seconds));
+    await end.withResult(tx, report, resourceId, generation, state, error, clock.now());
   };
 
   return {
-    prepare,
     enqueue: async (tx, context, task) => (await enqueueAll(tx, [{ context, task }]))[0]!,
     enqueueAll,
     async recordFinished(tx, context, task) {

@@ -1,8 +1,8 @@
 /** Pure: the desired state of a share on its host, from its rows. */
 import type { DesiredFileShare } from '../../drivers/file-share.ts';
-import type { AccessRuleRow, FileShareRow } from './store.ts';
+import type { FileShareRow, ReconciledRule } from './store.ts';
 
-export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): DesiredFileShare {
+export function desiredFileShare(share: FileShareRow, rules: ReconciledRule[]): DesiredFileShare {
   return {
     id: share.id,
     sizeGib: share.size,
@@ -13,6 +13,6 @@ export function desiredFileShare(share: FileShareRow, rules: AccessRuleRow[]): D
 }
 
 /** A deleted rule never grants access again, not even when its removal fails. */
-export function isDenied(rule: AccessRuleRow): boolean {
+export function isDenied(rule: { deletedAt: unknown }): boolean {
   return rule.deletedAt !== null;
 }

@@ -3,11 +3,11 @@ import type { FileShareDriver, ObservedFileShare } from '../../drivers/file-shar
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredFileShare, isDenied } from './desired.ts';
 import * as store from './store.ts';
-import type { AccessRuleRow, FileShareRow } from './store.ts';
+import type { FileShareRow, ReconciledRule } from './store.ts';
 
 export interface FileShareReconcilerDeps extends ReconcilerDeps {
   driver: FileShareDriver;
@@ -19,7 +19,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
     resource: 'file_share',
 
     async reconcile(id, signal, attempting): Promise<Outcome> {
-      const share = await store.findById(db, id);
+      const share = await store.load(db, id);
       if (!share) return { kind: 'done' };
       attempting(share.generation);
       if (share.deletedAt) {
@@ -32,9 +32,12 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
         );
         return { kind: 'done' };
       }
-      const rules = await announceRuleChanges(db, id);
+      const { rules } = share;
+      await announceRuleChanges(db, rules);
       const observed = await driver.apply(desiredFileShare(share, rules), signal);
-      await transaction(db, (tx) => recordObserved(deps, tx, share, rules, observed));
+      await recordObserved(deps, id, share.generation, (tx) =>
+        writeObserved(tx, share, rules, { ...observed, real: driver.real }),
+      );
       return { kind: 'done' };
     },
 
@@ -46,35 +49,22 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
   };
 }
 
-/** Shows rules whose change is under way as such, and returns all rules of the share. */
-async function announceRuleChanges(db: Db, id: string): Promise<AccessRuleRow[]> {
-  const rules = await store.accessRules(db, id);
+/** Shows rules whose change is under way as such. */
+async function announceRuleChanges(db: Db, rules: ReconciledRule[]): Promise<void> {
   const queued = rules.filter((rule) => rule.state === 'queued_to_apply' || rule.state === 'queued_to_deny');
   await store.changeAccessRuleStates(db, queued, { queued_to_apply: 'applying', queued_to_deny: 'denying' });
-  return rules;
 }
 
-async function recordObserved(
-  deps: FileShareReconcilerDeps,
+async function writeObserved(
   tx: Tx,
-  share: FileShareRow,
-  rules: AccessRuleRow[],
-  observed: ObservedFileShare,
+  { id, generation }: FileShareRow,
+  rules: ReconciledRule[],
+  observed: ObservedFileShare & { real: boolean },
 ): Promise<void> {
-  const current = await store.lockById(tx, share.id);
-  if (!current) return;
   await store.removeAccessRules(tx, rules.filter(isDenied));
   const applied = rules.filter((rule) => !isDenied(rule) && rule.state !== 'active');
   await store.changeAccessRuleStates(tx, applied, { applying: 'active', error: 'active' });
-  await store.update(tx, share.id, {
-    connectionPoint: observed.connectionPoint,
-    observedSize: observed.sizeGib,
-    observedReal: current.observedReal || deps.driver.real,
-    observedGeneration: share.generation,
-    // A later change has set its own status, and its own job ends it.
-    ...(current.generation === share.generation && { status: 'available' as const }),
-  });
-  await deps.tasks.finish(tx, share.id, share.generation);
+  await store.recordObserved(tx, id, { ...observed, generation });
 }
 
 /** A failed extension releases its reservation; a share that failed otherwise keeps its quota until it is deleted. */

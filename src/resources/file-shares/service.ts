@@ -102,7 +102,7 @@ export function createFileShares(deps: FileSharesDeps) {
       checkCreate(deps.regions, scope, typeName, settings, access);
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const network = await deps.networks.forNewResource(tx, scope, 'network' in body ? body.network : undefined);
+        const network = await deps.networks.forNewResource(scope, 'network' in body ? body.network : undefined);
         const id = randomUUID();
         const creatorTaskId = await tasks.enqueue(tx, context, {
           type: 'create_sfs',

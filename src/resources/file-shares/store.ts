@@ -1,7 +1,7 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { prepared } from '../../platform/db.ts';
+import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
 import { networks } from '../networks/table.ts';
@@ -92,6 +92,38 @@ export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed
     .where(and(inArray(regionId, regionIds), eq(status, 'available')));
 }
 
+/** What a reconcile needs of an access rule. */
+export type ReconciledRule = Pick<AccessRuleRow, 'id' | 'accessLevel' | 'network' | 'state'> & { deletedAt: unknown };
+
+const { id, accessLevel, network, state, deletedAt } = fileShareAccessRules;
+const loadById = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
+  preparedByIds(
+    'file_share_load',
+    (ids) => `select ${kit.textOf(kit.selectList(getTableColumns(fileShares)))}, (
+      ${kit.jsonRows(fileShareAccessRules, { id, accessLevel, network, state, deletedAt }, 'file_share_id = file_shares.id')}
+    ) as rules from file_shares where id in (${ids})`,
+  ),
+);
+
+/** A share and its access rules, in one read with other reconciles. */
+export const load = (db: Db, id: string) => loadById(db, id);
+
+const writeObserved = deferred('file_share_observed', {
+  parameters: 'uuid, bigint, text, bigint, boolean',
+  body: `update file_shares set observed_generation = $2, connection_point = $3, observed_size = $4,
+      observed_real = observed_real or $5, status = case when generation = $2 then 'available' else status end
+    where id = $1;`,
+});
+
+/** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
+export async function recordObserved(
+  tx: Tx,
+  id: string,
+  observed: { generation: number; connectionPoint: string; sizeGib: number; real: boolean },
+): Promise<void> {
+  await writeObserved(tx, id, observed.generation, observed.connectionPoint, observed.sizeGib, observed.real);
+}
+
 const readAccessRules = prepared<AccessRuleRow>(
   'file_share_access_rules',
   `${kit.textOf(sql`select ${kit.selectList(getTableColumns(fileShareAccessRules))} from ${fileShareAccessRules}`)}
@@ -105,16 +137,16 @@ export async function accessRules(on: Db | Tx, fileShareId: string): Promise<Acc
 
 export const insertAccessRules = kit.insertRows(fileShareAccessRules);
 
-const writeAccessRuleStates = prepared(
-  'file_share_access_rule_states',
-  `update file_share_access_rules r set state = change.after
-   from unnest($2::text[], $3::text[]) as change (before, after) where r.id = any($1::uuid[]) and r.state = change.before`,
-);
+const writeAccessRuleStates = deferred('file_share_access_rule_states', {
+  parameters: 'uuid[], text[], text[]',
+  body: `update file_share_access_rules r set state = change.after
+    from unnest($2, $3) as change (before, after) where r.id = any($1) and r.state = change.before;`,
+});
 
 /** Changes the states of the rules. A rule whose row is in a state that `changes` does not name is unchanged. */
 export async function changeAccessRuleStates(
   on: Db | Tx,
-  rules: AccessRuleRow[],
+  rules: { id: string }[],
   changes: { [Before in AccessRuleState]?: AccessRuleState },
 ): Promise<void> {
   const ids = rules.map((rule) => rule.id);
@@ -130,12 +162,12 @@ export async function denyAccessRule(tx: Tx, id: string, deletedAt: Date): Promi
   await denyRule(tx, id, deletedAt);
 }
 
-const deleteAccessRules = prepared(
-  'file_share_access_rules_remove',
-  'delete from file_share_access_rules where id = any($1::uuid[])',
-);
+const deleteAccessRules = deferred('file_share_access_rules_remove', {
+  parameters: 'uuid[]',
+  body: 'delete from file_share_access_rules where id = any($1);',
+});
 
-export async function removeAccessRules(tx: Tx, rules: AccessRuleRow[]): Promise<void> {
+export async function removeAccessRules(tx: Tx, rules: { id: string }[]): Promise<void> {
   const ids = rules.map((rule) => rule.id);
   if (ids.length > 0) await deleteAccessRules(tx, ids);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
-import { transaction } from '../../platform/db.ts';
 
 const cloud = useCloudyard({ driver: null });
 const unknownId = '11111111-1111-4111-8111-111111111111';
@@ -361,7 +360,7 @@ describe('the network of a new file share', () => {
   it('defaults to the default network, or else to the oldest', async () => {
     const client = await newClient();
     const scope = { clientId: client.clientId, projectId: client.projectId, regionId: 1, regionName: 'local' };
-    const chosen = () => transaction(cloud.db, (tx) => cloud.services.networks.forNewResource(tx, scope));
+    const chosen = () => cloud.services.networks.forNewResource(scope);
     const oldest = await createNetwork(client, { name: 'oldest' });
     const subnet = await createSubnet(client, oldest['id']);
     const { body } = await cloud.get(`${client.networks}?name=default`, client.options);

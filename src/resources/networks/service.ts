@@ -143,7 +143,8 @@ export function createNetworks(deps: ServiceDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const network = requireFound(await store.lock(tx, scope, id), 'network', id);
         await requireUnused(tx, 'network', id, [store.findUses]);
-        await orInUse(store.remove(tx, id), 'network', id);
+        await store.remove(tx, id);
+        await orInUse(tx, 'network', id);
         const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'network', network));
         await quota.release(tx, scope, { network_count: 1 });
         return { tasks: [taskId] };
@@ -152,16 +153,16 @@ export function createNetworks(deps: ServiceDeps) {
 
     /**
      * The network and subnet of a new resource: those that the request names, or the project's default ones in the
-     * region. Neither can be deleted until the commit. @throws ClientError 400 naming the invalid field
+     * region. It locks nothing: if one is deleted meanwhile, the insert violates a foreign key and the transaction runs
+     * again. @throws ClientError 400 naming the invalid field
      */
     async forNewResource(
-      tx: Tx,
       scope: Scope,
       given?: GivenNetwork,
       fields: NetworkFields = nestedFields,
     ): Promise<{ networkId: string; subnetId: string }> {
       const networkId = given?.network_id ?? null;
-      const found = await store.chooseForNewResource(tx, scope, networkId, given?.subnet_id ?? null);
+      const found = await store.chooseForNewResource(db, scope, networkId, given?.subnet_id ?? null);
       if (!found?.subnetId) throw noNetwork(fields, given, found?.networkId);
       return { networkId: found.networkId, subnetId: found.subnetId };
     },

@@ -74,20 +74,20 @@ const choose = prepared<{ network_id: string; subnet_id: string | null }>(
    left join lateral (
      select s.id from subnets s
      where s.network_id = network.id and ($4::uuid is null or s.id = $4)
-     order by s.created_at, s.id limit 1 for key share) as subnet on true`,
+     order by s.created_at, s.id limit 1) as subnet on true`,
 );
 
 /**
  * The network and subnet of a new resource. Without a subnet id it is the network's oldest subnet; without a network id,
- * the default network or else the oldest one. Neither can be deleted until this transaction ends.
+ * the default network or else the oldest one. Foreign keys of the resource then keep both.
  */
 export async function chooseForNewResource(
-  tx: Tx,
+  db: Db,
   scope: ProjectRegion,
   networkId: string | null,
   subnetId: string | null,
 ): Promise<{ networkId: string; subnetId: string | null } | null> {
-  const [row] = await choose(tx, scope.projectId, scope.regionId, networkId, subnetId);
+  const [row] = await choose(db, scope.projectId, scope.regionId, networkId, subnetId);
   return row ? { networkId: row.network_id, subnetId: row.subnet_id } : null;
 }
 

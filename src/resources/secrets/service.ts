@@ -109,7 +109,8 @@ export function createSecrets(deps: SecretsDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = requireFound(await store.lock(tx, scope, id), 'secret', id);
         await requireUnused(tx, 'secret', secret.id, deps.usedBy);
-        await orInUse(store.remove(tx, secret.id), 'secret', id);
+        await store.remove(tx, secret.id);
+        await orInUse(tx, 'secret', id);
         const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'secret', secret));
         await quota.release(tx, scope, { secret_count: 1 });
         return { tasks: [taskId] };

@@ -3,7 +3,7 @@ import type { SnapshotDriver } from '../../drivers/volume.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import * as store from './store.ts';
 import type { SnapshotRow } from './store.ts';
@@ -21,7 +21,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
     resource: 'snapshot',
 
     async reconcile(id, signal, attempting): Promise<Outcome> {
-      const snapshot = await store.findById(db, id);
+      const snapshot = await store.load(db, id);
       if (!snapshot) return { kind: 'done' };
       attempting(snapshot.generation);
       if (snapshot.deletedAt) {
@@ -39,7 +39,10 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
       const { volumeId, observedReal: settled } = snapshot;
       const observed = await driver.apply({ id, volumeId, settled }, signal);
       if (observed.copying) return { kind: 'again', afterSeconds: pollSeconds };
-      await transaction(db, (tx) => recordObserved(deps, tx, snapshot));
+      const { generation } = snapshot;
+      await recordObserved(deps, id, generation, (tx) =>
+        store.recordObserved(tx, id, { generation, real: driver.real }),
+      );
       return { kind: 'done' };
     },
 
@@ -56,22 +59,10 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
  * task.
  */
 async function obstacleIn(db: Db, { volumeId }: SnapshotRow): Promise<Outcome | null> {
-  const volume = await store.findVolume(db, volumeId);
+  const volume = await store.loadVolume(db, volumeId);
   if (volume && volume.observedGeneration < volume.generation) return { kind: 'again', afterSeconds: pollSeconds };
   if (volume && volume.observedSize !== null) return null;
   return { kind: 'failed', message: 'The volume was never created, so it has no data to copy.' };
-}
-
-async function recordObserved(deps: SnapshotReconcilerDeps, tx: Tx, snapshot: SnapshotRow): Promise<void> {
-  const current = await store.lockById(tx, snapshot.id);
-  if (!current) return;
-  await store.update(tx, snapshot.id, {
-    observedReal: current.observedReal || deps.driver.real,
-    observedGeneration: snapshot.generation,
-    // A later change has set its own status, and its own job ends it.
-    ...(current.generation === snapshot.generation && { status: 'available' as const }),
-  });
-  await deps.tasks.finish(tx, snapshot.id, snapshot.generation);
 }
 
 /** A failed snapshot keeps its quota until it is deleted. */

@@ -1,6 +1,6 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
@@ -11,7 +11,7 @@ import { volumes } from '../volumes/table.ts';
 import type { ListSnapshots, SnapshotStatus } from './schema.ts';
 import { snapshots } from './table.ts';
 
-export const { findById: findVolume, lock: lockVolume, lockAll: lockVolumes } = volumeStore;
+export const { load: loadVolume, lock: lockVolume, lockAll: lockVolumes } = volumeStore;
 export type { VolumeRow };
 export type SnapshotRow = typeof snapshots.$inferSelect;
 
@@ -22,7 +22,7 @@ const resource = 'snapshot';
 
 /** `lockById` takes the row's lock alone: enough to record what was observed. */
 export const { find, findById, lockById, update, remove: removeRow } = kit.singleRows(snapshots);
-export const { findPending, findKnown } = kit.reconciledRows(snapshots);
+export const { load, findPending, findKnown } = kit.reconciledRows(snapshots);
 
 const viewColumns = {
   ...getTableColumns(snapshots),
@@ -74,6 +74,22 @@ export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
 export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
   await removeRow(tx, snapshot.id);
   await kit.countRows(tx, resource, snapshot, -1);
+}
+
+const writeObserved = deferred('snapshot_observed', {
+  parameters: 'uuid, bigint, boolean',
+  body: `update snapshots set observed_generation = $2, observed_real = observed_real or $3,
+      status = case when generation = $2 then 'available' else status end
+    where id = $1;`,
+});
+
+/** Records that the host has a generation. A later change has set its own status, and its own job ends it. */
+export async function recordObserved(
+  tx: Tx,
+  id: string,
+  observed: { generation: number; real: boolean },
+): Promise<void> {
+  await writeObserved(tx, id, observed.generation, observed.real);
 }
 
 /**

@@ -128,7 +128,8 @@ export function createSubnets(deps: SubnetsDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const subnet = requireFound(await store.lock(tx, scope, id), 'subnet', id);
         await requireUnused(tx, 'subnet', id, [store.findUses]);
-        await orInUse(store.remove(tx, id), 'subnet', id);
+        await store.remove(tx, id);
+        await orInUse(tx, 'subnet', id);
         const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'subnet', subnet));
         await quota.release(tx, scope, { subnet_count: 1 });
         return { tasks: [taskId] };

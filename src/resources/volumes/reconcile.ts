@@ -3,7 +3,7 @@ import type { VolumeDriver } from '../../drivers/volume.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordRemoval } from '../reconcile-kit.ts';
+import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredVolume } from './desired.ts';
 import * as store from './store.ts';
@@ -22,13 +22,17 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
     resource: 'volume',
 
     async reconcile(id, signal, attempting): Promise<Outcome> {
-      const volume = await store.findById(db, id);
+      const volume = await store.load(db, id);
       if (!volume) return { kind: 'done' };
       attempting(volume.generation);
       if (volume.deletedAt) return remove(deps, volume, signal);
       const observed = await driver.apply(desiredVolume(volume), signal);
       if (observed.copying) return { kind: 'again', afterSeconds: pollSeconds };
-      await transaction(db, (tx) => recordObserved(deps, tx, volume, observed.sizeGib));
+      const { generation } = volume;
+      const { sizeGib } = observed;
+      await recordObserved(deps, id, generation, (tx) =>
+        store.recordObserved(tx, id, { generation, sizeGib, real: driver.real }),
+      );
       return { kind: 'done' };
     },
 
@@ -54,19 +58,6 @@ async function remove(deps: VolumeReconcilerDeps, volume: VolumeRow, signal: Abo
     })),
   );
   return { kind: 'done' };
-}
-
-async function recordObserved(deps: VolumeReconcilerDeps, tx: Tx, volume: VolumeRow, sizeGib: number): Promise<void> {
-  const current = await store.lockById(tx, volume.id);
-  if (!current) return;
-  await store.update(tx, volume.id, {
-    observedSize: sizeGib,
-    observedReal: current.observedReal || deps.driver.real,
-    observedGeneration: volume.generation,
-    // A later change has set its own status, and its own job ends it.
-    ...(current.generation === volume.generation && { status: 'available' as const, revertTo: null }),
-  });
-  await deps.tasks.finish(tx, volume.id, volume.generation);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
@@ -19,7 +19,7 @@ const resource = 'volume';
 
 /** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
 export const { lock, findById, lockById, update, remove: removeRow } = kit.singleRows(volumes);
-export const { findPending, findKnown } = kit.reconciledRows(volumes);
+export const { load, findPending, findKnown } = kit.reconciledRows(volumes);
 
 const snapshotIds = sql<string[]>`array(
   select s.id from snapshots s where s.volume_id = volumes.id order by s.created_at, s.id)`;
@@ -84,6 +84,23 @@ export async function insert(tx: Tx, volume: NewVolume): Promise<void> {
 export async function remove(tx: Tx, volume: VolumeRow): Promise<void> {
   await removeRow(tx, volume.id);
   await kit.countRows(tx, resource, volume, -1);
+}
+
+const writeObserved = deferred('volume_observed', {
+  parameters: 'uuid, bigint, bigint, boolean',
+  body: `update volumes set observed_generation = $2, observed_size = $3, observed_real = observed_real or $4,
+      status = case when generation = $2 then 'available' else status end,
+      revert_to = case when generation = $2 then null else revert_to end
+    where id = $1;`,
+});
+
+/** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
+export async function recordObserved(
+  tx: Tx,
+  id: string,
+  observed: { generation: number; sizeGib: number; real: boolean },
+): Promise<void> {
+  await writeObserved(tx, id, observed.generation, observed.sizeGib, observed.real);
 }
 
 const lockRows = prepared<VolumeRow>(

@@ -1,0 +1,141 @@
+/** The whole path of a create, from the request to FINISHED. Simulated drivers. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { transaction } from '../src/platform/db.ts';
+import type { Db } from '../src/platform/db.ts';
+import type { Services } from '../src/main/services.ts';
+import { startCloudyard } from './cloudyard.ts';
+import type { Cloudyard } from './cloudyard.ts';
+import { requestsPerSecond } from './load.ts';
+import { minimalTransactions } from './minimal-path.ts';
+import { kindsFinished } from './path-kinds.ts';
+import { statementsOfCreate } from './path-statements.ts';
+import { missingPgbench } from './pgbench.ts';
+import { interleave, ratios } from './rounds.ts';
+import { openServices } from './services.ts';
+import { liftQuotas, newShare, scope, sharesPath } from './shares.ts';
+import { perSecond } from './table.ts';
+import type { Row } from './table.ts';
+import { createWorkplace } from './workplace.ts';
+import type { Workplace } from './workplace.ts';
+
+const rounds = 5;
+const seconds = 3;
+const connections = 16;
+const backlog = 20_000;
+const seedBatch = 1000;
+
+export async function path(workplace: Workplace): Promise<Row[]> {
+  const cloudyard = await startCloudyard(workplace, { command: 'start' });
+  await liftQuotas(cloudyard);
+  const { db } = await openServices(workplace, cloudyard);
+  const rows = [
+    ...(await sharesFinished(workplace, cloudyard, db)),
+    ...(await statementsOfCreate(workplace, cloudyard, db)),
+    ...(await kindsFinished(cloudyard)),
+  ];
+  await cloudyard.stop();
+  return [...rows, ...(await acceptance(workplace))];
+}
+
+async function sharesFinished(workplace: Workplace, cloudyard: Cloudyard, db: Db): Promise<Row[]> {
+  if (missingPgbench) return [{ what: 'shares FINISHED / minimal transactions', why: missingPgbench }];
+  const load = await shareLoad(cloudyard);
+  const done = () => db.$client.query(`select count(*) as count from tasks where state = 'FINISHED'`);
+  const finish = async (count: number) => {
+    const before = (await done()).rows[0].count;
+    const began = performance.now();
+    await requestsPerSecond(workplace, { ...load, connections: count, seconds });
+    await untilIdle(db);
+    return ((await done()).rows[0].count - before) / ((performance.now() - began) / 1000);
+  };
+  const transact = await minimalTransactions(cloudyard);
+  await finish(connections);
+  const measured = await interleave(rounds, {
+    many: () => finish(connections),
+    minimal: transact,
+    one: () => finish(1),
+  });
+  const row = (what: string, values: number[], bar: number): Row => ({
+    what: `shares FINISHED, ${what} / minimal transactions`,
+    values: ratios(values, measured.minimal),
+    measured: perSecond(values),
+    peer: perSecond(measured.minimal),
+    unit: 'ratio',
+    bar: { atLeast: bar },
+  });
+  return [row(`${connections} connections`, measured.many, 0.2), row('1 connection', measured.one, 0.05)];
+}
+
+async function shareLoad(cloudyard: Cloudyard) {
+  const { url, headers } = cloudyard;
+  return { method: 'POST', url: url + sharesPath, headers, body: await newShare(cloudyard) } as const;
+}
+
+async function untilIdle(db: Db): Promise<void> {
+  for (;;) {
+    const { rows } = await db.$client.query(`select from tasks where state in ('NEW', 'RUNNING') limit 1`);
+    if (rows.length === 0) return;
+    await sleep(5);
+  }
+}
+
+/** Acceptance by `serve`, with an empty queue and before a backlog, each on its own server. */
+async function acceptance(workplace: Workplace): Promise<Row[]> {
+  const empty = await acceptingServer(workplace, 0);
+  const full = await acceptingServer(workplace, backlog);
+  const measured = await interleave(rounds, { full, empty });
+  return [
+    {
+      what: `creates accepted by serve before a backlog of ${backlog.toLocaleString('en-US')} / before none`,
+      values: ratios(measured.full, measured.empty),
+      measured: perSecond(measured.full),
+      peer: perSecond(measured.empty),
+      unit: 'ratio',
+      bar: { atLeast: 0.9 },
+    },
+  ];
+}
+
+async function acceptingServer(workplace: Workplace, jobs: number): Promise<() => Promise<number>> {
+  const own = createWorkplace();
+  workplace.closing(own.clear);
+  const cloudyard = await startCloudyard(own, { command: 'serve' });
+  await liftQuotas(cloudyard);
+  const services = await openServices(own, cloudyard);
+  await seedJobs(services, jobs);
+  const load = { ...(await shareLoad(cloudyard)), connections, seconds: 2 };
+  const accept = () => requestsPerSecond(own, load);
+  await accept();
+  return async () => {
+    const rate = await accept();
+    await forgetShares(services.db, jobs);
+    return rate;
+  };
+}
+
+/** Tasks and jobs of shares that do not exist. */
+async function seedJobs({ db, tasks }: Services, count: number): Promise<void> {
+  const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true } as const;
+  for (let done = 0; done < count; done += seedBatch) {
+    const requests = Array.from({ length: seedBatch }, () => ({
+      context: { actor, requestId: 'backlog' },
+      task: {
+        type: 'create_sfs',
+        key: { resource: 'file_share', id: randomUUID(), regionId: scope.regionId },
+        projectId: scope.projectId,
+        generation: 1,
+      },
+    }));
+    await transaction(db, (tx) => tasks.enqueueAll(tx, requests));
+  }
+  await db.$client.query('vacuum analyze tasks');
+}
+
+/** Removes what a round has added, so that each round has the same queue. */
+async function forgetShares(db: Db, jobs: number): Promise<void> {
+  await db.$client.query(`delete from jobs where id in (select resource_id from tasks where request_id <> 'backlog')`);
+  await db.$client.query(`delete from tasks where request_id <> 'backlog'`);
+  const { rows } = await db.$client.query('select count(*) as count from jobs');
+  if (rows[0].count !== jobs) throw new Error(`${rows[0].count} jobs are left, but ${jobs} were seeded`);
+}
