@@ -70,7 +70,7 @@ describe('migrations', () => {
        create table lb_pools (id int, protocol text, session_persistence jsonb);
        insert into lb_pools values (1, 'TCP', null), (2, 'TCP', '{"type": "SOURCE_IP", "persistence_timeout": 60}'),
          (3, 'UDP', '{"type": "SOURCE_IP"}');
-       ${readFileSync(join(folder, '0004_second_pass.sql'), 'utf8')}`,
+       ${readFileSync(join(folder, '0003_second_pass.sql'), 'utf8')}`,
     );
     const rows = (columns: string, table: string) =>
       query(connection, `select ${columns} from before.${table} order by id`);
