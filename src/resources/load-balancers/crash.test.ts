@@ -63,7 +63,8 @@ const changed = (change: (id: string) => Promise<unknown>) => async () => {
 };
 
 const partsOf = async (id: string, path: string) =>
-  (await cloud.get(`/cloud/v1/${path}/1/1?load_balancer_id=${id}&details=true`)).body.results as Record<string, any>[];
+  (await cloud.get(`/cloud/v1/${path}/1/1?load_balancer_id=${id}${path === 'lbpools' ? '&details=true' : ''}`)).body
+    .results as Record<string, any>[];
 const idOf = async (id: string, path: string) => (await partsOf(id, path))[0]!['id'] as string;
 
 /** The visible state of a load balancer: rows, tasks, host, counters. */
