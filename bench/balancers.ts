@@ -5,6 +5,8 @@ import type { Cloudyard } from './cloudyard.ts';
 import type { Member } from './proxies.ts';
 
 export const balancersPath = '/cloud/v1/loadbalancers/1/1';
+export const listenersPath = '/cloud/v1/lblisteners/1/1';
+export const policiesPath = '/cloud/v1/l7policies/1/1';
 export const poolsPath = '/cloud/v1/lbpools/1/1';
 const firstPort = 8000;
 

@@ -5,6 +5,7 @@
 import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
+import { changePolicies } from './change-policies.ts';
 import { createShare } from './create-share.ts';
 import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
@@ -42,6 +43,7 @@ const benches: Record<string, Bench> = {
   balance: balanceHttp,
   pool: updatePool,
   region: fullRegion,
+  l7: changePolicies,
   images: pushAndPull,
   policies: runPolicies,
 };

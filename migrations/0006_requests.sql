@@ -41,12 +41,13 @@ CREATE TABLE "user_action_subscriptions" (
 	CONSTRAINT "user_action_subscriptions_client_id_unique" UNIQUE("client_id")
 );
 --> statement-breakpoint
+ALTER TABLE "lifecycle_policies" ADD COLUMN "missed_reported_at" timestamp (6) with time zone;--> statement-breakpoint
 ALTER TABLE "lifecycle_policy_missed_runs" ADD CONSTRAINT "lifecycle_policy_missed_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "quota_requests" ADD CONSTRAINT "quota_requests_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_action_deliveries" ADD CONSTRAINT "user_action_deliveries_entry_id_audit_entries_id_fk" FOREIGN KEY ("entry_id") REFERENCES "public"."audit_entries"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_action_deliveries" ADD CONSTRAINT "user_action_deliveries_subscription_id_user_action_subscriptions_id_fk" FOREIGN KEY ("subscription_id") REFERENCES "public"."user_action_subscriptions"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_action_subscriptions" ADD CONSTRAINT "user_action_subscriptions_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "lifecycle_policy_missed_runs_policy" ON "lifecycle_policy_missed_runs" USING btree ("policy_id","reported_at");--> statement-breakpoint
+CREATE INDEX "lifecycle_policy_missed_runs_reported" ON "lifecycle_policy_missed_runs" USING btree ("reported_at");--> statement-breakpoint
 CREATE INDEX "lifecycle_policy_missed_runs_open" ON "lifecycle_policy_missed_runs" USING btree ("policy_id") WHERE "lifecycle_policy_missed_runs"."reported_at" is null;--> statement-breakpoint
 CREATE INDEX "quota_requests_client" ON "quota_requests" USING btree ("client_id","id");--> statement-breakpoint
 CREATE INDEX "quota_requests_open" ON "quota_requests" USING btree ("client_id") WHERE "quota_requests"."status" = 'in progress';--> statement-breakpoint

@@ -185,7 +185,8 @@ CREATE TABLE "lifecycle_policies" (
 	"action" text NOT NULL,
 	"status" text NOT NULL,
 	"user_id" integer NOT NULL,
-	"created_at" timestamp (6) with time zone NOT NULL
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"missed_reported_at" timestamp (6) with time zone
 );
 
 CREATE TABLE "lifecycle_policy_schedules" (
@@ -761,7 +762,7 @@ CREATE INDEX "file_shares_client" ON "file_shares" USING btree ("client_id","reg
 CREATE INDEX "file_shares_network" ON "file_shares" USING btree ("network_id");
 CREATE INDEX "file_shares_subnet" ON "file_shares" USING btree ("subnet_id");
 CREATE INDEX "file_shares_unconverged" ON "file_shares" USING btree ("region_id") WHERE "file_shares"."observed_generation" < "file_shares"."generation";
-CREATE INDEX "lifecycle_policy_missed_runs_policy" ON "lifecycle_policy_missed_runs" USING btree ("policy_id","reported_at");
+CREATE INDEX "lifecycle_policy_missed_runs_reported" ON "lifecycle_policy_missed_runs" USING btree ("reported_at");
 CREATE INDEX "lifecycle_policy_missed_runs_open" ON "lifecycle_policy_missed_runs" USING btree ("policy_id") WHERE "lifecycle_policy_missed_runs"."reported_at" is null;
 CREATE UNIQUE INDEX "lifecycle_policy_run_volumes_run" ON "lifecycle_policy_run_volumes" USING btree ("run_id","volume_id");
 CREATE INDEX "lifecycle_policy_run_volumes_snapshot" ON "lifecycle_policy_run_volumes" USING btree ("snapshot_id");

@@ -1,6 +1,6 @@
 /**
  * A PostgreSQL cluster with a migrated database, created once in a test run and copied for each yard: initdb and migrations
- * take more CPU time than the rest of a server's start.
+ * take about 1 s of CPU time.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';

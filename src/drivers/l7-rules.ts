@@ -24,7 +24,7 @@ export type L7PolicySettings = Omit<DesiredL7Policy, 'id' | 'rules'>;
 export type L7RuleSettings = Omit<DesiredL7Rule, 'id'>;
 
 /** Per listener, and `rulesOfPolicy` per policy. */
-export const l7Limits = { policies: 1_000, rulesOfPolicy: 100, rules: 2_000, regexRules: 50 };
+export const l7Limits = { policies: 1_000, rulesOfPolicy: 100, rules: 2_000, regexRules: 50, containsRules: 500 };
 export const redirectCodes = [301, 302, 303, 307, 308] as const;
 const maxUrlLength = 255;
 
@@ -77,7 +77,7 @@ export function l7PolicyViolations(
 function isHttpUrl(text: string): boolean {
   if (text.length > maxUrlLength || !/^https?:\/\/[^/?#@]+([/?#]|$)/i.test(text)) return false;
   if (!/^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/.test(text)) return false;
-  return URL.canParse(text) && new URL(text).hostname !== '';
+  return URL.canParse(text);
 }
 
 const keyed: Partial<Record<L7RuleType, { fits(key: string): boolean; message: string }>> = {
@@ -129,6 +129,12 @@ export function l7LimitViolation(rules: { compareType: L7CompareType }[], polici
   const exceeds = (limit: number, what: string) => `a listener can have at most ${limit} ${what}`;
   if (policies > l7Limits.policies) return exceeds(l7Limits.policies, 'L7 policies');
   if (rules.length > l7Limits.rules) return exceeds(l7Limits.rules, 'L7 rules');
-  const regexRules = rules.filter(({ compareType }) => compareType === 'REGEX').length;
-  return regexRules > l7Limits.regexRules ? exceeds(l7Limits.regexRules, 'L7 rules of compare_type REGEX') : null;
+  for (const [compareType, limit] of [
+    ['REGEX', l7Limits.regexRules],
+    ['CONTAINS', l7Limits.containsRules],
+  ] as const) {
+    const many = rules.filter((rule) => rule.compareType === compareType).length;
+    if (many > limit) return exceeds(limit, `L7 rules of compare_type ${compareType}`);
+  }
+  return null;
 }

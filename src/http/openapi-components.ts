@@ -1,6 +1,6 @@
 /**
  * Moves repeated parts of an OpenAPI document into its components: every schema with a `title` becomes the schema of that
- * name, and every path parameter becomes the parameter of its name. So generated clients get named types.
+ * name, and every parameter becomes the parameter of its name. So generated clients get named types.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -21,7 +21,7 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
     if (Array.isArray(node)) return node.map(visit);
     if (node === null || typeof node !== 'object') return node;
     const { title, ...rest } = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
-    if (rest['in'] === 'path' && typeof rest['name'] === 'string') return referToParameter(parameters, rest);
+    if (isParameter(rest)) return referToParameter(parameters, rest);
     if (typeof title !== 'string') return title === undefined ? rest : { title, ...rest };
     return referToSchema(schemas, title, rest);
   };
@@ -50,8 +50,13 @@ function referToSchema(schemas: Map<string, { schema: Json; comparable: string }
   return { $ref: `#/components/schemas/${name}`, ...Object.fromEntries(different) };
 }
 
+function isParameter(node: Json): boolean {
+  return (node['in'] === 'path' || node['in'] === 'query') && typeof node['name'] === 'string';
+}
+
+/** The first shape of a name becomes the component. Path and query parameters may have the same name. */
 function referToParameter(parameters: Record<string, Json>, parameter: Json): Json {
-  const name = parameter['name'] as string;
+  const name = `${parameter['in'] === 'query' ? 'query_' : ''}${parameter['name']}`;
   const known = (parameters[name] ??= parameter);
   return isEqual(known, parameter) ? { $ref: `#/components/parameters/${name}` } : parameter;
 }

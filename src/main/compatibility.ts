@@ -7,21 +7,22 @@ export interface OfficialOperation {
   path: string;
   /** The method of the Python SDK; empty: the SDK has none. */
   sdk: string;
+  query: string[];
 }
 
 /** Reads official-operations.txt. */
 export function readOfficialOperations(text: string): OfficialOperation[] {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return lines.map((line) => {
-    const [method = '', path = '', sdk = ''] = line.split(' ');
-    return { method, path, sdk };
+    const [method = '', path = '', sdk = '-', query = ''] = line.split(' ');
+    return { method, path, sdk: sdk === '-' ? '' : sdk, query: query.split(',').filter(Boolean) };
   });
 }
 
 type Paths = Record<string, Record<string, unknown>>;
 
-/** The key of an operation: the names of path parameters differ between the documents. */
-const keyOf = (method: string, path: string) => `${method.toUpperCase()} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`;
+/** The same for an operation in both documents: the names of path parameters differ between the documents. */
+export const keyOf = (method: string, path: string) => `${method.toUpperCase()} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`;
 
 /** The part of a path that names the kind of resource: `tasks` in `/cloud/v1/tasks/{task_id}`. */
 function areaOf({ path }: { path: string }): string {
@@ -31,7 +32,7 @@ function areaOf({ path }: { path: string }): string {
 /** The page. `document`: the OpenAPI document of Cloudyard. */
 export function compatibilityPage(official: OfficialOperation[], document: { paths: Paths }): string {
   const own = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path, sdk: '' })),
+    Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path, sdk: '', query: [] })),
   );
   const ownKeys = new Set(own.map(({ method, path }) => keyOf(method, path)));
   const officialKeys = new Set(official.map(({ method, path }) => keyOf(method, path)));

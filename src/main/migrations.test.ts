@@ -56,6 +56,37 @@ describe('migrations', () => {
     ]);
   });
 
+  it('of listeners, pools and shares keep what responses show, apart from what the API no longer has', async () => {
+    const connection = await emptyDatabase();
+    await migrate(connection);
+    // Each table gets the columns that the migration reads; constraints do not matter here.
+    await query(
+      connection,
+      `create schema before; set search_path to before;
+       create table file_shares (id int, type_name text, root_squash boolean not null);
+       insert into file_shares values (1, 'standard', false), (2, 'standard', true), (3, 'vast', false);
+       create table lb_listeners (id int, connection_limit int);
+       insert into lb_listeners values (1, -1), (2, 7);
+       create table lb_pools (id int, protocol text, session_persistence jsonb);
+       insert into lb_pools values (1, 'TCP', null), (2, 'TCP', '{"type": "SOURCE_IP", "persistence_timeout": 60}'),
+         (3, 'UDP', '{"type": "SOURCE_IP"}');
+       ${readFileSync(join(folder, '0004_second_pass.sql'), 'utf8')}`,
+    );
+    const rows = (columns: string, table: string) =>
+      query(connection, `select ${columns} from before.${table} order by id`);
+    expect(await rows('root_squash as squash', 'file_shares')).toEqual([
+      { squash: null },
+      { squash: true },
+      { squash: false },
+    ]);
+    expect(await rows('connection_limit as most', 'lb_listeners')).toEqual([{ most: 100_000 }, { most: 7 }]);
+    expect(await rows('session_persistence as kept', 'lb_pools')).toEqual([
+      { kept: null },
+      { kept: { type: 'SOURCE_IP', persistence_timeout: null, persistence_granularity: null } },
+      { kept: { type: 'SOURCE_IP' } },
+    ]);
+  });
+
   it('refuse a database of a state before 0.2.0, and change nothing in it', async () => {
     const connection = await emptyDatabase();
     await query(

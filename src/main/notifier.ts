@@ -23,6 +23,9 @@ const concurrency = 8;
 /** A receiver that hangs takes two of them at most. */
 const slotsPerClient = 2;
 
+/** Between two scans for late runs. */
+const missedRunsSeconds = 15;
+
 /** Starts the notifier, and returns the status of its drivers by channel. */
 export async function startNotifier(deps: {
   settings: Settings;
@@ -60,6 +63,8 @@ export async function startNotifier(deps: {
     onJobEnd: metrics.countJobEnd,
     duties: [
       { seconds: 1, work: userActions.deliverDue },
+      { seconds: missedRunsSeconds, work: services.missedRuns.report },
+      { seconds: 3600, work: services.missedRuns.removeOld },
       { seconds: 300, work: deliveries.requeueLost },
       { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
     ],

@@ -19,7 +19,7 @@ import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
-import { defaultClientLimits, defaultMaxBacklog } from '../platform/settings.ts';
+import { defaultClientLimits, defaultMaxBacklog, defaultScheduleLateSeconds } from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
@@ -31,6 +31,7 @@ import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
+import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/service.ts';
 import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
@@ -83,6 +84,8 @@ export interface ServicesDeps {
   publicUrl?: string | undefined;
   /** How long a notification waits for related ones; default 5. */
   notificationWindowSeconds?: number;
+  /** After how long a run of a lifecycle policy is late; default 300. */
+  scheduleLateSeconds?: number;
   /** Whether webhooks may go to addresses outside the public internet; default false. */
   webhookAllowPrivate?: boolean;
   /** How long the audit log keeps an entry; 0: permanently; default 365. */
@@ -140,18 +143,20 @@ export async function createServices(deps: ServicesDeps) {
     snapshots,
     joinPolicies: (...args) => lifecyclePolicies.joinNewVolume(...args),
   });
-  const pricing = createPricing(configuration.bookOfRegion, log, { volumes, snapshots });
+  const pricing = createPricing(configuration.bookOfRegion, log, { regions, volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   metrics.watchQueue(() => countJobs(db));
-  metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)));
+  const lateSeconds = deps.scheduleLateSeconds ?? defaultScheduleLateSeconds;
+  const missedRuns = createMissedRuns({ db, clock, notifications, lateSeconds });
+  metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)), missedRuns.countLate);
   const scheduled = { policies: lifecyclePolicies, snapshots, runs: lifecyclePolicyRuns };
 
   const services = {
     ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
     ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
-    ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns },
+    ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     clientQuotas: createClientQuotas({ ...shared, clients }),

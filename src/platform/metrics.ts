@@ -51,6 +51,12 @@ export function createMetrics() {
     labelNames: ['channel', 'outcome'],
     registers: [registry],
   });
+  const missedRuns = new Counter({
+    name: 'cloudyard_schedule_missed_runs_total',
+    help: 'Runs of schedules that started late, and instants that a late run replaced, by kind: late or skipped',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
   const refusals = new Counter({
     name: 'cloudyard_client_refusals_total',
     help: 'Requests refused because of a limit of their client, or of the backlog of all clients, by limit',
@@ -140,6 +146,7 @@ export function createMetrics() {
       new Gauge({
         name: 'cloudyard_queue_oldest_job_seconds',
         help: 'How long the oldest ready job has been waiting',
+        aggregator: 'max',
         registers: [registry],
         async collect() {
           this.set((await counts())?.oldestSeconds ?? Number.NaN);
@@ -161,8 +168,21 @@ export function createMetrics() {
         },
       });
     },
-    /** Adds the gauge of schedules; `latenessSeconds` is called at each scrape. */
-    watchSchedules(latenessSeconds: () => Promise<number>) {
+    countMissedRuns(late: number, skipped: number) {
+      missedRuns.inc({ kind: 'late' }, late);
+      missedRuns.inc({ kind: 'skipped' }, skipped);
+    },
+    /** Adds the gauges of schedules; the functions are called at each scrape. */
+    watchSchedules(latenessSeconds: () => Promise<number>, countLate: () => Promise<number>) {
+      new Gauge({
+        name: 'cloudyard_schedules_late',
+        help: 'Schedules that have been waiting for their run for longer than CLOUDYARD_SCHEDULE_LATE_SECONDS',
+        registers: [registry],
+        async collect() {
+          // Without the database the value is unknown.
+          this.set(await countLate().catch(() => Number.NaN));
+        },
+      });
       new Gauge({
         name: 'cloudyard_schedule_lateness_seconds',
         aggregator: 'max',

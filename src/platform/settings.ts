@@ -61,6 +61,8 @@ export interface Settings {
   workerPort: number;
   /** Seconds between two scans for drift. */
   sweepSeconds: number;
+  /** A run of a lifecycle policy that is later than this is reported to its client. */
+  scheduleLateSeconds: number;
   /** Whether clients may move the clock and inject faults. */
   development: boolean;
 }
@@ -94,10 +96,14 @@ export const coreSettingNames = [
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
+  'CLOUDYARD_SCHEDULE_LATE_SECONDS',
   'CLOUDYARD_DEV',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
+
+/** More than a restart takes. */
+export const defaultScheduleLateSeconds = 300;
 
 export const defaultClientLimits: Settings['clientLimits'] = {
   requestsPerSecond: 0,
@@ -157,6 +163,7 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     workerConcurrency: integer('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: integer('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: integer('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
+    scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
   };
 }

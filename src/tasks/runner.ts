@@ -45,6 +45,7 @@ const retryMs = 250;
 /** After a fetch that had to skip jobs of busy clients, the next one waits this many times as long as it took. */
 const idleFactor = 10;
 const lastBackoffStep = 5;
+const longestBlockedMs = 50;
 
 /** The delays are 2.7, 7.4, 20, 55 and then always 148 s. */
 export const backoffSeconds = (attempt: number) => Math.exp(Math.min(attempt, lastBackoffStep));
@@ -52,6 +53,8 @@ export const backoffSeconds = (attempt: number) => Math.exp(Math.min(attempt, la
 interface Running {
   job: AssignedJob;
   abort: AbortController;
+  /** Whether another worker has taken over the job. */
+  isLost: boolean;
   ended: Promise<void>;
 }
 
@@ -69,6 +72,7 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
   const hungry = new Set(queues);
   let lease = 0;
   let notBefore = 0;
+  let blockedMs = 0;
   let change = Promise.withResolvers<void>();
   const signal = () => {
     change.resolve();
@@ -81,20 +85,21 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
 
   const start = (job: AssignedJob) => {
     const abort = new AbortController();
+    if (shutdown.aborted) abort.abort(shutdown.reason);
     // Left over from a lost session: the same job may still run here.
     const previous = [...running].filter((other) => other.job.kind === job.kind && other.job.id === job.id);
     slots.add(job.clientId);
-    const entry: Running = { job, abort, ended: Promise.resolve() };
+    const entry: Running = { job, abort, isLost: false, ended: Promise.resolve() };
     running.add(entry);
     entry.ended = Promise.all(previous.map(({ ended }) => ended))
-      .then(() => run(job, AbortSignal.any([shutdown, abort.signal])))
+      .then(() => run(job, abort.signal))
       .catch((error: unknown): JobEnd => endOfFailure(job, error, shutdown, log))
       .then((end) => {
         running.delete(entry);
         const wasFull = slots.full().includes(job.clientId);
         slots.remove(job.clientId);
         if (wasFull) for (const queue of queues) hungry.add(queue);
-        if (!abort.signal.aborted) ended.push(endedJob(job, end));
+        if (!entry.isLost) ended.push(endedJob(job, end));
         options.onJobEnd?.(end);
         signal();
       });
@@ -127,8 +132,9 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
     if (fetch && result.jobs.length === fetch.limit) hungry.add(fetch.queue);
     else if (fetch?.skippedClients.length) notBefore = performance.now() + idleFactor * (performance.now() - started);
     if (result.again) for (const queue of queues) hungry.add(queue);
-    // Another transaction holds these rows; it is about to commit.
-    if (result.blocked.length > 0) await sleep(1);
+    // Another transaction holds these rows; it should be about to commit.
+    blockedMs = result.blocked.length > 0 ? Math.min(2 * blockedMs + 1, longestBlockedMs) : 0;
+    if (blockedMs > 0) await sleep(blockedMs);
   };
 
   /** Compares what is assigned to this worker with what it runs, after the session was lost. */
@@ -142,10 +148,12 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
       workerId,
       held.filter((job) => ![...own, ...ended].some(isSame(job))),
     );
-    for (const { job, abort } of running) {
-      if (held.some(isSame(job))) continue;
-      log.warn({ kind: job.kind, id: job.id }, 'another worker took over a job; aborting it');
-      abort.abort(new Error('another worker took over the job'));
+    for (const entry of running) {
+      const { kind, id } = entry.job;
+      if (held.some(isSame(entry.job))) continue;
+      entry.isLost = true;
+      log.warn({ kind, id }, 'another worker took over a job; aborting it');
+      entry.abort.abort(new Error('another worker took over the job'));
     }
     for (const queue of queues) hungry.add(queue);
   };
@@ -191,6 +199,8 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
 
   const unserve = queues.map((queue) => options.wakeups.serve(queue, () => wake(queue)));
   const poll = setInterval(() => queues.forEach(wake), options.pollMs ?? 1000);
+  const abortAll = () => running.forEach(({ abort }) => abort.abort(shutdown.reason));
+  shutdown.addEventListener('abort', abortAll, { once: true });
   const looping = loop();
   return {
     async stop() {

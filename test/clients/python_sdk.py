@@ -252,9 +252,10 @@ class Volumes(CloudTestCase):
 
         copy = self.a_volume(source="snapshot", snapshot_id=taken.id, size=3)
         self.assertEqual(copy.volume_type, "standard")
-        with self.assertRaises(ConflictError):
-            volumes.delete(made.id)
-        volumes.delete_and_poll(made.id, snapshots=taken.id)
+        self.assertEqual(volumes.change_type(made.id, volume_type="ssd_hiiops").volume_type, "ssd_hiiops")
+        with self.assertRaises(BadRequestError):
+            volumes.attach_to_instance(made.id, instance_id=copy.id)
+        volumes.delete_and_poll(made.id)
         with self.assertRaises(NotFoundError):
             snapshots.get(taken.id)
         single = self.a_snapshot(name="another", volume_id=copy.id)
@@ -293,6 +294,60 @@ class SnapshotSchedules(CloudTestCase):
         schedules.delete(made.id)
         with self.assertRaises(NotFoundError):
             schedules.get(made.id, **shown)
+
+
+class L7Policies(CloudTestCase):
+    def setUp(self):
+        super().setUp()
+        self.balancers = self.cloud.load_balancers
+        self.policies = self.balancers.l7_policies
+        self.a_network()
+        balancer = self.balancers.create_and_poll(
+            name="balanced", listeners=[{"name": "web", "protocol": "HTTP", "protocol_port": 80}]
+        )
+        self.balancer, self.listener = balancer.id, balancer.listeners[0].id
+
+    def test_policy_and_rule_life_cycle(self):
+        pool = self.balancers.pools.create_and_poll(
+            name="a pool", lb_algorithm="ROUND_ROBIN", protocol="HTTP", load_balancer_id=self.balancer
+        )
+        given = {"listener_id": self.listener, "tags": ["a", "b"]}
+        rejecting = self.policies.create_and_poll(action="REJECT", name="a policy", **given)
+        pooling = self.policies.create_and_poll(action="REDIRECT_TO_POOL", redirect_pool_id=pool.id, **given)
+        prefixing = self.policies.create_and_poll(
+            action="REDIRECT_PREFIX", redirect_prefix="https://a.example", position=1, **given
+        )
+        self.assertEqual((prefixing.position, prefixing.redirect_http_code), (1, 302))
+        self.assertEqual([self.policies.get(p.id).position for p in (rejecting, pooling)], [2, 3])
+        with self.assertRaises(ConflictError):
+            self.balancers.pools.delete(pool.id)
+
+        updated = self.policies.update_and_poll(
+            rejecting.id, action="REDIRECT_TO_URL", redirect_url="https://b.example/", redirect_http_code=308, position=3
+        )
+        self.assertEqual((updated.redirect_url, updated.redirect_http_code), ("https://b.example/", 308))
+        self.assertEqual((updated.name, updated.tags, updated.position), ("a policy", ["a", "b"], 3))
+
+        rules = self.policies.rules
+        rule = rules.create_and_poll(updated.id, compare_type="REGEX", type="HEADER", key="x-tier", value="^g(old)?$")
+        self.assertEqual((rule.key, rule.invert, rule.provisioning_status), ("x-tier", False, "ACTIVE"))
+        replaced = rules.replace_and_poll(
+            rule.id, l7policy_id=updated.id, type="HEADER", compare_type="EQUAL_TO", value="silver", invert=True
+        )
+        self.assertEqual((replaced.value, replaced.invert, replaced.key), ("silver", True, "x-tier"))
+        self.assertEqual([r.id for r in rules.list(updated.id).results], [rule.id])
+        self.assertEqual([r.id for r in self.policies.get(updated.id).rules], [rule.id])
+        self.assertEqual(rules.get(rule.id, l7policy_id=updated.id).id, rule.id)
+        with self.assertRaises(BadRequestError):
+            rules.create(updated.id, compare_type="REGEX", type="PATH", value="(")
+        rules.delete_and_poll(rule.id, l7policy_id=updated.id)
+
+        self.assertEqual(len(self.policies.list().results), 3)
+        self.balancers.statuses.get(self.balancer)
+        for policy in (rejecting, pooling, prefixing):
+            self.policies.delete_and_poll(policy.id)
+        with self.assertRaises(NotFoundError):
+            self.policies.get(rejecting.id)
 
 
 class Tasks(CloudTestCase):

@@ -3,10 +3,11 @@
  * its source. The provider plans a change at every run if it reads a value that differs from its configuration.
  */
 import { describe, expect, it } from 'vitest';
+import { createPatternCheck } from '../../src/drivers/haproxy/pattern-check.ts';
 import { useCloudyard } from '../harness.ts';
 import type { Answer } from '../harness.ts';
 
-const cloud = useCloudyard();
+const cloud = useCloudyard({ checkPattern: createPatternCheck({ haproxy: null }) });
 const networks = '/cloud/v1/networks/1/1';
 const subnets = '/cloud/v1/subnets/1/1';
 const shares = '/cloud/v1/file_shares/1/1';
@@ -226,5 +227,42 @@ describe('gcore_volume and gcore_snapshot', () => {
     await firstTask(await cloud.delete(`${snapshots}/${snapshot}`));
     await firstTask(await cloud.delete(`${volumes}/${id}?snapshots=`));
     expect(await cloud.get(`${volumes}/${id}`)).toMatchObject({ status: 404 });
+  });
+});
+
+/**
+ * The provider had L7 policies and rules for a short time, generated from the official OpenAPI document: it sends the
+ * configured fields, and reads every field of its model. A null list or a changed order would be a difference.
+ */
+describe('gcore_cloud_load_balancer_l7_policy', () => {
+  it('reads back its configuration and that of its rules', async () => {
+    const balancer = { name: 'a balancer', listeners: [{ name: 'web', protocol: 'HTTP', protocol_port: 80 }] };
+    const task = await firstTask(await cloud.post('/cloud/v1/loadbalancers/1/1', balancer));
+    const { listeners, loadbalancers } = task['created_resources'];
+    const given = {
+      action: 'REDIRECT_PREFIX',
+      listener_id: listeners[0],
+      name: 'redirect_policy',
+      position: 1,
+      redirect_http_code: 301,
+      redirect_prefix: 'https://www.example.com/',
+      tags: ['test_tag', 'a tag'],
+    };
+    const policies = '/cloud/v1/l7policies/1/1';
+    const made = await firstTask(await cloud.post(policies, given));
+    const path = `${policies}/${made['created_resources'].l7polices[0]}`;
+    expect((await cloud.get(path)).body).toMatchObject({ ...given, rules: [], redirect_url: null, task_id: null });
+
+    const rule = { compare_type: 'REGEX', type: 'PATH', value: '/images*', invert: true, tags: ['b', 'a'] };
+    const madeRule = await firstTask(await cloud.post(`${path}/rules`, rule));
+    const rulePath = `${path}/rules/${madeRule['created_resources'].l7rules[0]}`;
+    expect((await cloud.get(rulePath)).body).toMatchObject({ ...rule, key: null });
+    await firstTask(await cloud.request('PUT', rulePath, { ...rule, invert: false }));
+    expect((await cloud.get(rulePath)).body).toMatchObject({ ...rule, invert: false });
+
+    await firstTask(await cloud.delete(rulePath));
+    await firstTask(await cloud.delete(path));
+    expect(await cloud.get(path)).toMatchObject({ status: 404 });
+    await firstTask(await cloud.delete(`/cloud/v1/loadbalancers/1/1/${loadbalancers[0]}`));
   });
 });

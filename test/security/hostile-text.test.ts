@@ -18,15 +18,22 @@ import {
 } from '../../src/resources/load-balancers/test-balancers.ts';
 
 const cloud = useCloudyard({ loadBalancerDriver: createTestLoadBalancerHost() });
-const { aBalancer, aListener, aPool, getListener, getPool } = builders(cloud);
+const { aBalancer, aListener, aPool, created, getListener, getPool } = builders(cloud);
+const policies = '/cloud/v1/l7policies/1/1';
 
 let balancer: string;
 let pool: string;
 let listener: string;
+let policy: string;
+let rule: string;
 beforeAll(async () => {
   balancer = await aBalancer();
   pool = await aPool({ load_balancer_id: balancer });
   listener = await aListener(balancer);
+  const reject = { action: 'REJECT', listener_id: listener };
+  policy = `${policies}/${await created(await cloud.post(policies, reject), 'l7polices')}`;
+  const first = { type: 'PATH', compare_type: 'EQUAL_TO', value: '/' };
+  rule = `${policy}/rules/${await created(await cloud.post(`${policy}/rules`, first), 'l7rules')}`;
 });
 
 const odd = [
@@ -174,6 +181,22 @@ const ofListener: Field[] = [
   },
 ];
 
+const ofPolicy: Field[] = [
+  plain('name', 'a policy', { action: 'REJECT' }),
+  plain('redirect_url', 'https://example.com/a', { action: 'REDIRECT_TO_URL' }),
+  plain('redirect_prefix', 'https://example.com/a', { action: 'REDIRECT_PREFIX' }),
+  {
+    path: 'tags.0',
+    valid: 'a tag',
+    body: (text) => ({ action: 'REJECT', tags: [text] }),
+    shown: (body) => body['tags'][0],
+  },
+];
+const ofRule: Field[] = [
+  plain('value', '/a', { type: 'PATH', key: null }),
+  plain('key', 'X-Tier', { type: 'HEADER', value: 'a' }),
+];
+
 const runs = { numRuns: 100 };
 
 /** Expects an error at the field, or that the text is stored unchanged. */
@@ -258,6 +281,38 @@ describe('hostile text in a query', () => {
         if (status === 200) for (const { name } of body.results) expect(name).toContain(text.toWellFormed());
         else expect([status, body.errors[0].path]).toEqual([400, 'name']);
       }),
+      runs,
+    );
+  });
+});
+
+describe('hostile text in an L7 policy is refused at its field or stored unchanged:', () => {
+  it.each(ofPolicy.map((field) => [field.path, field] as const))('%s', async (_path, field) => {
+    await fc.assert(
+      fc.asyncProperty(hostile(field.valid), (text) =>
+        refusedOrExact(
+          field,
+          text,
+          (body) => cloud.patch(policy, body),
+          async () => (await cloud.get(policy)).body,
+        ),
+      ),
+      runs,
+    );
+  });
+});
+
+describe('hostile text in an L7 rule is refused at its field or stored unchanged:', () => {
+  it.each(ofRule.map((field) => [field.path, field] as const))('%s', async (_path, field) => {
+    await fc.assert(
+      fc.asyncProperty(hostile(field.valid), (text) =>
+        refusedOrExact(
+          field,
+          text,
+          (body) => cloud.request('PUT', rule, body),
+          async () => (await cloud.get(rule)).body,
+        ),
+      ),
       runs,
     );
   });

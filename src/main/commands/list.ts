@@ -7,6 +7,7 @@ import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import type { Roles } from '../open-services.ts';
+import { auditCommands } from './audit.ts';
 import { clientCommands } from './clients.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
@@ -52,6 +53,7 @@ export const commands: Command[] = [
   ...tokenCommands,
   ...clientCommands,
   ...quotaCommands,
+  ...auditCommands,
   ...secretCommands,
   command({
     name: 'doctor',

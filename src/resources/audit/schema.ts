@@ -3,6 +3,10 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Described, IntegerId, Nullable } from '../../http/shapes.ts';
 
+/** In addition to JSON (export.ts). */
+export const exportFormats = ['csv', 'jsonl'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
 const Moment = Type.String({ format: 'date-time' });
 
 export const ListAudit = Type.Object({
@@ -19,7 +23,16 @@ export const ListAudit = Type.Object({
   from_timestamp: Type.Optional(Described(Moment, 'Only changes at or after this date')),
   to_timestamp: Type.Optional(Described(Moment, 'Only changes at or before this date')),
   limit: Type.Optional(
-    Type.Integer({ exclusiveMinimum: 0, maximum: 1000, default: 100, description: 'Maximum number of entries' }),
+    Type.Integer({
+      exclusiveMinimum: 0,
+      maximum: 1000,
+      description: 'Maximum number of entries; 100 by default, and all of them as `csv` or `jsonl`',
+    }),
+  ),
+  format: Type.Optional(
+    Type.Enum(['json', ...exportFormats], {
+      description: '`json` is a page; `csv` and `jsonl` (a JSON object in each line) are streams. Default: by `Accept`',
+    }),
   ),
   before: Type.Optional(
     Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: '`next` of the previous page' }),

@@ -4,35 +4,70 @@ import type { Actor } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
+import type { Groups } from '../../platform/large-rows.ts';
 import { requireInstant } from '../service-kit.ts';
 import type { AuditEntry, ListAudit } from './schema.ts';
 import * as store from './store.ts';
-import type { EntryRow } from './store.ts';
+import type { EntryFilter, EntryRow } from './store.ts';
 
 export type AuditLog = ReturnType<typeof createAuditLog>;
 
+/** Entries that an export reads at a time. */
+const exportPage = 1000;
+
 export function createAuditLog({ db }: { db: Db }) {
+  /** A page, in groups, because some entries are large. `next`: the start of the next page. */
+  const readPage = async (filter: EntryFilter, limit: number, forOperator: boolean) => {
+    const rows = await store.list(db, { ...filter, limit });
+    const page = rows.slice(0, limit);
+    return {
+      next: rows.length > limit ? page.at(-1)!.id : null,
+      entries: readInGroups(
+        page,
+        (ids) => store.findEntries(db, ids),
+        (row) => toResponse(row, forOperator),
+      ),
+    };
+  };
+
+  /** All entries that match, page by page: constant memory, and no transaction is held meanwhile. */
+  async function* readAll(filter: EntryFilter, forOperator: boolean): AsyncGenerator<AuditEntry[]> {
+    let left = filter.limit ?? Infinity;
+    let before = filter.before;
+    while (left > 0) {
+      const { next, entries } = await readPage({ ...filter, before }, Math.min(left, exportPage), forOperator);
+      yield* entries;
+      if (next === null) return;
+      before = next;
+      left -= exportPage;
+    }
+  }
+
   return {
-    /** A page, in groups, because some entries are large. `next`: the start of the next page. */
-    async list(actor: Actor, query: ListAudit): Promise<{ next: number | null; entries: AsyncIterable<AuditEntry[]> }> {
-      const seesAll = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
-      const limit = query.limit ?? 100;
-      const rows = await store.list(db, {
-        ...query,
-        visible: seesAll ? null : actor,
-        from: optionalInstant('from_timestamp', query.from_timestamp),
-        to: optionalInstant('to_timestamp', query.to_timestamp),
-      });
-      const page = rows.slice(0, limit);
-      return {
-        next: rows.length > limit ? page.at(-1)!.id : null,
-        entries: readInGroups(
-          page,
-          (ids) => store.findEntries(db, ids),
-          (row) => toResponse(row, actor.operator),
-        ),
-      };
+    async list(actor: Actor, query: ListAudit): Promise<{ next: number | null; entries: Groups<AuditEntry> }> {
+      return readPage(filterOf(query, visibleTo(actor)), query.limit ?? 100, actor.operator);
     },
+
+    /** Newest first, without a limit unless the query has one. @throws ClientError 400 before the first entry */
+    export: (actor: Actor, query: ListAudit): Groups<AuditEntry> =>
+      readAll(filterOf(query, visibleTo(actor)), actor.operator),
+
+    /** The same for a command on the host, which sees all entries. */
+    exportAll: (query: ListAudit): Groups<AuditEntry> => readAll(filterOf(query, null), true),
+  };
+}
+
+/** Null: all entries. */
+function visibleTo(actor: Actor): Actor | null {
+  return actor.operator && atLeast(actor, 'admin') && !actor.projectIds ? null : actor;
+}
+
+function filterOf(query: ListAudit, visible: EntryFilter['visible']): EntryFilter {
+  return {
+    ...query,
+    visible,
+    from: optionalInstant('from_timestamp', query.from_timestamp),
+    to: optionalInstant('to_timestamp', query.to_timestamp),
   };
 }
 

@@ -48,7 +48,7 @@ export async function findRows(db: Db, ids: number[]): Promise<PolicyRow[]> {
   return db.select().from(lifecyclePolicies).where(inArray(lifecyclePolicies.id, ids));
 }
 
-export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id'>): Promise<PolicyRow> {
+export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id' | 'missedReportedAt'>): Promise<PolicyRow> {
   const [row] = await tx.insert(lifecyclePolicies).values(policy).returning();
   await kit.countRows(tx, resource, policy, 1);
   return row!;

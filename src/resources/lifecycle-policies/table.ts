@@ -17,6 +17,8 @@ export const lifecyclePolicies = pgTable(
     status: text('status').notNull().$type<LifecyclePolicyStatus>(),
     userId: integer('user_id').notNull(),
     createdAt: instant('created_at').notNull(),
+    /** When a notification last reported missed runs; null: none has. */
+    missedReportedAt: instant('missed_reported_at'),
   },
   (t) => [index('lifecycle_policies_project').on(t.projectId, t.regionId, t.id)],
 );

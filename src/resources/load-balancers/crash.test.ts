@@ -81,15 +81,31 @@ async function world(id: string) {
       status === 200 ? { status: body.provisioning_status, up: body.admin_state_up, task: body.task_id } : status,
     listeners: (await partsOf(id, 'lblisteners')).map(shown),
     pools: (await partsOf(id, 'lbpools')).map((each) => `${shown(each)} ${each['members'].map(endpoint).join(' ')}`),
+    l7Policies: await l7PoliciesOf(id),
     tasks: tasks.map(({ task }) => task),
     host: found && {
       enabled: found.enabled,
       ports: found.listeners.map(({ port, defaultPoolId }) => `${port} ${defaultPoolId ? 'served' : 'bare'}`),
       pools: found.pools.map(({ members }) => members.map(({ address, port }) => `${address}:${port}`).join(' ')),
+      l7Policies: found.listeners.flatMap(({ l7Policies }) =>
+        l7Policies.map(({ action, rules }) => `${action} ${rules.map(({ value }) => value).join(' ')}`),
+      ),
     },
     drift: await drift(cloud.db, truth),
     pending: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
   };
+}
+
+/** By position, with the status of each and of its rules. */
+async function l7PoliciesOf(id: string): Promise<string[]> {
+  const { rows } = await cloud.db.$client.query<{ shown: string }>(
+    `select p.position || ' ' || p.action || ' ' || p.provisioning_status
+       || coalesce((select string_agg(' ' || r.value || ' ' || r.provisioning_status, '' order by r.created_at)
+                    from lb_l7_rules r where r.policy_id = p.id), '') as shown
+     from lb_l7_policies p where p.load_balancer_id = $1 order by p.position`,
+    [id],
+  );
+  return rows.map(({ shown }) => shown);
 }
 
 const endpoint = (member: Record<string, any>) => `${member['address']}:${member['protocol_port']}`;
@@ -100,7 +116,8 @@ const working = {
   loadBalancer: shownAs('ACTIVE'),
   listeners: ['web ACTIVE', 'bare ACTIVE'],
   pools: [`a pool ACTIVE ${both}`],
-  host: { enabled: true, ports: ['80 served', '81 bare'], pools: [both] },
+  l7Policies: [] as string[],
+  host: { enabled: true, ports: ['80 served', '81 bare'], pools: [both], l7Policies: [] as string[] },
   drift: [],
   pending: false,
 };
@@ -121,7 +138,44 @@ const addMember = async (id: string) =>
     members: [...pool.members, { address: '10.0.0.3', protocol_port: 80 }],
   });
 
+const policies = '/cloud/v1/l7policies/1/1';
+/** A policy with a rule in front of the first listener. Returns its path. */
+async function addPolicy(id: string): Promise<string> {
+  const body = { action: 'REJECT', listener_id: await idOf(id, 'lblisteners'), position: 1 };
+  const { tasks } = (await cloud.post(policies, body)).body;
+  const path = `${policies}/${(await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.created_resources.l7polices[0]}`;
+  await cloud.post(`${path}/rules`, { type: 'PATH', compare_type: 'STARTS_WITH', value: '/secret' });
+  return path;
+}
+
 const scenarios: Record<string, Scenario> = {
+  'adding an L7 policy and a rule': {
+    arrange: changed(addPolicy),
+    end: {
+      ...working,
+      l7Policies: ['1 REJECT ACTIVE /secret ACTIVE'],
+      host: { ...working.host, l7Policies: ['REJECT /secret'] },
+      tasks: ['create_loadbalancer FINISHED', 'create_l7policy FINISHED', 'create_l7rule FINISHED'],
+    },
+  },
+  'deleting an L7 policy': {
+    arrange: changed(async (id) => {
+      const first = await addPolicy(id);
+      await addPolicy(id);
+      await reconcileOnce(id);
+      await cloud.delete(first);
+    }),
+    end: {
+      ...working,
+      l7Policies: ['1 REJECT ACTIVE /secret ACTIVE'],
+      host: { ...working.host, l7Policies: ['REJECT /secret'] },
+      tasks: [
+        'create_loadbalancer FINISHED',
+        ...['create_l7policy FINISHED', 'create_l7rule FINISHED'],
+        ...['create_l7policy FINISHED', 'create_l7rule FINISHED', 'delete_l7policy FINISHED'],
+      ],
+    },
+  },
   'creating a load balancer': {
     arrange: requestBalancer,
     end: { ...working, tasks: ['create_loadbalancer FINISHED'] },
@@ -143,7 +197,7 @@ const scenarios: Record<string, Scenario> = {
       ...working,
       listeners: ['bare ACTIVE'],
       pools: [],
-      host: { enabled: true, ports: ['81 bare'], pools: [] },
+      host: { ...working.host, ports: ['81 bare'], pools: [] },
       tasks: ['create_loadbalancer FINISHED', 'delete_lblistener FINISHED'],
     },
   },

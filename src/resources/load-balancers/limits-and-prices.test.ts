@@ -3,14 +3,25 @@ import { useCloudyard } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
 import { balancers, builders, unknownId } from './test-balancers.ts';
 
+const own = [
+  { name: 'tiny', vcpus: 1, ram: 512 },
+  { name: 'lb1-4-8', vcpus: 8, ram: 16_384 },
+];
+
 const cloud = useCloudyard({
   loadBalancerDriver: createTestLoadBalancerHost(),
   configuration: (shipped) => ({
     ...shipped,
-    regions: [...shipped.regions, { id: 2, display_name: 'small', country: 'LU', vip_range: '10.99.0.0/30' }],
+    // Region 3 has the prices of the shipped region.
+    bookOfRegion: (id) => shipped.bookOfRegion(id === 3 ? 1 : id),
+    regions: [
+      ...shipped.regions,
+      { id: 2, display_name: 'small', country: 'LU', vip_range: '10.99.0.0/30' },
+      { ...shipped.regions[0]!, id: 3, display_name: 'own', vip_range: '10.98.0.0/24', load_balancer_flavors: own },
+    ],
   }),
 });
-const { aBalancer } = builders(cloud);
+const { aBalancer, created } = builders(cloud);
 
 describe('limits and prices of load balancers', () => {
   const path = `${balancers}/check_limits`;
@@ -36,6 +47,35 @@ describe('limits and prices of load balancers', () => {
       loadbalancer_count_requested: 1,
       loadbalancer_count_usage: 0,
     });
+  });
+
+  it('takes flavors from the configuration of the region, the first one by default', async () => {
+    const [tiny, large] = own.map(({ name, ...rest }) => ({ flavor_id: name, flavor_name: name, ...rest }));
+    const path = '/cloud/v1/loadbalancers/1/3';
+    expect((await cloud.get('/cloud/v1/lbflavors/1/3')).body).toEqual({ count: 2, results: [tiny, large] });
+    const networks = '/cloud/v1/networks/1/3';
+    const [vip_network_id] = (await cloud.ended(await cloud.post(networks, { name: 'a network' }))).body
+      .created_resources.networks;
+    const subnet = { name: 'a subnet', network_id: vip_network_id, cidr: '10.0.0.0/24' };
+    await cloud.ended(await cloud.post('/cloud/v1/subnets/1/3', subnet));
+    const body = { name: 'a balancer', vip_network_id };
+    const refused = await cloud.post(path, { ...body, flavor: 'lb1-1-2' });
+    expect(refused).toMatchObject({ status: 400, body: { errors: [{ path: 'flavor' }] } });
+    expect(refused.body.message).toContain('the region offers tiny, lb1-4-8');
+    const flavorOf = async (id: string) => (await cloud.get(`${path}/${id}`)).body.flavor;
+    const id = await created(await cloud.post(path, body), 'loadbalancers');
+    expect(await flavorOf(id)).toEqual(tiny);
+    await cloud.ended(await cloud.post(`${path}/${id}/resize`, { flavor: 'lb1-4-8' }));
+    expect(await flavorOf(id)).toEqual(large);
+    for (const flavor of ['lb1-2-4', '', 'x'.repeat(64), null]) {
+      expect((await cloud.post(`${path}/${id}/resize`, { flavor })).status).toBe(400);
+    }
+    const price = (flavor: string) => cloud.post('/cloud/v1/pricing/1/3/loadbalancers', { flavor });
+    expect((await price('lb1-4-8')).body).toMatchObject({ price_status: 'show', price_per_hour: 0.068328 });
+    expect((await price('tiny')).body).toMatchObject({ price_status: 'hide', price_per_hour: null });
+    expect((await price('lb1-1-2')).status).toBe(400);
+    await cloud.db.$client.query(`update load_balancers set flavor = 'of old' where id = '${id}'`);
+    expect(await flavorOf(id)).toBeNull();
   });
 
   it('lists flavors, with prices on request', async () => {

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../authz/actor.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import { defaultFlavor } from './schema.ts';
 import type { CreateLoadBalancer, Logging, LoggingInput } from './schema.ts';
 import type { LoadBalancerRow } from './table.ts';
 
@@ -22,7 +21,10 @@ export function unsupportedFields(scope: Scope, range: string | null, body: Crea
 export function newLoadBalancer(
   scope: Scope,
   body: CreateLoadBalancer,
-  place: { networkId: string; subnetId: string; creatorTaskId: string; now: Date } & Pick<LoadBalancerRow, 'tags'>,
+  place: { networkId: string; subnetId: string; creatorTaskId: string; now: Date } & Pick<
+    LoadBalancerRow,
+    'tags' | 'flavor'
+  >,
 ): Omit<LoadBalancerRow, 'vipAddress'> {
   return {
     id: randomUUID(),
@@ -30,7 +32,7 @@ export function newLoadBalancer(
     projectId: scope.projectId,
     regionId: scope.regionId,
     name: body.name,
-    flavor: body.flavor ?? defaultFlavor,
+    flavor: place.flavor,
     tags: place.tags,
     adminStateUp: true,
     preferredConnectivity: body.preferred_connectivity ?? 'L2',

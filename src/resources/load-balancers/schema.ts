@@ -77,17 +77,9 @@ export interface Logging {
   topic_name: string | null;
 }
 
-/** Flavors differ in price only: one proxy process serves all load balancers. Units: `ram` is MiB. */
-export const flavors = {
-  'lb1-1-2': { vcpus: 1, ram: 2048 },
-  'lb1-2-4': { vcpus: 2, ram: 4096 },
-  'lb1-4-8': { vcpus: 4, ram: 8192 },
-} as const;
-export type FlavorName = keyof typeof flavors;
-export const defaultFlavor: FlavorName = 'lb1-1-2';
-export const FlavorName = Type.Enum(Object.keys(flavors) as FlavorName[], {
-  description: 'Name of the flavor; flavors differ in price only',
-});
+/** Flavors differ in price only: one proxy process serves all load balancers. */
+export const FlavorName = Type.String({ minLength: 1, maxLength: 63, description: 'Name of a flavor of the region' });
+export const exampleFlavor = 'lb1-1-2';
 
 export const FloatingIp = Type.Union(
   [
@@ -113,7 +105,7 @@ export const CreateLoadBalancer = Type.Object(
   {
     name: Name,
     flavor: Type.Optional(
-      Described(FlavorName, `Flavor, \`${defaultFlavor}\` by default; flavors differ in price only`),
+      Described(FlavorName, 'Flavor, the first one of the region by default; flavors differ in price only'),
     ),
     floating_ip: Type.Optional(FloatingIp),
     listeners: Type.Optional(

@@ -13,17 +13,16 @@ import { newTags, toTagList } from '../../tags/tags.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
-import type { Regions } from '../regions/service.ts';
+import type { RegionFacts, Regions } from '../regions/service.ts';
 import type { Listeners } from './listeners/service.ts';
 import { keyOf } from './locked-changes.ts';
 import type { LoadBalancerChanges } from './locked-changes.ts';
+import { flavorErrors, flavorToResponse } from './flavors.ts';
 import { createLoadBalancerMetadata } from './metadata/service.ts';
 import { newLoadBalancer, newLogging, unsupportedFields } from './new-load-balancer.ts';
-import { flavors } from './schema.ts';
 import type {
   CheckLoadBalancerLimits,
   CreateLoadBalancer,
-  FlavorName,
   ListLoadBalancers,
   LoadBalancer,
   LoadBalancerQuota,
@@ -46,6 +45,8 @@ export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
 
 export function createLoadBalancers(deps: LoadBalancersDeps) {
   const { db, clock, tasks, quota, idempotency, changes } = deps;
+
+  const regionOf = (scope: Scope): RegionFacts => deps.regions.get(scope.regionId)!;
 
   const view = async (scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancerView> =>
     requireFound(await store.view(db, scope, id, showStats), 'load balancer', id);
@@ -88,13 +89,18 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
-        const range = deps.regions.get(scope.regionId)!.vipRange;
-        const errors = [...unsupportedFields(scope, range, body), ...deps.listeners.nestedErrors(scope, listeners)];
+        const { vipRange: range, loadBalancerFlavors } = regionOf(scope);
+        const flavor = body.flavor ?? loadBalancerFlavors[0]!.name;
+        const errors = [
+          ...unsupportedFields(scope, range, body),
+          ...flavorErrors(loadBalancerFlavors, flavor),
+          ...deps.listeners.nestedErrors(scope, listeners),
+        ];
         const network = await findNetwork(deps.networks, scope, body, errors);
         if (errors.length > 0 || !network || !range) throw invalidInput(errors);
         const taskId = randomUUID();
         const now = clock.now();
-        const row = newLoadBalancer(scope, body, { ...network, tags, creatorTaskId: taskId, now });
+        const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
         await insertWithAddress(tx, range, row);
         const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
         const created = Object.entries(await deps.listeners.insertNested(tx, nested));
@@ -123,11 +129,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       if (filter.assigned_floating) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
       const read = (ids: string[]) => store.viewsById(db, ids, filter.show_stats);
-      return { count, results: readInGroups(rows, read, (row) => toResponse(row, scope.regionName)) };
+      return { count, results: readInGroups(rows, read, (row) => toResponse(row, regionOf(scope))) };
     },
 
     async get(scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> {
-      return toResponse(await view(scope, id, showStats), scope.regionName);
+      return toResponse(await view(scope, id, showStats), regionOf(scope));
     },
 
     update,
@@ -135,7 +141,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     /** The deprecated update returns the load balancer and makes no changes that the host must follow. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<LoadBalancer> {
       await update(context, scope, id, body);
-      return toResponse(await view(scope, id), scope.regionName);
+      return toResponse(await view(scope, id), regionOf(scope));
     },
 
     /** Also deletes its listeners and pools. A failed deletion can be repeated. */
@@ -150,7 +156,9 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     },
 
     /** Flavors have different prices; the host treats them alike. */
-    async resize(context: RequestContext, scope: Scope, id: string, flavor: FlavorName): Promise<TaskIds> {
+    async resize(context: RequestContext, scope: Scope, id: string, flavor: string): Promise<TaskIds> {
+      const errors = flavorErrors(regionOf(scope).loadBalancerFlavors, flavor);
+      if (errors.length > 0) throw invalidInput(errors);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
         return record(tx, context, loadBalancer, 'resize_loadbalancer', changedColumns(loadBalancer, { flavor }));
@@ -214,7 +222,7 @@ async function insertWithAddress(tx: Tx, range: string, row: Omit<LoadBalancerRo
   }
 }
 
-function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {
+function toResponse(row: LoadBalancerView, region: RegionFacts): LoadBalancer {
   return {
     id: row.id,
     name: row.name,
@@ -223,7 +231,7 @@ function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {
     created_at: withZone(row.createdAt),
     creator_task_id: row.creatorTaskId,
     ddos_profile: null,
-    flavor: flavorToResponse(row.flavor),
+    flavor: flavorToResponse(region.loadBalancerFlavors, row.flavor),
     floating_ips: [],
     listeners: row.listenerIds.map((id) => ({ id })),
     logging: row.logging,
@@ -231,7 +239,7 @@ function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {
     preferred_connectivity: row.preferredConnectivity,
     project_id: row.projectId,
     provisioning_status: row.provisioningStatus,
-    region: regionName,
+    region: region.name,
     region_id: row.regionId,
     stats: row.stats,
     tags_v2: toTagList(row.tags),
@@ -243,10 +251,4 @@ function toResponse(row: LoadBalancerView, regionName: string): LoadBalancer {
     vip_port_id: row.vipPortId,
     vrrp_ips: [{ ip_address: row.vipAddress, role: 'STANDALONE', subnet_id: row.vipSubnetId }],
   };
-}
-
-/** Null if the flavor is no longer offered. */
-function flavorToResponse(name: string): LoadBalancer['flavor'] {
-  if (!Object.hasOwn(flavors, name)) return null;
-  return { flavor_id: name, flavor_name: name, ...flavors[name as FlavorName] };
 }

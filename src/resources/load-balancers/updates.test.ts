@@ -181,6 +181,20 @@ describe('metadata of a load balancer', () => {
     ]);
   });
 
+  it('takes any key and value, which an update of the load balancer does not', async () => {
+    const { id } = await aBalancer();
+    const odd = { 'a key = odd': '', ' padded ': ' x ' };
+    for (const path of [`${v2(id)}/metadata`, `${balancers}/${id}/metadata`]) {
+      expect((await cloud.post(path, odd)).status).toBeLessThan(300);
+    }
+    expect(keys(await get(id))).toEqual([' padded = x ', 'a key = odd=']);
+    expect((await cloud.patch(v2(id), { tags: odd })).status).toBe(400);
+    expect(await cloud.delete(`${balancers}/${id}/metadata_item?key=a%20key%20%3D%20odd`)).toMatchObject({
+      status: 204,
+    });
+    expect(keys(await get(id))).toEqual([' padded = x ']);
+  });
+
   it('rejects read-only, reserved, invalid and too many tags', async () => {
     const { id } = await aBalancer();
     const tags = { fixed: { value: '1', read_only: true }, mine: { value: '1', read_only: false } };

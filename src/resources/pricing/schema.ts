@@ -12,7 +12,7 @@ import {
   Uuid,
 } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
-import { FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
+import { exampleFlavor, FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
 const Currency = Type.Enum(['AZN', 'EUR', 'USD']);
 
@@ -87,7 +87,7 @@ export const Price = Type.Object(
 export type Price = Static<typeof Price>;
 
 const Flavor = Described(FlavorName, 'Flavor of the load balancer');
-const flavor: FlavorName = 'lb1-1-2';
+const flavor = exampleFlavor;
 
 export const PriceLoadBalancerV1 = Type.Object(
   { flavor: Flavor },
@@ -182,12 +182,12 @@ export const PriceBook = Type.Object(
         volume_ultra_gib: Type.Optional(Decimal),
         /** For volumes of any type. */
         snapshot_gib: Type.Optional(Decimal),
-        /** One load balancer of the flavor. */
-        'load_balancer_lb1-1-2': Type.Optional(Decimal),
-        'load_balancer_lb1-2-4': Type.Optional(Decimal),
-        'load_balancer_lb1-4-8': Type.Optional(Decimal),
       },
-      { additionalProperties: false },
+      /** `load_balancer_<flavor>`: one load balancer of the flavor. */
+      {
+        additionalProperties: false,
+        patternProperties: { '^load_balancer_[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$': Decimal },
+      },
     ),
     discounts: Type.Optional(
       Type.Array(
@@ -198,4 +198,4 @@ export const PriceBook = Type.Object(
   { additionalProperties: false },
 );
 export type PriceBook = Static<typeof PriceBook>;
-export type PricedUnit = keyof PriceBook['unit_hours'];
+export type PricedUnit = keyof PriceBook['unit_hours'] | `load_balancer_${string}`;

@@ -6,8 +6,8 @@ import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../errors/catalogue.ts';
-import { flavors } from '../load-balancers/schema.ts';
-import type { FlavorName } from '../load-balancers/schema.ts';
+import { flavorErrors } from '../load-balancers/flavors.ts';
+import type { Regions } from '../regions/service.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
@@ -33,18 +33,23 @@ export type BookOfRegion = (regionId: number) => PriceBook | null;
 
 export type Pricing = ReturnType<typeof createPricing>;
 
-/** The sources of the sizes of existing resources. */
+/** The sources of the sizes of existing resources, and of the flavors of regions. */
 export interface PricingSources {
+  regions: Pick<Regions, 'get'>;
   volumes: Pick<Volumes, 'get'>;
   snapshots: Pick<Snapshots, 'get'>;
 }
 
-export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes, snapshots }: PricingSources) {
+export function createPricing(
+  bookOfRegion: BookOfRegion,
+  log: Logger,
+  { regions, volumes, snapshots }: PricingSources,
+) {
   /** The price of `amount` units at the caller's discount. */
   const price = (scope: Scope, clientId: number, unit: PricedUnit, amount: number): Price => {
     try {
       const book = bookOfRegion(scope.regionId);
-      const unitHour = book?.unit_hours[unit];
+      const unitHour = (book?.unit_hours as Partial<Record<PricedUnit, string | number>> | undefined)?.[unit];
       if (!book || unitHour === undefined) return withoutPrice('hide');
       return calculate(book, clientId, new Big(unitHour).times(amount));
     } catch (error) {
@@ -53,8 +58,13 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
     }
   };
 
-  const loadBalancerV1 = (scope: Scope, clientId: number, flavor: FlavorName): Price =>
-    price(scope, clientId, `load_balancer_${flavor}`, 1);
+  const flavorsOf = (scope: Scope) => regions.get(scope.regionId)!.loadBalancerFlavors;
+
+  const loadBalancerV1 = (scope: Scope, clientId: number, flavor: string): Price => {
+    const errors = flavorErrors(flavorsOf(scope), flavor);
+    if (errors.length > 0) throw invalidInput(errors);
+    return price(scope, clientId, `load_balancer_${flavor}`, 1);
+  };
 
   const volumeOf = (scope: Scope, clientId: number, typeName: VolumeTypeName, gib: number): Price =>
     price(scope, clientId, `volume_${typeName}_gib`, gib);
@@ -88,15 +98,15 @@ export function createPricing(bookOfRegion: BookOfRegion, log: Logger, { volumes
 
     /** The price of a load balancer by part: only the flavor is charged. With a part without a price, the total has none. */
     loadBalancer(scope: Scope, clientId: number, body: PriceLoadBalancer): LoadBalancerPrice {
-      const whole = body.floating_ip ? withoutPrice('hide') : loadBalancerV1(scope, clientId, body.flavor);
-      return byPart(whole);
+      const whole = loadBalancerV1(scope, clientId, body.flavor);
+      return byPart(body.floating_ip ? withoutPrice('hide') : whole);
     },
 
     /** The flavors of load balancers, with prices on request. */
     flavors(scope: Scope, clientId: number, query: ListFlavors): FlavorCollection {
       const { include_prices, limit = 1000, offset = 0 } = query;
-      const all = (Object.keys(flavors) as FlavorName[]).map((name) => {
-        const flavor = { flavor_id: name, flavor_name: name, ...flavors[name] };
+      const all = flavorsOf(scope).map(({ name, vcpus, ram }) => {
+        const flavor = { flavor_id: name, flavor_name: name, vcpus, ram };
         if (!include_prices) return flavor;
         const { currency_code, price_per_hour, price_per_month, price_status } = loadBalancerV1(scope, clientId, name);
         return { ...flavor, currency_code, price_per_hour, price_per_month, price_status };

@@ -1,7 +1,7 @@
 /** Quota figures: every kind has a `_limit` and a `_usage` (docs/interface.md, "Quotas"). */
 import { Type } from 'typebox';
 import type { Static, TInteger, TOptional } from 'typebox';
-import { Described, IntegerId, Nullable } from '../../http/shapes.ts';
+import { Described, IntegerId } from '../../http/shapes.ts';
 import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 
@@ -33,11 +33,10 @@ export const AllClientQuotas = Type.Object(
   { title: 'AllClientQuotas' },
 );
 
-const Limit = (kind: Kind) =>
-  Described(
-    Nullable(Type.Integer({ minimum: 0, maximum: maxLimit })),
-    `Limit: ${meaningOfKind[kind]}; null: the default`,
-  );
+const LimitOrDefault = Type.Union([Type.Integer({ minimum: 0, maximum: maxLimit }), Type.Null()], {
+  title: 'QuotaLimitOrDefault',
+});
+const Limit = (kind: Kind) => Described(LimitOrDefault, `Limit: ${meaningOfKind[kind]}; null: the default`);
 
 /** Regional kinds need a `region_id`, global kinds must not have one; null resets a limit to the default. */
 export const UpdateClientQuotas = Type.Object(

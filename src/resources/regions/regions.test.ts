@@ -19,6 +19,13 @@ describe('the regions file', () => {
     ]);
   });
 
+  it('refuses a flavor that is listed twice', () => {
+    const flavor = { name: 'small', vcpus: 1, ram: 512 };
+    expect(faults(region(1, { load_balancer_flavors: [flavor, { ...flavor, vcpus: 2 }] }))).toEqual([
+      'regions.0.load_balancer_flavors.1.name is listed twice',
+    ]);
+  });
+
   it.each(['127.64.0.0/16', '10.0.0.0/8', '203.0.113.7/32', '192.168.1.0/30'])('accepts the range %s', (vip_range) => {
     expect(faults(region(1, { vip_range }))).toEqual([]);
   });

@@ -19,6 +19,17 @@ const OrderBy = Type.Enum(['created_at.asc', 'created_at.desc', 'display_name.as
   description: 'Field and direction of the order',
 });
 
+const LoadBalancerFlavor = Type.Object(
+  {
+    name: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    vcpus: Type.Integer({ minimum: 1, maximum: 1024 }),
+    /** MiB. */
+    ram: Type.Integer({ minimum: 1, maximum: 16_777_216 }),
+  },
+  { additionalProperties: false },
+);
+export type LoadBalancerFlavor = Static<typeof LoadBalancerFlavor>;
+
 const RegionConfiguration = Type.Object(
   {
     id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
@@ -30,6 +41,8 @@ const RegionConfiguration = Type.Object(
     volume_types: Type.Optional(Type.Array(VolumeTypeName, { uniqueItems: true })),
     /** IPv4 network of the addresses of load balancers; without it the region has no load balancers. */
     vip_range: Type.Optional(Type.String()),
+    /** The first one is the default. They differ in price only. */
+    load_balancer_flavors: Type.Optional(Type.Array(LoadBalancerFlavor, { minItems: 1, maxItems: 100 })),
     /** Networks that members of pools may be in. Default: all but those of platform/member-networks.ts. */
     member_networks: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
     /** Exceptions from `member_networks`. */

@@ -9,7 +9,7 @@ import type { MemberNetworks } from '../../platform/member-networks.ts';
 import type { Db } from '../../platform/db.ts';
 import { transaction } from '../../platform/db.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
-import type { ListRegions, Region, RegionCollection, RegionConfiguration } from './schema.ts';
+import type { ListRegions, LoadBalancerFlavor, Region, RegionCollection, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
 
 export interface RegionFacts {
@@ -19,7 +19,16 @@ export interface RegionFacts {
   volumeTypes: VolumeTypeName[];
   /** The addresses of load balancers; null: the region has no load balancers. */
   vipRange: string | null;
+  /** The first one is the default. */
+  loadBalancerFlavors: LoadBalancerFlavor[];
 }
+
+/** Those of the official API. */
+const defaultFlavors: LoadBalancerFlavor[] = [
+  { name: 'lb1-1-2', vcpus: 1, ram: 2048 },
+  { name: 'lb1-2-4', vcpus: 2, ram: 4096 },
+  { name: 'lb1-4-8', vcpus: 4, ram: 8192 },
+];
 
 export interface Regions {
   /** Null if the region does not exist. */
@@ -73,9 +82,16 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
     }
     const fault = vipRangeFault(region.vip_range, configuration.slice(0, i));
     if (fault) errors.push({ path: `regions.${i}.vip_range`, message: fault });
-    errors.push(...memberNetworkFaults(region, `regions.${i}.`));
+    errors.push(...flavorFaults(region, `regions.${i}.`), ...memberNetworkFaults(region, `regions.${i}.`));
   }
   return errors;
+}
+
+function flavorFaults({ load_balancer_flavors: flavors = [] }: RegionConfiguration, path: string): FieldError[] {
+  const names = flavors.map(({ name }) => name);
+  return names.flatMap((name, i) =>
+    names.indexOf(name) < i ? [{ path: `${path}load_balancer_flavors.${i}.name`, message: 'is listed twice' }] : [],
+  );
 }
 
 function memberNetworkFaults(region: RegionConfiguration, path: string): FieldError[] {
@@ -132,6 +148,7 @@ function factsOf(region: RegionConfiguration): RegionFacts {
     fileShareTypes: region.file_share_types ?? ['standard'],
     volumeTypes: region.volume_types ?? ['standard'],
     vipRange: region.vip_range ?? null,
+    loadBalancerFlavors: region.load_balancer_flavors ?? defaultFlavors,
   };
 }
 

@@ -25,6 +25,8 @@ import { snapshotName, timesOf } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
 import type { DueSchedule, NewRunVolume, PendingVolume } from './store.ts';
+import { recordStarted } from '../missed-runs/store.ts';
+import type { LateRun } from '../missed-runs/store.ts';
 import { createReschedule } from './reschedule.ts';
 import { failureOf } from './failure.ts';
 import type { Failure } from './failure.ts';
@@ -51,6 +53,9 @@ export interface LifecyclePolicyRunDeps {
   log: Logger;
   /** Notifies the client that a schedule has begun to fail, in the transaction that records it. */
   notify(tx: Tx, failure: Failure): Promise<unknown>;
+  /** A run that starts later than this is recorded for a notification. */
+  missedRuns: { lateSeconds: number };
+  metrics: { countMissedRuns(late: number, skipped: number): void };
 }
 
 /** Requests the snapshots of a set of volumes, all or none. */
@@ -185,7 +190,11 @@ export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
   const started: string[] = [];
   const next = await store.nextRun(deps.db, deps.regionIds);
   for (let more = next !== null && next <= deps.clock.now(); more; ) {
-    const { schedules, volumes } = await transaction(deps.db, (tx) => startBatch(deps, tx));
+    const { schedules, volumes, late } = await transaction(deps.db, (tx) => startBatch(deps, tx));
+    deps.metrics.countMissedRuns(
+      late.length,
+      late.reduce((sum, run) => sum + run.skipped, 0),
+    );
     started.push(...volumes);
     more = schedules === batch;
   }
@@ -193,12 +202,12 @@ export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
 }
 
 async function startBatch(
-  { clock, log, regionIds }: DutyDeps,
+  { clock, log, regionIds, missedRuns }: DutyDeps,
   tx: Tx,
-): Promise<{ schedules: number; volumes: string[] }> {
+): Promise<{ schedules: number; volumes: string[]; late: LateRun[] }> {
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
-  if (due.length === 0) return { schedules: 0, volumes: [] };
+  if (due.length === 0) return { schedules: 0, volumes: [], late: [] };
   const candidates = await store.findVolumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
@@ -210,11 +219,22 @@ async function startBatch(
     inserted.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
   );
   await store.insertVolumes(tx, volumes);
+  const next = due.map((schedule) => ({ schedule, ...nextOf(schedule, now, log) }));
   await setNextRuns(
     tx,
-    due.map((schedule) => ({ id: schedule.id, nextRunAt: nextOf(schedule, now, log) })),
+    next.map(({ schedule, nextRunAt }) => ({ id: schedule.id, nextRunAt })),
   );
-  return { schedules: due.length, volumes: volumes.map(({ id }) => id) };
+  const lateLimit = now.getTime() - missedRuns.lateSeconds * 1000;
+  const late = next
+    .filter(({ schedule, skipped }) => skipped > 0 || schedule.scheduledAt.getTime() < lateLimit)
+    .map(({ schedule: { id, policyId, scheduledAt }, skipped }) => ({
+      policyId,
+      scheduleId: id,
+      scheduledAt,
+      skipped,
+    }));
+  await recordStarted(tx, late, now);
+  return { schedules: due.length, volumes: volumes.map(({ id }) => id), late };
 }
 
 function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId: string }[]): NewRunVolume[] {
@@ -227,13 +247,23 @@ function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId:
   }));
 }
 
-/** A schedule that is no longer valid (its zone was removed) must not block the others. */
-function nextOf(schedule: DueSchedule, now: Date, log: Logger): Date | null {
+/** Instants that are counted; a run that replaces more shows this number. */
+const maxSkipped = 1000;
+
+/**
+ * The next run, and the number of instants before it that were missed. A schedule that is no longer valid (its zone was
+ * removed) must not block the others.
+ */
+function nextOf(schedule: DueSchedule, now: Date, log: Logger): { nextRunAt: Date | null; skipped: number } {
   try {
-    return timesOf(schedule).next(now);
+    const times = timesOf(schedule);
+    let skipped = 0;
+    let next = times.next(schedule.scheduledAt);
+    for (; next && next <= now && skipped < maxSkipped; next = times.next(next)) skipped++;
+    return { nextRunAt: next && next <= now ? times.next(now) : next, skipped };
   } catch (error) {
     log.error({ err: error, scheduleId: schedule.id }, 'a schedule has no next run');
-    return null;
+    return { nextRunAt: null, skipped: 0 };
   }
 }
 

@@ -84,7 +84,7 @@ export const lifecyclePolicyMissedRuns = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.scheduleId, t.scheduledAt] }),
-    index('lifecycle_policy_missed_runs_policy').on(t.policyId, t.reportedAt),
+    index('lifecycle_policy_missed_runs_reported').on(t.reportedAt),
     index('lifecycle_policy_missed_runs_open').on(t.policyId).where(sql`${t.reportedAt} is null`),
   ],
 );

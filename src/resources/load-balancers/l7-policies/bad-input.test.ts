@@ -236,7 +236,7 @@ describe('limits', () => {
     const listener = await aListener((await place()).balancer);
     const aPolicy = async () =>
       created(await cloud.post(policies, { action: 'REJECT', listener_id: listener }), 'l7polices');
-    const [first, second] = [await aPolicy(), await aPolicy()];
+    const [first, second, third] = [await aPolicy(), await aPolicy(), await aPolicy()];
     const post =
       (policy: string, body: object = {}) =>
       () =>
@@ -248,8 +248,13 @@ describe('limits', () => {
     expect((await refused(post(second, regex), [], 409)).body.message).toContain(
       'at most 50 L7 rules of compare_type REGEX',
     );
-    await rules(first, 1_850, 'EQUAL_TO');
-    expect((await refused(post(second), [], 409)).body.message).toBe('a listener can have at most 2000 L7 rules');
+    await rules(second, 500, 'CONTAINS');
+    const contains = { compare_type: 'CONTAINS', value: 'x' };
+    expect((await refused(post(third, contains), [], 409)).body.message).toContain(
+      'at most 500 L7 rules of compare_type CONTAINS',
+    );
+    await rules(first, 1_350, 'EQUAL_TO');
+    expect((await refused(post(third), [], 409)).body.message).toBe('a listener can have at most 2000 L7 rules');
   });
 
   it('are 1,000 policies of a listener', async () => {

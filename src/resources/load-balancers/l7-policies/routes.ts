@@ -18,7 +18,7 @@ const tag = {
     'policies are evaluated first, then REDIRECT_TO_URL and REDIRECT_PREFIX, then REDIRECT_TO_POOL, each by position; the ' +
     'first match decides.\n\n' +
     `A listener can have ${count(l7Limits.policies)} policies and ${count(l7Limits.rules)} rules, of which ` +
-    `${l7Limits.regexRules} can be of compare_type REGEX; a policy can have ${l7Limits.rulesOfPolicy} rules. Changes of ` +
+    `${l7Limits.regexRules} can be of compare_type REGEX and ${l7Limits.containsRules} of CONTAINS; a policy can have ${l7Limits.rulesOfPolicy} rules. Changes of ` +
     'policies, rules and pools of a load balancer run one after the other in the order of the requests; other changes ' +
     'fail with 409 while a task changes the load balancer.',
 };

@@ -140,6 +140,26 @@ describe('creating a listener', () => {
     expect([none.status, paths(none)]).toEqual([400, ['secret_id']]);
   });
 
+  it('serves metrics with certificates and users, which can be removed', async () => {
+    knownSecrets(cloud, { [own]: 'certificate', [other]: 'certificate' });
+    const settings = { secret_id: own, sni_secret_id: [other], user_list: users };
+    const id = await aListener(balancer, { protocol: 'PROMETHEUS', ...settings });
+    expect(await getListener(id)).toMatchObject({ protocol: 'PROMETHEUS', ...settings, pool_count: 0 });
+    expect(onHost(id)).toMatchObject({
+      certificate: { id: own },
+      sniCertificates: [{ id: other }],
+      users: users.map(({ username, encrypted_password }) => ({
+        name: username,
+        encryptedPassword: encrypted_password,
+      })),
+    });
+    const unnamed = await update(id, { secret_id: null });
+    expect([unnamed.status, paths(unnamed)]).toEqual([400, ['sni_secret_id']]);
+    await cloud.ended(await update(id, { secret_id: null, sni_secret_id: null, user_list: [] }));
+    expect(await getListener(id)).toMatchObject({ secret_id: null, sni_secret_id: [], user_list: [] });
+    expect(onHost(id)).toMatchObject({ certificate: null, sniCertificates: [], users: [] });
+  });
+
   it('creates one for repeated requests with an Idempotency-Key', async () => {
     const options = { headers: { 'idempotency-key': 'a listener, once' } };
     const body = { name: 'made once', protocol: 'TCP', protocol_port: freshPort(), load_balancer_id: balancer };

@@ -1,0 +1,50 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { ClientError } from '../../errors/catalogue.ts';
+import { exportFormats } from '../../resources/audit/schema.ts';
+import type { ExportFormat } from '../../resources/audit/schema.ts';
+import { command } from '../command-line.ts';
+import type { Command } from '../command-line.ts';
+import { UsageError } from '../usage-error.ts';
+import { wholeNumber, withServices } from './with-services.ts';
+
+const exportLog = command({
+  name: 'audit export',
+  summary: 'Write the audit log to standard output, the newest entry first',
+  options: {
+    format: { type: 'string', default: 'jsonl', value: exportFormats.join('|'), description: 'the format' },
+    client: { type: 'string', value: 'N', description: 'only changes of this client' },
+    operation: { type: 'string', value: 'ID', description: 'only changes by this operation' },
+    table: { type: 'string', value: 'NAME', description: 'only changes of this table' },
+    row: { type: 'string', value: 'ID', description: 'only changes of the resource with this ID' },
+    from: { type: 'string', value: 'DATE', description: 'only changes at or after this date' },
+    to: { type: 'string', value: 'DATE', description: 'only changes before this date' },
+  },
+  async run(settings, { format, client, operation, table, row, from, to }) {
+    if (!(exportFormats as readonly string[]).includes(format)) {
+      throw new UsageError(`--format must be ${exportFormats.join(' or ')}`);
+    }
+    const query = {
+      ...(client !== undefined && { client_id: wholeNumber('--client', client) }),
+      ...(operation !== undefined && { operation }),
+      ...(table !== undefined && { table }),
+      ...(row !== undefined && { row_id: row }),
+      ...(from !== undefined && { from_timestamp: from }),
+      ...(to !== undefined && { to_timestamp: to }),
+    };
+    const { exportText } = await import('../../resources/audit/export.ts');
+    await withServices(settings, async ({ auditLog }) => {
+      try {
+        const text = exportText(format as ExportFormat, auditLog.exportAll(query));
+        await pipeline(Readable.from(text), process.stdout, { end: false });
+      } catch (error) {
+        // The reader, such as `head`, has enough.
+        if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
+        if (error instanceof ClientError) throw new UsageError(error.message.replace('_timestamp', ''));
+        throw error;
+      }
+    });
+  },
+});
+
+export const auditCommands: Command[] = [exportLog];

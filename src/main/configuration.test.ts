@@ -1,0 +1,43 @@
+/** The files of an operator, with the flavors and prices of load balancers. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { silentLogger } from '../platform/log.ts';
+import { readConfiguration } from './configuration.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-configuration-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function read(flavors: string, unitHours: string) {
+  const regions = join(folder, 'regions.yaml');
+  const region = `{ id: 1, display_name: here, country: LU, price_book: prices.yaml, load_balancer_flavors: ${flavors} }`;
+  writeFileSync(regions, `regions: [${region}]\n`);
+  writeFileSync(join(folder, 'prices.yaml'), `currency: EUR\ntax_percent: "0"\nunit_hours: ${unitHours}\n`);
+  return readConfiguration({ regions, quotas: 'config/quotas.yaml' }, silentLogger);
+}
+
+const flavor = (text: string) => `[{ name: ${text} }]`;
+
+describe('the flavors of load balancers', () => {
+  it('have names of the operator, and prices by these names', () => {
+    const configuration = read(flavor('tiny.2_x, vcpus: 1024, ram: 1'), '{ load_balancer_tiny.2_x: "0.01" }');
+    expect(configuration.regions[0]!.load_balancer_flavors).toEqual([{ name: 'tiny.2_x', vcpus: 1024, ram: 1 }]);
+    expect(configuration.bookOfRegion(1)!.unit_hours).toEqual({ 'load_balancer_tiny.2_x': '0.01' });
+  });
+
+  it.each([
+    ['[]', 'load_balancer_flavors'],
+    [flavor('"a b", vcpus: 1, ram: 1'), 'load_balancer_flavors.0.name'],
+    [flavor(`${'x'.repeat(64)}, vcpus: 1, ram: 1`), 'load_balancer_flavors.0.name'],
+    [flavor('tiny, vcpus: 0, ram: 1'), 'load_balancer_flavors.0.vcpus'],
+    [flavor('tiny, vcpus: 1, ram: 0.5'), 'load_balancer_flavors.0.ram'],
+    [flavor('tiny, vcpus: 1'), "required property 'ram'"],
+    [flavor('tiny, vcpus: 1, ram: 1, disk: 1'), 'load_balancer_flavors.0.disk'],
+  ])('%s stop the start', (flavors, path) => expect(() => read(flavors, '{}')).toThrow(path));
+
+  it.each(['load_balancer_', '"load_balancer_a b"', 'volume_floppy_gib'])('have no price as %s', (unit) => {
+    const { bookOfRegion } = read(flavor('tiny, vcpus: 1, ram: 1'), `{ ${unit}: "1" }`);
+    expect(() => bookOfRegion(1)).toThrow(unit.replaceAll('"', ''));
+  });
+});

@@ -1,0 +1,169 @@
+/** Runs that are late or skipped: what is recorded, when the client is notified, and how often. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../../../test/harness.ts';
+import { silentLogger } from '../../../platform/log.ts';
+import { startDueRuns } from '../runs/reconcile.ts';
+
+const cloud = useCloudyard({ driver: null });
+const hour = 3600;
+let client: Awaited<ReturnType<typeof cloud.newClient>>;
+let path: string;
+
+beforeEach(async () => {
+  cloud.clock.set(new Date('2026-06-01T12:30:00Z'));
+  client = await cloud.newClient();
+  path = `/cloud/v1/lifecycle_policy/${client.projectId}/1`;
+});
+afterEach(async () => {
+  for (const { id } of (await cloud.get(path, client)).body.results) await cloud.delete(`${path}/${id}`, client);
+});
+
+async function newPolicy(schedules: object[] = [{ type: 'cron', minute: '0' }]): Promise<number> {
+  const { body } = await cloud.post(path, { action: 'volume_snapshot', name: 'hourly', schedules }, client);
+  return body.id;
+}
+
+/** What each process does every few seconds, and what the worker of the region does. */
+const report = () => cloud.services.missedRuns.report();
+const run = () => {
+  const { missedRuns, metrics, snapshots } = cloud.services;
+  const notify = async () => {};
+  return startDueRuns({
+    ...{ db: cloud.db, clock: cloud.clock, log: silentLogger, regionIds: [1], snapshots, notify, missedRuns, metrics },
+  } as never);
+};
+
+async function messages(): Promise<any[]> {
+  const { body } = await cloud.get(`/cloudyard/v1/clients/${client.clientId}/notifications`, client);
+  return body.results.filter(({ type }: { type: string }) => type === 'lifecycle_policy_run_missed');
+}
+
+async function metric(line: string): Promise<number> {
+  const { body } = await cloud.get('/metrics');
+  return Number(new RegExp(`^${line.replace(/[{}]/g, '\\$&')} (\\S+)$`, 'm').exec(body)![1]);
+}
+
+describe('a schedule whose region has no worker', () => {
+  it('is reported once it is late, with a metric that falls when it has run', async () => {
+    const id = await newPolicy();
+    cloud.clock.set(new Date('2026-06-01T13:04:59Z'));
+    await report();
+    expect(await messages()).toEqual([]);
+    expect(await metric('cloudyard_schedules_late')).toBe(0);
+    cloud.clock.set(new Date('2026-06-01T13:05:01Z'));
+    await report();
+    await report();
+    const [message, ...others] = await messages();
+    expect(others).toEqual([]);
+    expect(message).toMatchObject({
+      subject: 'Lifecycle policy hourly: runs were missed (1 late)',
+      data: {
+        policy_id: id,
+        project_id: client.projectId,
+        region_id: 1,
+        late_count: 1,
+        skipped_count: 0,
+        missed: [{ due_at: '2026-06-01T13:00:00Z', started_at: null, skipped: 0 }],
+      },
+    });
+    expect(await metric('cloudyard_schedules_late')).toBe(1);
+    await run();
+    expect(await metric('cloudyard_schedules_late')).toBe(0);
+  });
+
+  it('makes one message for a policy in an hour, however many schedules are late and for however long', async () => {
+    await newPolicy([
+      { type: 'cron', minute: '0' },
+      { type: 'cron', minute: '15' },
+      { type: 'interval', minutes: 20 },
+    ]);
+    for (let minute = 0; minute <= 59; minute++) {
+      cloud.clock.set(new Date(Date.UTC(2026, 5, 1, 13, minute, 30)));
+      await report();
+    }
+    expect(await messages()).toHaveLength(1);
+  });
+
+  it('is reported by one process only, however many scan at the same time', async () => {
+    await newPolicy();
+    cloud.clock.advance(2 * hour);
+    await Promise.all(Array.from({ length: 6 }, report));
+    expect(await messages()).toHaveLength(1);
+  });
+
+  it('is not reported while its policy is paused, or after the policy was deleted', async () => {
+    const paused = await newPolicy();
+    await cloud.patch(`${path}/${paused}`, { status: 'paused' }, client);
+    const deleted = await newPolicy();
+    await cloud.delete(`${path}/${deleted}`, client);
+    cloud.clock.advance(3 * hour);
+    await report();
+    expect(await messages()).toEqual([]);
+  });
+});
+
+describe('a run after downtime', () => {
+  it('is reported with the number of instants that it replaced', async () => {
+    const id = await newPolicy();
+    cloud.clock.set(new Date('2026-06-01T16:20:00Z'));
+    const [late, skipped] = ['late', 'skipped'].map((kind) => `cloudyard_schedule_missed_runs_total{kind="${kind}"}`);
+    const before = [await metric(late!), await metric(skipped!)];
+    await run();
+    await report();
+    expect((await messages()).map(({ data }) => data)).toMatchObject([
+      {
+        late_count: 1,
+        skipped_count: 3,
+        missed: [{ due_at: '2026-06-01T13:00:00Z', started_at: '2026-06-01T16:20:00Z', skipped: 3 }],
+      },
+    ]);
+    expect([await metric(late!), await metric(skipped!)]).toEqual([before[0]! + 1, before[1]! + 3]);
+    const { rows } = await cloud.db.$client.query(
+      'select next_run_at from lifecycle_policy_schedules where policy_id = $1',
+      [id],
+    );
+    expect(rows[0].next_run_at).toEqual(new Date('2026-06-01T17:00:00Z'));
+  });
+
+  it('that was reported as late is reported again when instants were skipped, after the window', async () => {
+    await newPolicy();
+    cloud.clock.set(new Date('2026-06-01T13:10:00Z'));
+    await report();
+    cloud.clock.set(new Date('2026-06-01T14:05:00Z'));
+    await run();
+    await report();
+    expect(await messages()).toHaveLength(1);
+    cloud.clock.set(new Date('2026-06-01T14:10:01Z'));
+    await report();
+    expect((await messages())[0].data).toMatchObject({ late_count: 1, skipped_count: 1 });
+  });
+
+  it('on time is not reported, and after a recovery a new miss is', async () => {
+    await newPolicy();
+    cloud.clock.set(new Date('2026-06-01T13:30:00Z'));
+    await run();
+    await report();
+    for (const hours of [14, 15, 16]) {
+      cloud.clock.set(new Date(Date.UTC(2026, 5, 1, hours, 0, 1)));
+      await run();
+      await report();
+    }
+    expect(await messages()).toHaveLength(1);
+    cloud.clock.set(new Date('2026-06-01T17:06:00Z'));
+    await report();
+    expect(await messages()).toHaveLength(2);
+  });
+
+  it('counts at most a thousand instants', async () => {
+    await newPolicy([{ type: 'cron', minute: '*' }]);
+    cloud.clock.advance(30 * 24 * hour);
+    await run();
+    await report();
+    expect((await messages())[0].data).toMatchObject({ skipped_count: 1000 });
+    const { rows } = await cloud.db.$client.query(
+      'select next_run_at > $1::timestamptz as later from lifecycle_policy_schedules',
+      [cloud.clock.now()],
+    );
+    expect(rows).toEqual([{ later: true }]);
+  });
+});

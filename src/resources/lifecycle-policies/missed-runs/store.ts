@@ -1,0 +1,110 @@
+/** SQL of missed runs: schedules that are late, and instants that were skipped. */
+import { prepared } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+
+/** A run that started late, or that replaced later instants. */
+export interface LateRun {
+  policyId: number;
+  scheduleId: string;
+  scheduledAt: Date;
+  /** Later instants that it replaced. */
+  skipped: number;
+}
+
+const writeStarted = prepared(
+  'lifecycle_policy_missed_runs_started',
+  `insert into lifecycle_policy_missed_runs as m (policy_id, schedule_id, scheduled_at, skipped, noticed_at, started_at)
+   select r.policy_id, r.schedule_id, r.scheduled_at, r.skipped, $5, $5
+   from unnest($1::int[], $2::uuid[], $3::timestamptz[], $4::int[]) as r (policy_id, schedule_id, scheduled_at, skipped)
+   on conflict (schedule_id, scheduled_at) do update set started_at = excluded.started_at, skipped = excluded.skipped,
+     -- Reported as late: skipped instants are news.
+     reported_at = case when excluded.skipped = 0 then m.reported_at end`,
+);
+
+/** Records runs in the transaction that starts them. */
+export async function recordStarted(tx: Tx, runs: LateRun[], now: Date): Promise<void> {
+  if (runs.length === 0) return;
+  await writeStarted(
+    tx,
+    runs.map(({ policyId }) => policyId),
+    runs.map(({ scheduleId }) => scheduleId),
+    runs.map(({ scheduledAt }) => scheduledAt),
+    runs.map(({ skipped }) => skipped),
+    now,
+  );
+}
+
+const writeLate = prepared(
+  'lifecycle_policy_missed_runs_late',
+  `insert into lifecycle_policy_missed_runs (policy_id, schedule_id, scheduled_at, noticed_at)
+   select policy_id, id, next_run_at, $2 from lifecycle_policy_schedules where next_run_at < $1
+   on conflict (schedule_id, scheduled_at) do nothing`,
+);
+
+/** Records the schedules that were due before `limit` and have not run. */
+export async function recordLate(db: Db, limit: Date, now: Date): Promise<void> {
+  await writeLate(db, limit, now);
+}
+
+const readCount = prepared<{ count: number }>(
+  'lifecycle_policy_schedules_late',
+  'select count(*) as count from lifecycle_policy_schedules where next_run_at < $1',
+);
+
+/** The number of schedules that were due before this time and have not run. */
+export async function countLate(db: Db, limit: Date): Promise<number> {
+  return (await readCount(db, limit))[0]!.count;
+}
+
+/** A policy with missed runs that no message has reported. */
+export interface PolicyOfReport {
+  id: number;
+  name: string;
+  clientId: number;
+  projectId: number;
+  regionId: number;
+}
+
+const claim = prepared<PolicyOfReport>(
+  'lifecycle_policy_missed_runs_claim',
+  `select p.id, p.name, p.client_id as "clientId", p.project_id as "projectId", p.region_id as "regionId"
+   from lifecycle_policies p
+   where p.id in (select policy_id from lifecycle_policy_missed_runs where reported_at is null)
+     and (p.missed_reported_at is null or p.missed_reported_at <= $1)
+   order by p.id limit $2 for no key update of p skip locked`,
+);
+
+/** Locks policies with unreported missed runs whose last message was before `windowStart`. */
+export function claimReports(tx: Tx, windowStart: Date, limit: number): Promise<PolicyOfReport[]> {
+  return claim(tx, windowStart, limit);
+}
+
+export interface MissedRun {
+  scheduleId: string;
+  scheduledAt: Date;
+  startedAt: Date | null;
+  skipped: number;
+}
+
+const report = prepared<MissedRun>(
+  'lifecycle_policy_missed_runs_report',
+  `with policy as (update lifecycle_policies set missed_reported_at = $2 where id = $1),
+   reported as (
+     update lifecycle_policy_missed_runs set reported_at = $2 where policy_id = $1 and reported_at is null returning *)
+   select schedule_id as "scheduleId", scheduled_at as "scheduledAt", started_at as "startedAt", skipped
+   from reported order by scheduled_at, schedule_id`,
+);
+
+/** Marks the unreported missed runs of a policy as reported, and returns them. */
+export function takeUnreported(tx: Tx, policyId: number, now: Date): Promise<MissedRun[]> {
+  return report(tx, policyId, now);
+}
+
+const deleteOld = prepared(
+  'lifecycle_policy_missed_runs_delete',
+  'delete from lifecycle_policy_missed_runs where reported_at < $1',
+);
+
+export async function removeOld(db: Db, before: Date): Promise<void> {
+  await deleteOld(db, before);
+}
