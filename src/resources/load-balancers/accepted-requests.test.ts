@@ -148,8 +148,6 @@ function desired(listeners: NestedListener[]) {
     l7Policies: [],
     l7Rules: [],
     pools: pools.filter((found) => found !== null),
-    l7Policies: [],
-    l7Rules: [],
     members: pools.flatMap(
       (found) => found?.members.map((body, n) => newMember(found, newMemberSettings(body), n)) ?? [],
     ),
