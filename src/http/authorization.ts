@@ -88,8 +88,9 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
         : 'the token is unknown, expired or revoked',
     );
   }
-  // Reads have no entry in the audit log.
-  const facts = request.method === 'GET' ? {} : { request: factsOf(request) };
+  // A read that any reader may do has no entry in the audit log; one that shows a secret has.
+  const isAudited = request.method !== 'GET' || access.role !== 'reader';
+  const facts = isAudited ? { request: factsOf(request) } : {};
   request.by = { actor, requestId: request.id, ...facts };
   if (!atLeast(actor, access.role)) {
     throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);

@@ -90,10 +90,20 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame
       return result;
     } catch (thrown) {
       await session.rollback();
-      const error = session.writeError() ?? thrown;
+      const error = causeOf(thrown, session.writeError());
       if (attempt === attempts || !isRetried.has(postgresCode(error))) throw error;
     }
   }
+}
+
+/** The code of a statement behind one that failed. */
+const failedTransaction = '25P02';
+
+/** The error of a deferred write if `thrown` is a consequence of it: Drizzle wraps errors. Otherwise `thrown`. */
+function causeOf(thrown: unknown, writeError: unknown): unknown {
+  if (writeError === undefined || postgresCode(thrown) === failedTransaction) return writeError ?? thrown;
+  for (let error = thrown; error instanceof Error; error = error.cause) if (error === writeError) return error;
+  return thrown;
 }
 
 /** What a transaction begins and ends with, without a round trip of its own. */

@@ -70,10 +70,12 @@ export async function installWrites(client: pg.Client): Promise<void> {
   await client.query(`create schema if not exists ${schema}; ${missing.map(({ sql }) => sql).join(';\n')}`);
 }
 
+/** Each connection keeps what it has prepared, so only so many combinations are: the first ones, which are the frequent ones. */
+const maxPrepared = 500;
 /** One name for each combination of functions, because PostgreSQL limits names to 63 bytes. */
 const statements = new Map<string, { name: string; text: string }>();
 
-function statementOf(writes: Write[], setting: string | undefined): { name: string; text: string } {
+function statementOf(writes: Write[], setting: string | undefined): { name?: string; text: string } {
   const key = [setting, ...writes.map(({ definition }) => definition.name)].join();
   let statement = statements.get(key);
   if (!statement) {
@@ -84,7 +86,9 @@ function statementOf(writes: Write[], setting: string | undefined): { name: stri
     });
     // PostgreSQL evaluates a select list from left to right.
     const first = setting === undefined ? [] : [`set_config('${setting}', 'on', true)`];
-    statement = { name: `writes_${statements.size}`, text: `select ${[...first, ...calls].join(',\n  ')}` };
+    const text = `select ${[...first, ...calls].join(',\n  ')}`;
+    if (statements.size >= maxPrepared) return { text };
+    statement = { name: `writes_${statements.size}`, text };
     statements.set(key, statement);
   }
   return statement;

@@ -109,7 +109,7 @@ describe('operator commands while a server runs', () => {
     const listed = (await output('quota', 'list')).split('\n');
     // A reader that closes the pipe early causes no error.
     const piped = `"${process.execPath}" bin/cloudyard.mjs quota list | true`;
-    const options = { cwd: root, env: { ...process.env, ...yard.env } };
+    const options = { cwd: root, env: { PATH: process.env['PATH'], ...yard.env } };
     expect((await promisify(execFile)('sh', ['-c', piped], options)).stderr).toBe('');
     expect(listed).toContain('1\t1\tsfs_count\t1\t1\tshared file systems');
     expect(listed).toContainEqual(expect.stringMatching(/^1\tglobal\tproject_count\t\d+\t1\tprojects$/));

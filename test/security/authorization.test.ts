@@ -197,9 +197,10 @@ async function createVictimVolume(): Promise<void> {
   );
   const [volume_id] = made.body.created_resources.volumes;
   await cloud.ended(await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, { name, volume_id }, { token }), { token });
-  const policy = { action: 'volume_snapshot', name, volume_ids: [volume_id] };
+  const schedules = [{ type: 'cron', hour: '3', max_quantity: 1 }];
+  const policy = { action: 'volume_snapshot', name, volume_ids: [volume_id], schedules };
   const { body } = await cloud.post(`/cloud/v1/lifecycle_policy/${projectId}/1`, policy, { token });
-  owned.set('policy_id', String(body.id));
+  owned.set('policy_id', String(body.id)).set('schedule_id', body.schedules[0].id);
 }
 
 /** An API key and a pull secret, which paths identify by name. */

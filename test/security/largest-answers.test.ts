@@ -162,7 +162,7 @@ describe('these responses do not block the event loop', () => {
     );
     const path = `${at}/${id}/repositories/images/artifacts`;
     expect(await faultsOf([path])).toEqual([]);
-    const { count, results } = (await cloud.get(path, owner)).body;
-    expect([count, results.length, results[4999].tags.length]).toEqual([5000, 5000, 2]);
+    const { count, results } = (await cloud.get(`${path}?offset=4000`, owner)).body;
+    expect([count, results.length, results[999].tags.length]).toEqual([5000, 1000, 2]);
   });
 });

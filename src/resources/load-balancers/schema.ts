@@ -78,7 +78,12 @@ export interface Logging {
 }
 
 /** Flavors differ in price only: one proxy process serves all load balancers. */
-export const FlavorName = Type.String({ minLength: 1, maxLength: 63, description: 'Name of a flavor of the region' });
+export const FlavorName = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  description: 'Name of a flavor of the region',
+  examples: ['lb1-1-2'],
+});
 export const exampleFlavor = 'lb1-1-2';
 
 export const FloatingIp = Type.Union(
