@@ -154,17 +154,12 @@ describe.skipIf(!requires('docker-registry'))(
       upload.write(Buffer.alloc(mib));
       const folder = join(yard.layout.repositories, prefix);
       // Distribution keeps the last bytes in memory.
-      await until(() => yard.bytesIn(folder) > 0, 60, 'the first bytes to be stored');
+      await until(() => yard.bytesIn(folder) > mib / 2, 60, 'the first bytes to be stored');
       expect((await yard.yard.delete(path)).status).toBe(204);
       await until(() => (upload.write('more'), failed || reply !== null), 60, 'the end of the upload');
       upload.destroy();
       for (let i = 0; i < 3; i += 1) expect((await yard.putBlob(token, name, `after ${i}`)).reply.status).toBe(404);
-      // A later registry is removed completely meanwhile.
-      const later = await yard.make('later');
-      const by = await yard.tokenFor('ci:pw-later', `${later.prefix}/a`);
-      expect((await yard.putBlob(by, `${later.prefix}/a`, 'a blob')).reply.status).toBe(201);
-      expect((await yard.yard.delete(later.path)).status).toBe(204);
-      expect(existsSync(folder)).toBe(false);
+      await until(() => !existsSync(folder), 30, 'the removal of the upload');
       expect(readdirSync(yard.layout.quarantine)).toEqual([]);
     });
   },
