@@ -14,5 +14,8 @@ export function settleAfterStartup(api: App | null, log: Logger): void {
   const compile = () =>
     void api?.compileShapes().catch((error: unknown) => log.error({ err: error }, 'a shape cannot be compiled'));
   setTimeout(compile, compileAfterMs).unref();
-  setTimeout(() => globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }), collectAfterMs).unref();
+  setTimeout(
+    () => globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+    collectAfterMs,
+  ).unref();
 }
