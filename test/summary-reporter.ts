@@ -1,6 +1,6 @@
 /**
- * Writes a summary of the run to the file that TEST_SUMMARY names: the slowest test files, every case that failed, and, as
- * the last line, the counts.
+ * Writes a summary of the run to the file that TEST_SUMMARY names: the slowest test files, every case that passed at the
+ * second attempt, every case that failed, and, as the last line, the counts.
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -24,6 +24,7 @@ function summaryOf(modules: readonly TestModule[], unhandledErrors: number): str
   return [
     'slowest test files:',
     ...slowest(modules).map(({ name, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${name}`),
+    ...passed.filter((each) => each.diagnostic()?.flaky).map((each) => `retried: ${nameOf(each)}`),
     ...failed.map((each) => `failed: ${nameOf(each)}`),
     ...broken.map((module) => `failed: ${pathOf(module)}`),
     ...(unhandledErrors > 0 ? [`errors outside tests: ${unhandledErrors}`] : []),
