@@ -50,7 +50,7 @@ export async function getShare(workplace: Workplace): Promise<Row[]> {
       measured: perSecond(measured.cloudyard),
       peer: perSecond(measured.bare),
       unit: 'ratio',
-      bar: { atLeast: 0.25 },
+      bar: { atLeast: 0.35 },
     },
     againstPgbench(measured.cloudyard, measured.pgbench),
   ];

@@ -95,7 +95,7 @@ async function untilStarted(workplace: Workplace): Promise<Row[]> {
   return [
     { what: `${all}: until all are claimed`, values: of('claimed'), unit: 's', bar: { atMost: 2 } },
     { what: 'until the last of their snapshots is requested', values: of('requested'), unit: 's', bar: { atMost: 2 } },
-    { what: 'until the last of their runs is done', values: of('done'), unit: 's', bar: { atMost: 15 } },
+    { what: 'until the last of their runs is done', values: of('done'), unit: 's', bar: { atMost: 3 } },
     { what: '5 due a second: the slowest request for a snapshot', values: late, unit: 's', bar: { atMost: 1 } },
   ];
 }

@@ -26,3 +26,16 @@ it('shows a shortage of the host in the status, until an operation succeeds', as
   expect(await driver.apply()).toBe('observed');
   expect(driver.status()).toMatchObject({ healthy: true, detail: 'serves' });
 });
+
+it('shows a shortage that a snapshot met', async () => {
+  const driver = withShortages({
+    status: () => ({ driver: 'test', real: true, healthy: true, detail: 'serves' }),
+    snapshots: {
+      async apply() {
+        throw hostError('cp: No space left on device', null);
+      },
+    },
+  });
+  await expect(driver.snapshots.apply()).rejects.toMatchObject({ shortage: true });
+  expect(driver.status()).toMatchObject({ healthy: false, detail: 'serves; cp: No space left on device' });
+});

@@ -9,7 +9,7 @@ export interface ClientSlots {
   remove(clientId: number): void;
   /** The clients whose jobs a fetch has to skip. */
   full(): number[];
-  /** The most jobs that a fetch may assign, whoever their clients are. */
+  /** The most jobs that a fetch may assign, of all clients together. */
   room(): number;
 }
 

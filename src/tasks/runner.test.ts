@@ -66,7 +66,7 @@ function startWorker(t: TestContext, connection: ConnectionOptions, run: RunJob,
   return { stop, workerId };
 }
 
-/** A job that waits until it is told to end. */
+/** A job that runs until the test ends it. */
 function held() {
   const running: AssignedJob[] = [];
   const gate = Promise.withResolvers<JobEnd>();

@@ -3,7 +3,7 @@
  * pattern alone and as l7-policies.ts uses it. The pattern alone must compile so that it cannot leave its group.
  *
  * Failure modes: only a pattern that HAProxy names as invalid is invalid. If HAProxy was killed, did not end in time or
- * failed in another way, there is no verdict: a retryable DriverError. Without HAProxy on this machine (the simulated
+ * failed in another way, the check throws a retryable DriverError. Without HAProxy on this machine (the simulated
  * driver, or an API server without workers) JavaScript's engine rejects what neither engine compiles.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * The official names of operations and of tables: which entries of the audit log are user actions, and what they change.
- * An operation that is not listed here (webhooks, thresholds, acknowledged tasks …) has no official name and is no user
- * action; the audit log has it.
+ * An operation that is not listed here (webhooks, thresholds, acknowledged tasks …) has no official name and is not a
+ * user action; the audit log has it.
  */
 
 export const actionTypes = [
@@ -123,7 +123,7 @@ const officialNames = new Map<string, OfficialName>(
   ),
 );
 
-/** Undefined for an operation that is no user action. */
+/** Undefined for an operation that is not a user action. */
 export const officialNameOf = (operation: string): OfficialName | undefined => officialNames.get(operation);
 
 /** The operations that are user actions of these types and groups; undefined: of all. */

@@ -5,7 +5,7 @@ import { officialNameOf, resourceTypes } from './actions.ts';
 import type { UserAction } from './schema.ts';
 import type { EntryRow } from './store.ts';
 
-/** Null for an entry that is no user action. */
+/** Null for an entry that is not a user action. */
 export function toUserAction(entry: EntryRow, acknowledged: boolean): UserAction | null {
   const name = officialNameOf(entry.operation);
   if (!name) return null;

@@ -251,8 +251,8 @@ function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId:
 const maxSkipped = 1000;
 
 /**
- * The next run, and the number of instants before it that were missed. A schedule that is no longer valid (its zone was
- * removed) must not block the others.
+ * The next run, and the number of instants before it that were missed. A schedule that has become invalid (its zone
+ * was removed) must not block the others.
  */
 function nextOf(schedule: DueSchedule, now: Date, log: Logger): { nextRunAt: Date | null; skipped: number } {
   try {

@@ -54,7 +54,7 @@ async function rescheduleAll({ db, clock, log, regionIds }: RescheduleDeps): Pro
   }
 }
 
-/** Null for a schedule that is no longer valid; its stored run reports that. */
+/** Null for a schedule that has become invalid; its stored run reports that. */
 function nextOf(schedule: store.ZonedSchedule, now: Date): Date | null {
   try {
     return timesOf(schedule).next(now);
