@@ -201,7 +201,8 @@ async function createEngines(deps: ServicesDeps) {
   const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
   const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
-  const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
+  const tasks = createTasks({ clock, backlog, wakeups });
+  tasks.onEnd(metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const engines = { metrics, caches, audit, idempotency, quota, tasks, wakeups, regions };
   return { engines, shared: { db, clock, tasks, quota, audit, idempotency, regions, caches } };
