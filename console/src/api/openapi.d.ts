@@ -105,6 +105,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the session */
+        get: operations["getSession"];
+        put?: never;
+        /**
+         * Sign in
+         * @description The cookie `cloudyard_session` of the answer is not readable by scripts.
+         */
+        post: operations["createSession"];
+        /** Sign out */
+        delete: operations["deleteSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/tasks": {
         parameters: {
             query?: never;
@@ -1315,7 +1337,7 @@ export interface paths {
         head?: never;
         /**
          * Update the health monitor of a pool
-         * @description Omitted fields are unchanged. The type cannot change.
+         * @description Omitted fields are unchanged.
          */
         patch: operations["updateLbPoolHealthMonitor"];
         trace?: never;
@@ -3562,6 +3584,10 @@ export interface components {
             shared_vm_count_limit?: number;
             /** @description Usage: basic VMs */
             shared_vm_count_usage?: number;
+            /** @description Limit: Slurm clusters */
+            slurm_cluster_count_limit?: number;
+            /** @description Usage: Slurm clusters */
+            slurm_cluster_count_usage?: number;
             /** @description Limit: snapshot schedules */
             snapshot_schedule_count_limit?: number;
             /** @description Usage: snapshot schedules */
@@ -3610,6 +3636,10 @@ export interface components {
             inference_instance_count_limit?: number;
             /** @description Usage: inference instances */
             inference_instance_count_usage?: number;
+            /** @description Limit: API keys of public inference models */
+            inference_public_model_api_key_count_limit?: number;
+            /** @description Usage: API keys of public inference models */
+            inference_public_model_api_key_count_usage?: number;
             /** @description Limit: SSH key pairs */
             keypair_count_limit?: number;
             /** @description Usage: SSH key pairs */
@@ -4129,7 +4159,7 @@ export interface components {
             login: string;
             /**
              * Format: password
-             * @description Password or access token at the registry
+             * @description Password or access token at the registry, without control characters
              */
             password: string;
         };
@@ -4212,6 +4242,13 @@ export interface components {
             mode?: string | null;
             /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
             expiration?: string | null;
+        };
+        CreateSession: {
+            /**
+             * Format: password
+             * @description An API token; the prefix `apikey ` is accepted
+             */
+            token: string;
         };
         CreateSnapshot: {
             /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
@@ -4798,6 +4835,8 @@ export interface components {
             inference_gpu_l40s_count_limit?: number;
             /** @description Limit: inference instances */
             inference_instance_count_limit?: number;
+            /** @description Limit: API keys of public inference models */
+            inference_public_model_api_key_count_limit?: number;
             /** @description Limit: SSH key pairs */
             keypair_count_limit?: number;
             /** @description Limit: projects */
@@ -4825,6 +4864,10 @@ export interface components {
             inference_instance_count_limit?: number;
             /** @description Usage: inference instances */
             inference_instance_count_usage?: number;
+            /** @description Limit: API keys of public inference models */
+            inference_public_model_api_key_count_limit?: number;
+            /** @description Usage: API keys of public inference models */
+            inference_public_model_api_key_count_usage?: number;
             /** @description Limit: SSH key pairs */
             keypair_count_limit?: number;
             /** @description Usage: SSH key pairs */
@@ -4846,12 +4889,12 @@ export interface components {
             inference_gpu_l40s_count_usage?: components["schemas"]["QuotaFigure"];
             inference_instance_count_limit?: components["schemas"]["QuotaFigure"];
             inference_instance_count_usage?: components["schemas"]["QuotaFigure"];
+            inference_public_model_api_key_count_limit?: components["schemas"]["QuotaFigure"];
+            inference_public_model_api_key_count_usage?: components["schemas"]["QuotaFigure"];
             keypair_count_limit?: components["schemas"]["QuotaFigure"];
             keypair_count_usage?: components["schemas"]["QuotaFigure"];
             project_count_limit?: components["schemas"]["QuotaFigure"];
             project_count_usage?: components["schemas"]["QuotaFigure"];
-            inference_public_model_api_key_count_limit?: components["schemas"]["QuotaFigure"];
-            inference_public_model_api_key_count_usage?: components["schemas"]["QuotaFigure"];
         };
         Health: {
             /** @description `ok` */
@@ -6323,6 +6366,8 @@ export interface components {
             sfs_size_limit?: number;
             /** @description Limit: basic VMs */
             shared_vm_count_limit?: number;
+            /** @description Limit: Slurm clusters */
+            slurm_cluster_count_limit?: number;
             /** @description Limit: snapshot schedules */
             snapshot_schedule_count_limit?: number;
             /** @description Limit: subnets */
@@ -6513,6 +6558,10 @@ export interface components {
             shared_vm_count_limit?: number;
             /** @description Usage: basic VMs */
             shared_vm_count_usage?: number;
+            /** @description Limit: Slurm clusters */
+            slurm_cluster_count_limit?: number;
+            /** @description Usage: Slurm clusters */
+            slurm_cluster_count_usage?: number;
             /** @description Limit: snapshot schedules */
             snapshot_schedule_count_limit?: number;
             /** @description Usage: snapshot schedules */
@@ -6633,6 +6682,8 @@ export interface components {
             sfs_size_usage?: components["schemas"]["QuotaFigure"];
             shared_vm_count_limit?: components["schemas"]["QuotaFigure"];
             shared_vm_count_usage?: components["schemas"]["QuotaFigure"];
+            slurm_cluster_count_limit?: components["schemas"]["QuotaFigure"];
+            slurm_cluster_count_usage?: components["schemas"]["QuotaFigure"];
             snapshot_schedule_count_limit?: components["schemas"]["QuotaFigure"];
             snapshot_schedule_count_usage?: components["schemas"]["QuotaFigure"];
             subnet_count_limit?: components["schemas"]["QuotaFigure"];
@@ -6647,8 +6698,6 @@ export interface components {
             volume_snapshots_count_usage?: components["schemas"]["QuotaFigure"];
             volume_snapshots_size_limit?: components["schemas"]["QuotaFigure"];
             volume_snapshots_size_usage?: components["schemas"]["QuotaFigure"];
-            slurm_cluster_count_limit?: components["schemas"]["QuotaFigure"];
-            slurm_cluster_count_usage?: components["schemas"]["QuotaFigure"];
         };
         Registry: {
             /** @description ID of the registry */
@@ -6901,7 +6950,7 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
-            /** @description Type of the checks; null: the current type. Required if there is no monitor */
+            /** @description Type of the checks; null: the current type. Required for a new monitor */
             type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
         };
         ReplaceLbPoolMembers: components["schemas"]["CreateLbPoolMember"][];
@@ -6921,6 +6970,8 @@ export interface components {
             inference_gpu_l40s_count_limit?: number;
             /** @description Limit: inference instances */
             inference_instance_count_limit?: number;
+            /** @description Limit: API keys of public inference models */
+            inference_public_model_api_key_count_limit?: number;
             /** @description Limit: SSH key pairs */
             keypair_count_limit?: number;
             /** @description Limit: projects */
@@ -7026,6 +7077,8 @@ export interface components {
             sfs_size_limit?: number;
             /** @description Limit: basic VMs */
             shared_vm_count_limit?: number;
+            /** @description Limit: Slurm clusters */
+            slurm_cluster_count_limit?: number;
             /** @description Limit: snapshot schedules */
             snapshot_schedule_count_limit?: number;
             /** @description Limit: subnets */
@@ -7149,6 +7202,8 @@ export interface components {
         };
         /** @description Paths on this server */
         ServerLinks: {
+            /** @description The web console; absent if this server does not serve it */
+            console?: string;
             /** @description The API reference, a web page */
             reference: string;
             /** @description The OpenAPI document */
@@ -7159,6 +7214,35 @@ export interface components {
             readiness: string;
             /** @description The drivers of all workers and their status */
             drivers: string;
+        };
+        Session: {
+            /** @description ID of the token */
+            token_id: number;
+            /** @description Name of the token; may be empty */
+            token_name: string;
+            /** @description ID of the client */
+            client_id: number;
+            /** @description Name of the client */
+            client_name: string;
+            /**
+             * @description Role of the token
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Whether the client operates this Cloudyard */
+            is_operator: boolean;
+            project_ids: number[] | null;
+            /**
+             * Format: date-time
+             * @description When the session ends even if it is used
+             */
+            expires_at: string;
+            /** @description Seconds without a request after which the session ends */
+            idle_timeout_seconds: number;
+            /** @description Send it in the header `X-CSRF-Token` of requests that change something */
+            csrf_token: string;
+            /** @description Whether the server runs in development mode */
+            is_development: boolean;
         };
         SetNotificationThreshold: {
             /**
@@ -7495,6 +7579,8 @@ export interface components {
             sfs_size_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: basic VMs; null: the default */
             shared_vm_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
+            /** @description Limit: Slurm clusters; null: the default */
+            slurm_cluster_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: snapshot schedules; null: the default */
             snapshot_schedule_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: subnets; null: the default */
@@ -7519,6 +7605,8 @@ export interface components {
             inference_gpu_l40s_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: inference instances; null: the default */
             inference_instance_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
+            /** @description Limit: API keys of public inference models; null: the default */
+            inference_public_model_api_key_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: SSH key pairs; null: the default */
             keypair_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: projects; null: the default */
@@ -7621,6 +7709,8 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
+            /** @description Type of the checks; null: the current type. Required for a new monitor */
+            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
         };
         UpdateLbPoolMember: {
             /** @description Whether the member gets traffic */
@@ -7788,12 +7878,12 @@ export interface components {
              * @description Type of the action
              * @enum {unknown}
              */
-            action_type: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
+            action_type: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
             /**
              * @description Group of operations
              * @enum {unknown}
              */
-            api_group: "ai_cluster" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
+            api_group: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
             /** @description Whether the subscriber has received it */
             acknowledged: boolean;
             action_data: {
@@ -8049,6 +8139,256 @@ export interface components {
         };
     };
     responses: {
+        /** @description Success */
+        ApiKey: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ApiKey"];
+            };
+        };
+        /** @description Success */
+        Client: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Client"];
+            };
+        };
+        /** @description Success */
+        FileShare: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FileShare"];
+            };
+        };
+        /** @description Success */
+        LifecyclePolicy: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["LifecyclePolicy"];
+            };
+        };
+        /** @description Omitted fields of the request are null or have their defaults */
+        LifecyclePolicySchedule: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["LifecyclePolicySchedule"];
+            };
+        };
+        /** @description Success */
+        Listener: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Listener"];
+            };
+        };
+        /** @description Success */
+        LoadBalancer: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["LoadBalancer"];
+            };
+        };
+        /** @description Only the quotas that would be exceeded */
+        LoadBalancerRequiredQuota: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["LoadBalancerRequiredQuota"];
+            };
+        };
+        /** @description Success */
+        Network: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Network"];
+            };
+        };
+        /** @description Success */
+        Notification: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        /** @description Success */
+        NotificationThreshold: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["NotificationThreshold"];
+            };
+        };
+        /** @description Success */
+        Price: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Price"];
+            };
+        };
+        /** @description Success */
+        Project: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Project"];
+            };
+        };
+        /** @description Success */
+        PullSecret: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PullSecret"];
+            };
+        };
+        /** @description Success */
+        QuotaRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["QuotaRequest"];
+            };
+        };
+        /** @description Success */
+        Registry: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Registry"];
+            };
+        };
+        /** @description Success */
+        RegistryToken: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RegistryToken"];
+            };
+        };
+        /** @description Success */
+        RegistryUserWithSecret: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RegistryUserWithSecret"];
+            };
+        };
+        /** @description Success */
+        Session: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Session"];
+            };
+        };
+        /** @description Success */
+        Snapshot: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Snapshot"];
+            };
+        };
+        /** @description Success */
+        Subnet: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Subnet"];
+            };
+        };
+        /** @description Success */
+        Tag: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Tag"];
+            };
+        };
+        /** @description Success */
+        TagCollection: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["TagCollection"];
+            };
+        };
+        /** @description Success */
+        Task: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Task"];
+            };
+        };
+        /** @description Success */
+        TaskCollection: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["TaskCollection"];
+            };
+        };
+        /** @description Success */
+        TaskIds: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "tasks": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["TaskIds"];
+            };
+        };
+        /** @description Success */
+        Volume: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Volume"];
+            };
+        };
         /** @description Error; `exception_class` contains the error code */
         Error: {
             headers: {
@@ -8151,9 +8491,9 @@ export interface components {
          */
         project_id: number;
         /** @description Only actions of these types */
-        query_action_type: ("activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade")[];
+        query_action_type: ("activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade")[];
         /** @description Only actions in these groups */
-        query_api_group: ("ai_cluster" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume")[];
+        query_api_group: ("ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume")[];
         /** @description `true`: only load balancers with a floating IP, which none has */
         query_assigned_floating: boolean;
         /** @description `next` of the previous page */
@@ -8210,7 +8550,7 @@ export interface components {
         query_metadata_k: string;
         /** @description Use `tag_key_value` */
         query_metadata_kv: string;
-        /** @description Only projects whose name contains this text */
+        /** @description Only networks whose name contains this text */
         query_name: string;
         /** @description Only volumes whose name contains this text */
         query_name_part: string;
@@ -8228,18 +8568,18 @@ export interface components {
         query_operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
         /** @description Only changes by this operationId */
         query_operation: string;
-        /** @description Order by the creation date; `desc` by default */
-        query_order_by: "asc" | "desc";
+        /** @description Field and direction of the order */
+        query_order_by: "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc" | "priority.desc";
         /** @description `project`: only networks of the project; `any`: shared ones too */
         query_owned_by: "any" | "project";
         /** @description Only regions with this product; none has one */
         query_product: "containers" | "inference";
-        /** @description Only tasks of these projects */
-        query_project_id: number[];
+        /** @description Only tasks of this project */
+        query_project_id: number;
         /** @description Only load balancers with this provisioning status */
         query_provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
-        /** @description Only tasks of these regions */
-        query_region_id: number[];
+        /** @description Only tasks of this region */
+        query_region_id: number;
         /** @description Only changes by this request */
         query_request_id: string;
         /** @description Only requests with these IDs */
@@ -8494,11 +8834,65 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    getSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Session"];
+            default: components["responses"]["Error"];
+        };
+    };
+    createSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "0123456789ab$secret"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateSession"];
+            };
+        };
+        responses: {
+            201: components["responses"]["Session"];
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listTasks: {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: components["parameters"]["query_limit"];
+                limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only tasks created at or after this ISO 8601 date */
@@ -8508,13 +8902,13 @@ export interface operations {
                 /** @description Only tasks that are, or are not, acknowledged */
                 is_acknowledged?: components["parameters"]["query_is_acknowledged"];
                 /** @description Order by the creation date; `desc` by default */
-                order_by?: components["parameters"]["query_order_by"];
+                order_by?: "asc" | "desc";
                 /** @description Use `order_by` */
                 sorting?: components["parameters"]["query_sorting"];
                 /** @description Only tasks of these projects */
-                project_id?: components["parameters"]["query_project_id"];
+                project_id?: number[];
                 /** @description Only tasks of these regions */
-                region_id?: components["parameters"]["query_region_id"];
+                region_id?: number[];
                 /** @description Only tasks of these states */
                 state?: components["parameters"]["query_state"];
                 /** @description Only tasks of this type, such as `create_volume` */
@@ -8526,15 +8920,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TaskCollection"];
-                };
-            };
+            200: components["responses"]["TaskCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -8542,7 +8928,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: components["parameters"]["query_limit"];
+                limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only tasks of these types */
@@ -8565,15 +8951,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TaskCollection"];
-                };
-            };
+            200: components["responses"]["TaskCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -8595,15 +8973,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Task"];
-                };
-            };
+            200: components["responses"]["Task"];
             default: components["responses"]["Error"];
         };
     };
@@ -8625,15 +8995,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Task"];
-                };
-            };
+            200: components["responses"]["Task"];
             default: components["responses"]["Error"];
         };
     };
@@ -8652,15 +9014,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Task"];
-                };
-            };
+            200: components["responses"]["Task"];
             default: components["responses"]["Error"];
         };
     };
@@ -8668,9 +9022,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only tasks of this project */
-                project_id?: number;
+                project_id?: components["parameters"]["query_project_id"];
                 /** @description Only tasks of this region */
-                region_id?: number;
+                region_id?: components["parameters"]["query_region_id"];
             };
             header?: never;
             path?: never;
@@ -8692,9 +9046,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only tasks of this project */
-                project_id?: number;
+                project_id?: components["parameters"]["query_project_id"];
                 /** @description Only tasks of this region */
-                region_id?: number;
+                region_id?: components["parameters"]["query_region_id"];
             };
             header?: never;
             path?: never;
@@ -8733,7 +9087,7 @@ export interface operations {
                 /** @description Whether to list deleted projects too */
                 include_deleted?: components["parameters"]["query_include_deleted"];
                 /** @description Only projects whose name contains this text */
-                name?: components["parameters"]["query_name"];
+                name?: string;
                 /** @description Field and direction of the order */
                 order_by?: "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc";
             };
@@ -8774,15 +9128,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
+            201: components["responses"]["Project"];
             default: components["responses"]["Error"];
         };
     };
@@ -8801,15 +9147,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
+            200: components["responses"]["Project"];
             default: components["responses"]["Error"];
         };
     };
@@ -8838,15 +9176,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
+            200: components["responses"]["Project"];
             default: components["responses"]["Error"];
         };
     };
@@ -8865,22 +9195,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -8908,15 +9223,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Project"];
-                };
-            };
+            200: components["responses"]["Project"];
             default: components["responses"]["Error"];
         };
     };
@@ -8988,7 +9295,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only resources that have a tag with this key; repeat the parameter to require several keys */
@@ -9002,11 +9309,11 @@ export interface operations {
                 /** @description Only external, or only internal networks */
                 external?: components["parameters"]["query_external"];
                 /** @description Only networks whose name contains this text */
-                name?: string;
+                name?: components["parameters"]["query_name"];
                 /** @description Only networks of this type */
                 network_type?: components["parameters"]["query_network_type"];
                 /** @description Field and direction of the order */
-                order_by?: "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc" | "priority.desc";
+                order_by?: components["parameters"]["query_order_by"];
                 /** @description `project`: only networks of the project; `any`: shared ones too */
                 owned_by?: components["parameters"]["query_owned_by"];
             };
@@ -9068,22 +9375,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -9112,15 +9404,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Network"];
-                };
-            };
+            200: components["responses"]["Network"];
             default: components["responses"]["Error"];
         };
     };
@@ -9149,22 +9433,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -9202,15 +9471,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Network"];
-                };
-            };
+            200: components["responses"]["Network"];
             default: components["responses"]["Error"];
         };
     };
@@ -9248,22 +9509,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -9271,7 +9517,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -9297,15 +9543,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagCollection"];
-                };
-            };
+            200: components["responses"]["TagCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -9427,15 +9665,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
+            200: components["responses"]["Tag"];
             default: components["responses"]["Error"];
         };
     };
@@ -9481,7 +9711,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only resources that have a tag with this key; repeat the parameter to require several keys */
@@ -9559,22 +9789,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -9603,15 +9818,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Subnet"];
-                };
-            };
+            200: components["responses"]["Subnet"];
             default: components["responses"]["Error"];
         };
     };
@@ -9640,22 +9847,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -9693,15 +9885,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Subnet"];
-                };
-            };
+            200: components["responses"]["Subnet"];
             default: components["responses"]["Error"];
         };
     };
@@ -9709,7 +9893,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -9735,15 +9919,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagCollection"];
-                };
-            };
+            200: components["responses"]["TagCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -9865,15 +10041,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
+            200: components["responses"]["Tag"];
             default: components["responses"]["Error"];
         };
     };
@@ -9919,7 +10087,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only resources that have a tag with this key; repeat the parameter to require several keys */
@@ -9933,11 +10101,11 @@ export interface operations {
                 /** @description Only external, or only internal networks */
                 external?: components["parameters"]["query_external"];
                 /** @description Only networks whose name contains this text */
-                name?: string;
+                name?: components["parameters"]["query_name"];
                 /** @description Only networks of this type */
                 network_type?: components["parameters"]["query_network_type"];
                 /** @description Field and direction of the order */
-                order_by?: "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc" | "priority.desc";
+                order_by?: components["parameters"]["query_order_by"];
                 /** @description Only the network with this ID */
                 network_id?: string;
                 /** @description No network is shared with other projects: `true` returns an empty list */
@@ -10006,22 +10174,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10029,7 +10182,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -10095,22 +10248,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10176,22 +10314,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10199,7 +10322,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only shares whose name contains this text */
@@ -10279,22 +10402,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10323,15 +10431,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FileShare"];
-                };
-            };
+            200: components["responses"]["FileShare"];
             default: components["responses"]["Error"];
         };
     };
@@ -10360,22 +10460,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10417,15 +10502,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FileShare"];
-                };
-            };
+            200: components["responses"]["FileShare"];
             default: components["responses"]["Error"];
         };
     };
@@ -10467,22 +10544,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10520,22 +10582,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -10543,7 +10590,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -10713,7 +10760,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -10739,15 +10786,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagCollection"];
-                };
-            };
+            200: components["responses"]["TagCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -10869,15 +10908,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
+            200: components["responses"]["Tag"];
             default: components["responses"]["Error"];
         };
     };
@@ -10923,7 +10954,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only resources that have a tag with this key; repeat the parameter to require several keys */
@@ -11039,22 +11070,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11121,15 +11137,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Only the quotas that would be exceeded */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LoadBalancerRequiredQuota"];
-                };
-            };
+            200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
         };
     };
@@ -11169,15 +11177,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Only the quotas that would be exceeded */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LoadBalancerRequiredQuota"];
-                };
-            };
+            200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
         };
     };
@@ -11211,15 +11211,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LoadBalancer"];
-                };
-            };
+            200: components["responses"]["LoadBalancer"];
             default: components["responses"]["Error"];
         };
     };
@@ -11248,22 +11240,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11305,15 +11282,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LoadBalancer"];
-                };
-            };
+            200: components["responses"]["LoadBalancer"];
             default: components["responses"]["Error"];
         };
     };
@@ -11355,22 +11324,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11408,22 +11362,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11461,22 +11400,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11599,22 +11523,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11653,22 +11562,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11700,22 +11594,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -11723,7 +11602,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -11749,15 +11628,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagCollection"];
-                };
-            };
+            200: components["responses"]["TagCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -11879,15 +11750,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
+            200: components["responses"]["Tag"];
             default: components["responses"]["Error"];
         };
     };
@@ -11933,7 +11796,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only listeners of this load balancer */
@@ -12006,22 +11869,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12053,15 +11901,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Listener"];
-                };
-            };
+            200: components["responses"]["Listener"];
             default: components["responses"]["Error"];
         };
     };
@@ -12093,22 +11933,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12146,15 +11971,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Listener"];
-                };
-            };
+            200: components["responses"]["Listener"];
             default: components["responses"]["Error"];
         };
     };
@@ -12195,22 +12012,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12218,7 +12020,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether to return whole members instead of their IDs */
@@ -12306,22 +12108,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12387,22 +12174,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12443,22 +12215,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12499,22 +12256,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12593,22 +12335,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12682,22 +12409,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12738,22 +12450,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12787,22 +12484,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12810,7 +12492,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Field and direction to sort by; `address.asc` by default */
@@ -12892,22 +12574,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12948,22 +12615,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13039,22 +12691,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13097,22 +12734,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13120,7 +12742,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -13185,22 +12807,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13266,22 +12873,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13322,22 +12914,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13345,7 +12922,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -13419,22 +12996,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13521,22 +13083,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13570,22 +13117,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13593,7 +13125,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only resources that have a tag with this key; repeat the parameter to require several keys */
@@ -13670,22 +13202,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13714,15 +13231,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Volume"];
-                };
-            };
+            200: components["responses"]["Volume"];
             default: components["responses"]["Error"];
         };
     };
@@ -13754,22 +13263,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13811,15 +13305,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Volume"];
-                };
-            };
+            200: components["responses"]["Volume"];
             default: components["responses"]["Error"];
         };
     };
@@ -13857,22 +13343,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13910,15 +13381,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Volume"];
-                };
-            };
+            200: components["responses"]["Volume"];
             default: components["responses"]["Error"];
         };
     };
@@ -13956,22 +13419,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14009,22 +13457,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14062,22 +13495,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14115,22 +13533,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14173,7 +13576,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -14199,15 +13602,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagCollection"];
-                };
-            };
+            200: components["responses"]["TagCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -14329,15 +13724,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
+            200: components["responses"]["Tag"];
             default: components["responses"]["Error"];
         };
     };
@@ -14383,7 +13770,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Instances are not supported: any value returns an empty list */
@@ -14457,22 +13844,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14501,15 +13873,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Snapshot"];
-                };
-            };
+            200: components["responses"]["Snapshot"];
             default: components["responses"]["Error"];
         };
     };
@@ -14538,22 +13902,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14595,15 +13944,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Snapshot"];
-                };
-            };
+            200: components["responses"]["Snapshot"];
             default: components["responses"]["Error"];
         };
     };
@@ -14611,7 +13952,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -14637,15 +13978,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagCollection"];
-                };
-            };
+            200: components["responses"]["TagCollection"];
             default: components["responses"]["Error"];
         };
     };
@@ -14684,15 +14017,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Snapshot"];
-                };
-            };
+            200: components["responses"]["Snapshot"];
             default: components["responses"]["Error"];
         };
     };
@@ -14769,15 +14094,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
+            200: components["responses"]["Tag"];
             default: components["responses"]["Error"];
         };
     };
@@ -14825,7 +14142,7 @@ export interface operations {
                 /** @description Whether the answer contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -14903,15 +14220,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -14943,15 +14252,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -15027,15 +14328,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -15084,15 +14377,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -15135,15 +14420,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -15216,15 +14493,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Omitted fields of the request are null or have their defaults */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicySchedule"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicySchedule"];
             default: components["responses"]["Error"];
         };
     };
@@ -15264,15 +14533,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Omitted fields of the request are null or have their defaults */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicySchedule"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicySchedule"];
             default: components["responses"]["Error"];
         };
     };
@@ -15315,15 +14576,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -15366,15 +14619,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicy"];
-                };
-            };
+            200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
         };
     };
@@ -15574,15 +14819,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Price"];
-                };
-            };
+            200: components["responses"]["Price"];
             default: components["responses"]["Error"];
         };
     };
@@ -15590,7 +14827,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -15653,15 +14890,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Registry"];
-                };
-            };
+            201: components["responses"]["Registry"];
             default: components["responses"]["Error"];
         };
     };
@@ -15690,15 +14919,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Registry"];
-                };
-            };
+            200: components["responses"]["Registry"];
             default: components["responses"]["Error"];
         };
     };
@@ -15771,15 +14992,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Registry"];
-                };
-            };
+            200: components["responses"]["Registry"];
             default: components["responses"]["Error"];
         };
     };
@@ -15828,7 +15041,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -15902,15 +15115,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RegistryUserWithSecret"];
-                };
-            };
+            201: components["responses"]["RegistryUserWithSecret"];
             default: components["responses"]["Error"];
         };
     };
@@ -16093,15 +15298,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RegistryUserWithSecret"];
-                };
-            };
+            200: components["responses"]["RegistryUserWithSecret"];
             default: components["responses"]["Error"];
         };
     };
@@ -16109,7 +15306,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -16191,7 +15388,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -16360,15 +15557,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Price"];
-                };
-            };
+            200: components["responses"]["Price"];
             default: components["responses"]["Error"];
         };
     };
@@ -16403,15 +15592,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Price"];
-                };
-            };
+            200: components["responses"]["Price"];
             default: components["responses"]["Error"];
         };
     };
@@ -16444,15 +15625,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Price"];
-                };
-            };
+            200: components["responses"]["Price"];
             default: components["responses"]["Error"];
         };
     };
@@ -16526,15 +15699,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Price"];
-                };
-            };
+            200: components["responses"]["Price"];
             default: components["responses"]["Error"];
         };
     };
@@ -16542,7 +15707,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether the answer contains the price of each flavor */
@@ -16698,7 +15863,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only requests created at or after this date */
@@ -16780,15 +15945,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
-                };
-            };
+            200: components["responses"]["QuotaRequest"];
             default: components["responses"]["Error"];
         };
     };
@@ -16837,15 +15994,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
-                };
-            };
+            200: components["responses"]["QuotaRequest"];
             default: components["responses"]["Error"];
         };
     };
@@ -16873,15 +16022,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
-                };
-            };
+            200: components["responses"]["QuotaRequest"];
             default: components["responses"]["Error"];
         };
     };
@@ -16889,7 +16030,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -16995,15 +16136,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ApiKey"];
-                };
-            };
+            200: components["responses"]["ApiKey"];
             default: components["responses"]["Error"];
         };
     };
@@ -17087,15 +16220,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ApiKey"];
-                };
-            };
+            200: components["responses"]["ApiKey"];
             default: components["responses"]["Error"];
         };
     };
@@ -17103,7 +16228,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -17168,15 +16293,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PullSecret"];
-                };
-            };
+            200: components["responses"]["PullSecret"];
             default: components["responses"]["Error"];
         };
     };
@@ -17205,15 +16322,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PullSecret"];
-                };
-            };
+            200: components["responses"]["PullSecret"];
             default: components["responses"]["Error"];
         };
     };
@@ -17287,15 +16396,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PullSecret"];
-                };
-            };
+            200: components["responses"]["PullSecret"];
             default: components["responses"]["Error"];
         };
     };
@@ -17388,15 +16489,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NotificationThreshold"];
-                };
-            };
+            200: components["responses"]["NotificationThreshold"];
             default: components["responses"]["Error"];
         };
     };
@@ -17424,15 +16517,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NotificationThreshold"];
-                };
-            };
+            200: components["responses"]["NotificationThreshold"];
             default: components["responses"]["Error"];
         };
     };
@@ -17476,15 +16561,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Client"];
-                };
-            };
+            200: components["responses"]["Client"];
             default: components["responses"]["Error"];
         };
     };
@@ -17514,15 +16591,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Client"];
-                };
-            };
+            200: components["responses"]["Client"];
             default: components["responses"]["Error"];
         };
     };
@@ -17578,15 +16647,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Notification"];
-                };
-            };
+            200: components["responses"]["Notification"];
             default: components["responses"]["Error"];
         };
     };
@@ -17615,15 +16676,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Notification"];
-                };
-            };
+            200: components["responses"]["Notification"];
             default: components["responses"]["Error"];
         };
     };
@@ -17804,7 +16857,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only actions of these types */
@@ -17903,7 +16956,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Maximum number of results */
-                limit?: number;
+                limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
             };
@@ -18042,15 +17095,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RegistryToken"];
-                };
-            };
+            200: components["responses"]["RegistryToken"];
             default: components["responses"]["Error"];
         };
     };
@@ -18067,15 +17112,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RegistryToken"];
-                };
-            };
+            200: components["responses"]["RegistryToken"];
             default: components["responses"]["Error"];
         };
     };
