@@ -22,6 +22,8 @@ const parts = {
   iproute2: ['ip'],
   'util-linux': ['unshare'],
   nftables: ['nft'],
+  curl: ['curl'],
+  jq: ['jq'],
 } as const satisfies Record<string, string[]>;
 
 export type Part = keyof typeof parts;

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import type { KeyboardEvent } from 'react';
-import { codeFor } from '../code/code-for.ts';
+import { codeFor } from '../code/index.ts';
+import type { ApiRequest } from '../code/index.ts';
 import type { Call } from './by-code.tsx';
 import { CodeBlock } from './copy.tsx';
 
@@ -12,7 +13,8 @@ const LANGUAGES = [
 
 /** One tab a language; languages that cannot do this request have none. */
 export default function CodeTabs(call: Call) {
-  const code = codeFor({ ...call, query: call.query ?? {}, url: location.origin });
+  // Bodies are JSON: the forms build them, and the client sends them.
+  const code = codeFor({ ...call, url: location.origin } as ApiRequest);
   const shown = LANGUAGES.filter(([key]) => code[key] !== null);
   const [chosen, setChosen] = useState<(typeof LANGUAGES)[number][0]>('curl');
   const index = Math.max(
