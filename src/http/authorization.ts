@@ -7,6 +7,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { atLeast } from '../authz/actor.ts';
 import type { Actor, RequestFacts } from '../authz/actor.ts';
+import { concernsAllProjects, seesAllClients } from '../authz/access.ts';
 import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
@@ -91,7 +92,8 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
   // A read that any reader may do has no entry in the audit log; one that shows a secret has.
   const isAudited = request.method !== 'GET' || access.role !== 'reader';
   const facts = isAudited ? { request: factsOf(request) } : {};
-  request.by = { actor, requestId: request.id, ...facts };
+  const credential = { text: token!, authenticate: () => deps.authenticate(token!) };
+  request.by = { actor, requestId: request.id, credential, ...facts };
   if (!atLeast(actor, access.role)) {
     throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);
   }
@@ -104,11 +106,6 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
       'this operation affects all projects of the client; the token is limited to some of them',
     );
   }
-}
-
-/** All projects of a client share its webhooks, addresses and thresholds. */
-function concernsAllProjects({ reach, role }: Access): boolean {
-  return reach === 'operator' || (reach === 'client' && role !== 'reader');
 }
 
 /** Resolves the client, project and region of the path. @throws ClientError 403, 404 */
@@ -174,8 +171,7 @@ function unauthenticated(message: string): ClientError {
 }
 
 function requireClient(actor: Actor, clientId: number): void {
-  const seesAllClients = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
-  if (clientId === actor.clientId || seesAllClients) return;
+  if (clientId === actor.clientId || seesAllClients(actor)) return;
   throw notFound('client', clientId);
 }
 

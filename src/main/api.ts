@@ -30,7 +30,7 @@ export interface ApiOptions
 }
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
-  const { db, metrics, apiKeys } = services;
+  const { db, metrics, apiKeys, events } = services;
   const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     log: options.log,
@@ -64,8 +64,14 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   });
   if (options.resources !== false) {
     // What is answered from memory is read before the first request comes.
-    app.addHook('onReady', apiKeys.start);
-    app.addHook('onClose', apiKeys.stop);
+    app.addHook('onReady', async () => {
+      events.start();
+      await apiKeys.start();
+    });
+    app.addHook('onClose', async () => {
+      events.endStreams();
+      await Promise.all([events.stop(), apiKeys.stop()]);
+    });
   }
   return app;
 }
@@ -87,6 +93,7 @@ async function driverStatus(db: Db): Promise<StatusOfWorkers> {
 /** Answers the requests that were read, and closes the server. */
 export async function closeApi(api: App, services: Services): Promise<void> {
   services.taskViews.releaseWaiting();
+  services.events.endStreams();
   await api.drain.drain();
   await api.close();
 }
