@@ -45,26 +45,34 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
     return { id, text: `${keyId}$${secret}` };
   };
 
+  /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
+  const check = async (token: string): Promise<Actor | null> => {
+    const { keyId, secret } = splitSecret(token);
+    const facts = await factsOf(keyId);
+    if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
+    if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
+      recognized.delete(keyId);
+      return null;
+    }
+    recognized.add(keyId, facts.secret_hash);
+    return {
+      tokenId: facts.id,
+      clientId: facts.client_id,
+      weight: facts.weight,
+      role: facts.role,
+      projectIds: facts.project_ids,
+      operator: facts.operator,
+    };
+  };
+
   return {
-    /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
+    check,
+
+    /** As `check`, and records the use of the token. */
     async authenticate(token: string): Promise<Actor | null> {
-      const { keyId, secret } = splitSecret(token);
-      const facts = await factsOf(keyId);
-      if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
-      if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
-        recognized.delete(keyId);
-        return null;
-      }
-      recognized.add(keyId, facts.secret_hash);
-      lastUses.record(facts.id, clock.now());
-      return {
-        tokenId: facts.id,
-        clientId: facts.client_id,
-        weight: facts.weight,
-        role: facts.role,
-        projectIds: facts.project_ids,
-        operator: facts.operator,
-      };
+      const actor = await check(token);
+      if (actor) lastUses.record(actor.tokenId, clock.now());
+      return actor;
     },
 
     /** Whether the token was valid at its last use on this server. Needs no query; it may have been revoked since. */
