@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { codeFor } from '../../console/src/code/index.ts';
+import { codeFor } from '../../console/src/code/code-for.ts';
 import { targetOf } from '../../console/src/code/request.ts';
 import type { ApiRequest, Json } from '../../console/src/code/request.ts';
 import { useCloudyard } from '../harness.ts';

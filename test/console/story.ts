@@ -243,6 +243,9 @@ const others: Step[] = [
   { operation: 'moveClock', body: { advance_seconds: 1 }, operator: true },
   { operation: 'createFault', operator: true },
   { operation: 'clearFaults', operator: true },
+  // The console's own; a token is enough for scripts.
+  { operation: 'createSession', refused: 401 },
+  { operation: 'deleteSession', refused: 401 },
   { operation: 'createRegistryToken', refused: 400 },
   { operation: 'receiveRegistryEvents', refused: 401 },
 ];
