@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { codeFor } from '../../console/src/code/index.ts';
+import { codeFor } from '../../console/src/code/code-for.ts';
 import { pythonMethods } from '../../console/src/code/python-methods.ts';
 import { pythonArguments, requiredArguments } from '../../console/src/code/python.ts';
 import type { ApiRequest } from '../../console/src/code/request.ts';

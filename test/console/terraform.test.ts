@@ -1,6 +1,6 @@
 /** The Terraform text, parsed and compared with the schemas of the official provider. Source: its docs/resources, 0.34. */
 import { describe, expect, it } from 'vitest';
-import { codeFor } from '../../console/src/code/index.ts';
+import { codeFor } from '../../console/src/code/code-for.ts';
 import type { Json, JsonObject } from '../../console/src/code/request.ts';
 import { resources } from '../../console/src/code/terraform-resources.ts';
 import { operationsById } from './operations.ts';

@@ -1,5 +1,5 @@
 import { baseUrlOf, escapeHidden, targetOf } from './request.ts';
-import type { ApiRequest, Json } from './request.ts';
+import type { ApiRequest } from './request.ts';
 import { answersWithTasks } from './task-operations.ts';
 
 const authorization = '-H "Authorization: apikey $CLOUDYARD_TOKEN"';
@@ -33,7 +33,7 @@ for task in $tasks; do
 done`;
 }
 
-function jsonOf(body: Json): string {
+function jsonOf(body: unknown): string {
   return JSON.stringify(body, null, 2).split('\n').map(escapeHidden).join('\n');
 }
 

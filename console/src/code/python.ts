@@ -23,7 +23,7 @@ const extraBodyFields: Record<string, string[]> = {
   createSubnet: ['metadata'],
   createVolume: ['metadata'],
   updateFileShare: ['size'],
-  updateLbPoolHealthMonitor: ['id'],
+  updateLbPoolHealthMonitor: ['id', 'type'],
   updateLbPool: ['admin_state_up'],
   updateListener: ['admin_state_up'],
   updateVolume: ['size'],
@@ -51,7 +51,7 @@ export function pythonArguments(request: ApiRequest): JsonObject {
       const target = extraBodyFields[operationId]?.includes(name) ? extraBody : given;
       target[renamed[operationId]?.[name] ?? name] = value;
     }
-  } else if (body !== undefined) given['body'] = body;
+  } else if (body !== undefined) given['body'] = body as Json;
   for (const [name, value] of Object.entries(query)) {
     (extraQueryFields.includes(name) ? extraQuery : given)[name] = value ?? undefined;
   }

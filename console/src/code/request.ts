@@ -4,23 +4,24 @@ export type JsonObject = { [key: string]: Json | undefined };
 /** A request as the console sends it. */
 export interface ApiRequest {
   /** As in openapi.json. */
-  operationId: string;
+  readonly operationId: string;
   /** In any case. */
-  method: string;
+  readonly method: string;
   /** The path of openapi.json, with its parameters in braces. */
-  path: string;
+  readonly path: string;
   /** Values of the parameters in `path`, without percent-encoding. */
-  params?: Record<string, string | number>;
+  readonly params?: Readonly<Record<string, string | number>>;
   /** A list repeats its name; null and undefined are left out. */
-  query?: Record<string, QueryValue | QueryValue[] | null | undefined>;
-  body?: Json | undefined;
+  readonly query?: Readonly<Record<string, QueryValue | QueryValue[] | null | undefined>>;
+  /** JSON. */
+  readonly body?: unknown;
   /** The base URL of the server, such as `http://127.0.0.1:8080`. */
-  url: string;
+  readonly url: string;
 }
 
 export type QueryValue = string | number | boolean;
 
-export function isObject(value: Json | undefined): value is JsonObject {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

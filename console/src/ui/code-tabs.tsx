@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import type { KeyboardEvent } from 'react';
-import { codeFor } from '../code/index.ts';
-import type { ApiRequest } from '../code/index.ts';
+import { codeFor } from '../code/code-for.ts';
 import type { Call } from './by-code.tsx';
 import { CodeBlock } from './copy.tsx';
 
@@ -13,8 +12,7 @@ const LANGUAGES = [
 
 /** One tab a language; languages that cannot do this request have none. */
 export default function CodeTabs(call: Call) {
-  // Bodies are JSON: the forms build them, and the client sends them.
-  const code = codeFor({ ...call, url: location.origin } as ApiRequest);
+  const code = codeFor({ ...call, query: call.query ?? {}, url: location.origin });
   const shown = LANGUAGES.filter(([key]) => code[key] !== null);
   const [chosen, setChosen] = useState<(typeof LANGUAGES)[number][0]>('curl');
   const index = Math.max(
