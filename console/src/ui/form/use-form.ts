@@ -64,6 +64,8 @@ export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty
       await send(body);
     } catch (error) {
       setDone(false);
+      // The sign-in dialog covers the form, which can be sent again after it.
+      if (error instanceof ApiError && error.status === 401) return;
       const named = error instanceof ApiError ? error.fields : [];
       setFromServer(named);
       setFailure(failureOf(messageOf(error), withoutField(named, fields)));
