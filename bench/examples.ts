@@ -92,7 +92,11 @@ async function balancing({ created }: Make): Promise<Examples> {
   ];
   const listeners = [{ name: 'bench', protocol: 'HTTP', protocol_port: 80, pools }];
   const balancer = await several((name) => created(inProject('loadbalancers'), { name, listeners, tags }));
-  const policy = { listener_id: balancer['listeners']!, action: 'REDIRECT_PREFIX', redirect_prefix: 'https://a.example' };
+  const policy = {
+    listener_id: balancer['listeners']!,
+    action: 'REDIRECT_PREFIX',
+    redirect_prefix: 'https://a.example',
+  };
   const { l7polices } = await created(inProject('l7policies'), policy);
   const rule = { type: 'PATH', compare_type: 'STARTS_WITH', value: '/api/' };
   const rules = await created(`${inProject('l7policies')}/${l7polices}/rules`, rule);
@@ -120,7 +124,9 @@ async function ofClient({ cloudyard, post, created }: Make): Promise<Examples> {
   const content = { payload_content_type: 'application/octet-stream' };
   const secrets = await several((name) => created(inProject('secrets'), { ...secret, ...content, name }));
   const expire = '2099-01-01T00:00:00Z';
-  await several((name) => post(inProject('caas/keys'), { name, containers: [{ name: 'web', namespace: 'a' }], expire }));
+  await several((name) =>
+    post(inProject('caas/keys'), { name, containers: [{ name: 'web', namespace: 'a' }], expire }),
+  );
   const login = { registry: 'registry.example.com', login: 'ci', password: 'password' };
   await several((name) => post(inProject('caas/secrets'), { ...login, name }));
   await cloudyard.request('PUT', '/cloud/v2/client_quotas/1/notification_threshold', { threshold: 80 });

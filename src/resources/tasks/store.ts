@@ -31,15 +31,17 @@ export interface TaskFilter {
 const visible = (who: Visible): SQL | undefined =>
   and(eq(tasks.clientId, who.clientId), who.projectIds ? inArray(tasks.projectId, who.projectIds) : undefined);
 
-export async function find(on: Db | Tx, who: Visible, id: string): Promise<TaskRow | null> {
-  const [row] = await on
-    .select()
-    .from(tasks)
-    .where(and(visible(who), eq(tasks.id, id)));
-  return row ?? null;
+const readRow = kit.rowById<TaskRow>(tasks);
+
+export async function find(on: Db | Tx, { clientId, projectIds }: Visible, id: string): Promise<TaskRow | null> {
+  const task = await readRow(on, id);
+  if (task?.clientId !== clientId) return null;
+  return projectIds === null || (task.projectId !== null && projectIds.includes(task.projectId)) ? task : null;
 }
 
 const bytes = sql<number>`coalesce(pg_column_size(${tasks.createdResources}), 0) + coalesce(pg_column_size(${tasks.data}), 0)`;
+
+const readSizes = kit.pageReader<SizedRow<string>>(tasks, { columns: { id: tasks.id, bytes } });
 
 /** A task may name a thousand resources, so the rows are read separately. */
 export async function list(
@@ -62,17 +64,10 @@ export async function list(
     filter.types && inArray(tasks.taskType, filter.types),
   );
   const order = filter.order === 'asc' ? asc : desc;
-  return kit.pageOf<SizedRow<string>>(db.select({ id: tasks.id, bytes }).from(tasks), {
-    where,
-    order: [order(tasks.createdOn), order(tasks.id)],
-    page: filter.page,
-    count: () => db.$count(tasks, where),
-  });
+  return readSizes(db, { where, order: [order(tasks.createdOn), order(tasks.id)], page: filter.page });
 }
 
-export async function findRows(db: Db, ids: string[]): Promise<TaskRow[]> {
-  return db.select().from(tasks).where(inArray(tasks.id, ids));
-}
+export const findRows = kit.rowsByIds<TaskRow>(tasks);
 
 /** Acknowledges tasks that are not yet acknowledged. */
 export async function acknowledge(
