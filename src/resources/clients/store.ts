@@ -1,6 +1,7 @@
 /** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
+import { rowById } from '../store-kit.ts';
 import { clients } from './table.ts';
 
 export type ClientRow = typeof clients.$inferSelect;
@@ -14,10 +15,7 @@ export async function list(db: Db | Tx): Promise<ClientRow[]> {
   return db.select().from(clients).orderBy(asc(clients.id));
 }
 
-export async function find(db: Db | Tx, id: number): Promise<ClientRow | null> {
-  const [row] = await db.select().from(clients).where(eq(clients.id, id));
-  return row ?? null;
-}
+export const find = rowById<ClientRow>(clients);
 
 export async function setEmails(tx: Tx, id: number, emails: string[]): Promise<void> {
   await tx.update(clients).set({ emails }).where(eq(clients.id, id));
