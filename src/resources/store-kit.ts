@@ -110,10 +110,15 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   };
 }
 
+/** Thrown by the commit: the row that a reconcile removes has changed since it was read, or is gone. */
+export class RowChanged extends Error {}
+
+const rowChanged = 'CY003';
+
 /**
- * The rows that a reconciler serves. `findPending` returns rows whose desired state the host has not been seen to have;
- * `findKnown`, those of the ids that have a row, in any region and state; `load` reads one row, together with those of
- * other reconciles.
+ * The rows that a reconciler serves. `load` reads one row, together with those of other reconciles; `removeRow` removes a
+ * row if it still has the generation that was read. `findPending` returns rows whose desired state the host has not been
+ * seen to have; `findKnown`, those of the ids that have a row, in any region and state.
  */
 export function reconciledRows<T extends ReconciledTable>(table: T) {
   const name = getTableName(table);
@@ -126,9 +131,18 @@ export function reconciledRows<T extends ReconciledTable>(table: T) {
     `select id, region_id as "regionId", client_id as "clientId" from ${name}
      where region_id = any($1::int[]) and observed_generation < generation limit 1000`,
   );
+  const remove = deferred(`${name}_remove_observed`, {
+    parameters: 'uuid, bigint',
+    body: `delete from ${name} where id = $1 and generation = $2;
+      if not found then raise exception using errcode = '${rowChanged}', message = 'the row has changed'; end if;`,
+    errors: { [rowChanged]: () => new RowChanged() },
+  });
   const known = prepared<{ id: string }>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
     load,
+    async removeRow(tx: Tx, { id, generation }: { id: string; generation: number }): Promise<void> {
+      await remove(tx, id, generation);
+    },
     findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
     async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
       return new Set((await known(db, ids)).map(({ id }) => id));

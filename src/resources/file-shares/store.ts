@@ -16,8 +16,8 @@ export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
 
 const resource = 'file_share';
 
-export const { lock, findById, lockById, update, remove: removeRow } = kit.singleRows(fileShares);
-export const { findPending, findKnown } = kit.reconciledRows(fileShares);
+export const { lock, findById, lockById, update } = kit.singleRows(fileShares);
+export const { findPending, findKnown, removeRow } = kit.reconciledRows(fileShares);
 
 const viewColumns = {
   ...getTableColumns(fileShares),
@@ -67,7 +67,7 @@ export async function insert(tx: Tx, share: NewFileShare): Promise<void> {
 
 /** Removes the row and its access rules. */
 export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
-  await removeRow(tx, share.id);
+  await removeRow(tx, share);
   await kit.countRows(tx, resource, share, -1);
 }
 

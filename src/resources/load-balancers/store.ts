@@ -20,9 +20,9 @@ import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
+export const { find, lock, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */
-export const { find, lock, lockById, update, remove } = kit.singleRows(loadBalancers);
-export const { findPending, findKnown } = kit.reconciledRows(loadBalancers);
+export const { findPending, findKnown, removeRow: remove } = kit.reconciledRows(loadBalancers);
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {

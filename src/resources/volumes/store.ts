@@ -18,8 +18,8 @@ export type VolumeView = VolumeRow & { snapshotIds: string[]; taskId: string | n
 const resource = 'volume';
 
 /** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
-export const { lock, findById, lockById, update, remove: removeRow } = kit.singleRows(volumes);
-export const { load, findPending, findKnown } = kit.reconciledRows(volumes);
+export const { lock, findById, lockById, update } = kit.singleRows(volumes);
+export const { load, findPending, findKnown, removeRow } = kit.reconciledRows(volumes);
 
 const snapshotIds = sql<string[]>`array(
   select s.id from snapshots s where s.volume_id = volumes.id order by s.created_at, s.id)`;
@@ -75,7 +75,7 @@ export async function insert(tx: Tx, volume: NewVolume): Promise<void> {
 }
 
 export async function remove(tx: Tx, volume: VolumeRow): Promise<void> {
-  await removeRow(tx, volume.id);
+  await removeRow(tx, volume);
   await kit.countRows(tx, resource, volume, -1);
 }
 
