@@ -19,6 +19,8 @@ const parts = {
   skopeo: ['skopeo'],
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
+  chromium: ['chromium'],
+  curl: ['curl'],
   iproute2: ['ip'],
   'util-linux': ['unshare'],
   nftables: ['nft'],
