@@ -19,6 +19,7 @@ const parts = {
   skopeo: ['skopeo'],
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
+  chromium: ['chromium'],
   iproute2: ['ip'],
   'util-linux': ['unshare'],
   nftables: ['nft'],
