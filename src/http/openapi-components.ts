@@ -1,6 +1,7 @@
 /**
  * Moves repeated parts of an OpenAPI document into its components: every schema with a `title` becomes the schema of that
- * name, and every parameter becomes the parameter of its name. So generated clients get named types.
+ * name, every parameter becomes the parameter of its name, and a response of many operations becomes the response with the
+ * name of its schema. So generated clients get named types.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -10,6 +11,7 @@ type Json = Record<string, unknown>;
 export interface Components {
   schemas: Record<string, Json>;
   parameters: Record<string, Json>;
+  responses: Record<string, Json>;
 }
 
 /** Returns `paths` with references, and their components. @throws Error for different shapes with the same name */
@@ -26,14 +28,44 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
     return referToSchema(schemas, title, rest);
   };
 
-  const visited = visit(paths) as Json;
+  const visited = visit(paths) as Paths;
   return {
     paths: visited,
     components: {
       schemas: sorted(Object.fromEntries([...schemas].map(([name, { schema }]) => [name, schema]))),
       parameters: sorted(parameters),
+      responses: sorted(shareResponses(visited)),
     },
   };
+}
+
+type Paths = Record<string, Record<string, { responses: Json }>>;
+
+/** A response that more operations than this have becomes a component. */
+const maxInline = 2;
+
+/** Replaces equal responses by references, and returns what they refer to. */
+function shareResponses(paths: Paths): Record<string, Json> {
+  const all = Object.values(paths).flatMap((operations) =>
+    Object.values(operations).flatMap(({ responses }) =>
+      Object.entries(responses as Record<string, Json>).map(([status, response]) => ({ responses, status, response })),
+    ),
+  );
+  const shared: Record<string, Json> = {};
+  for (const uses of Map.groupBy(all, ({ response }) => JSON.stringify(response)).values()) {
+    const { response } = uses[0]!;
+    const name = schemaNameOf(response);
+    if (uses.length <= maxInline || name === undefined || shared[name]) continue;
+    shared[name] = response;
+    for (const { responses, status } of uses) responses[status] = { $ref: `#/components/responses/${name}` };
+  }
+  return shared;
+}
+
+/** The name of the schema of a response; undefined if it has none. */
+function schemaNameOf({ content }: Json): string | undefined {
+  const [media] = Object.values((content ?? {}) as Record<string, { schema?: { $ref?: string } }>);
+  return media?.schema?.$ref?.split('/').at(-1);
 }
 
 /** Fields that may differ between the uses of a named shape. */
