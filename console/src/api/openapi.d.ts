@@ -2538,6 +2538,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/quota_audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare quota usage with the resources
+         * @description Lists the usages that differ; `cloudyard quota audit --repair` corrects them.
+         */
+        get: operations["auditQuotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v2/client_quotas": {
         parameters: {
             query?: never;
@@ -2857,6 +2877,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List clients
+         * @description The oldest client comes first.
+         */
+        get: operations["listClients"];
+        put?: never;
+        /**
+         * Create a client
+         * @description With a default project, and a network in each region. Create a token for it with `createToken`.
+         */
+        post: operations["createClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/clients/{client_id}": {
         parameters: {
             query?: never;
@@ -2873,7 +2917,7 @@ export interface paths {
         head?: never;
         /**
          * Update a client
-         * @description Sets the e-mail addresses that receive the notifications of the client.
+         * @description Sets the name, and the e-mail addresses that receive the notifications of the client.
          */
         patch: operations["updateClient"];
         trace?: never;
@@ -3454,6 +3498,12 @@ export interface components {
             /** @description When the client was created */
             created_at: string;
         };
+        ClientCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["Client"][];
+        };
         ClientQuotaFigures: {
             /** @description ID of the region */
             region_id?: number;
@@ -3725,6 +3775,10 @@ export interface components {
              * @default false
              */
             is_disabled: boolean;
+        };
+        CreateClient: {
+            /** @description Name of the client, unique, without control characters */
+            name: string;
         };
         CreateFault: {
             /**
@@ -6247,6 +6301,24 @@ export interface components {
             /** @description The result as text */
             message: string;
         };
+        QuotaDrift: {
+            /** @description ID of the client */
+            client_id: number;
+            /** @description ID of the region; null: a global quota */
+            region_id: number | null;
+            /** @description Kind of quota, such as `volume_count` */
+            kind: string;
+            /** @description The usage that limits are checked against */
+            counted: number;
+            /** @description The usage of the resources */
+            in_use: number;
+        };
+        QuotaDriftCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["QuotaDrift"][];
+        };
         /** @description Limit and usage of a quota */
         QuotaFigure: {
             /** @description Limit of the quota */
@@ -7622,6 +7694,8 @@ export interface components {
             is_disabled?: boolean | null;
         };
         UpdateClient: {
+            /** @description New name; only the operator may set it */
+            name?: string;
             /** @description Addresses that receive notifications; at most 20 */
             emails?: string[];
         };
@@ -15995,6 +16069,27 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    auditQuotas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaDriftCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listClientQuotas: {
         parameters: {
             query?: never;
@@ -16796,6 +16891,54 @@ export interface operations {
                 };
                 content?: never;
             };
+            default: components["responses"]["Error"];
+        };
+    };
+    listClients: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Example"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateClient"];
+            };
+        };
+        responses: {
+            201: components["responses"]["Client"];
             default: components["responses"]["Error"];
         };
     };
