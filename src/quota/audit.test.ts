@@ -68,7 +68,7 @@ describe('the quota audit', () => {
     ];
     expect(await cloud.services.quotaAudit.find()).toEqual(drifts);
     const { body } = await cloud.get('/cloudyard/v1/quota_audit');
-    const shown = body.results.map((each: { client_id: number; kind: string; in_use: number }) => each.in_use);
+    const shown = body.results.map((each: { in_use: number }) => each.in_use);
     expect([body.count, shown]).toEqual([drifts.length, drifts.map(({ inRows }) => Number(inRows))]);
     expect(await cloud.services.quotaAudit.repair()).toEqual(drifts);
     expect(await cloud.services.quotaAudit.find()).toEqual([]);

@@ -38,7 +38,8 @@ describe('clients', () => {
       (await cloud.get('/cloudyard/v1/session', { token: null, headers: { cookie } })).body.client_name;
     expect(await shown()).toMatch(/^client /);
     const one = `${path}/${clientId}`;
-    expect((await cloud.patch(one, { name: 'by itself' }, { token })).status).toBe(403);
+    const refused = await cloud.patch(one, { name: 'by itself' }, { token });
+    expect(refused).toMatchObject({ status: 403, body: { errors: [{ path: 'name' }] } });
     const emails = ['alerts@example.com'];
     expect((await cloud.patch(one, { name: 'Renamed', emails })).body).toMatchObject({ name: 'Renamed', emails });
     expect((await cloud.get(one, { token })).body.name).toBe('Renamed');

@@ -50,7 +50,8 @@ export function createClients(deps: ClientsDeps) {
       await get(id);
       const { name, emails } = body;
       if (name !== undefined && !context.actor.operator) {
-        throw new ClientError('Forbidden', 'only the operator may rename a client');
+        const message = 'only the operator may rename a client';
+        throw new ClientError('Forbidden', message, { errors: [{ path: 'name', message }] });
       }
       const errors = repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
       if (errors.length > 0) throw invalidInput(errors);
