@@ -1,7 +1,7 @@
 /** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
-import { rowById } from '../store-kit.ts';
+import { pageOf, rowById } from '../store-kit.ts';
 import { clients } from './table.ts';
 
 export type ClientRow = typeof clients.$inferSelect;
@@ -17,8 +17,26 @@ export async function list(db: Db | Tx): Promise<ClientRow[]> {
 
 export const find = rowById<ClientRow>(clients);
 
-export async function setEmails(tx: Tx, id: number, emails: string[]): Promise<void> {
-  await tx.update(clients).set({ emails }).where(eq(clients.id, id));
+export async function page(
+  db: Db,
+  page: { limit?: number; offset?: number },
+): Promise<{ count: number; rows: ClientRow[] }> {
+  const order = [asc(clients.id)];
+  return pageOf<ClientRow>(db.select().from(clients), {
+    where: undefined,
+    order,
+    page,
+    count: () => db.$count(clients),
+  });
+}
+
+/** Undefined values keep the column. */
+export async function update(
+  tx: Tx,
+  id: number,
+  changes: { name: string | undefined; emails: string[] | undefined },
+): Promise<void> {
+  await tx.update(clients).set(changes).where(eq(clients.id, id));
 }
 
 /** False when the client does not exist. */
