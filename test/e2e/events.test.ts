@@ -36,7 +36,7 @@ async function createShare(): Promise<string> {
 
 it('every process sends the same events, also of a separate worker, and a client resumes on any of them', async () => {
   // Connections are distributed in turn, so two of four streams are on each process.
-  const streams = [];
+  const streams: EventReader[] = [];
   for (const url of [yard.url, yard.url, yard.url, yard.url, otherUrl]) streams.push(await read(url));
   const id = await createShare();
   for (const stream of streams) {
