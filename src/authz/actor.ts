@@ -2,6 +2,8 @@
 export interface Actor {
   /** ID of the token; `user_id` of the tasks and resources that it creates. */
   tokenId: number;
+  /** ID of the session, for a request with a session cookie. */
+  sessionId?: number;
   clientId: number;
   /** The client's weight where clients share capacity. Default: 1. */
   weight?: number;
@@ -29,7 +31,7 @@ export interface RequestContext {
   /** Recorded in the audit log. Absent if no request caused the change. */
   request?: RequestFacts;
   /** What authenticated the request, for a stream that outlives it. Absent if no request caused the call. */
-  credential?: { text: string; authenticate(): Promise<Actor | null> };
+  credential?: { text: string; recheck(): Promise<Actor | null> };
   /** The request's slot on this server. Absent if no request caused the call. */
   slot?: RequestSlot;
 }

@@ -1,6 +1,6 @@
 /**
  * Combines concurrent reads of single rows by id into one statement, so that many of the most frequent requests cost
- * PostgreSQL and Node one parse, one plan and one result.
+ * PostgreSQL and Node one parse, one plan and one result. The reads of one turn of the event loop share a statement.
  *
  * Invariant: a row is read after the call, so a caller reads its own earlier writes. At most `concurrency` statements of a
  * kind run; later calls wait for the next one. If a statement fails, all calls that share it fail.
@@ -10,7 +10,7 @@ import type { Db } from './db.ts';
 
 const concurrency = 2;
 /** Lists of ids are padded to one of these lengths, so that there are few prepared statements. */
-const lengths = [1, 4, 16, 64];
+const lengths = [1, 2, 4, 8, 16, 32, 64];
 const largest = 64;
 
 interface Waiting<Row> {
@@ -22,6 +22,8 @@ interface Waiting<Row> {
 interface Batches<Row> {
   waiting: Waiting<Row>[];
   running: number;
+  /** Whether a statement is about to be sent. */
+  isDue: boolean;
 }
 
 export function batchedRead<Row extends { id: string }>(
@@ -45,12 +47,18 @@ export function batchedRead<Row extends { id: string }>(
 
   return (db, id) => {
     let state = states.get(db);
-    if (!state) states.set(db, (state = { waiting: [], running: 0 }));
-    const { waiting, running } = state;
+    if (!state) states.set(db, (state = { waiting: [], running: 0, isDue: false }));
+    const own = state;
     return new Promise((resolve, reject) => {
       // PostgreSQL writes ids in lower case.
-      waiting.push({ id: id.toLowerCase(), resolve, reject });
-      if (running < concurrency) void run(db, state);
+      own.waiting.push({ id: id.toLowerCase(), resolve, reject });
+      if (own.isDue || own.running === concurrency) return;
+      own.isDue = true;
+      // At the end of this turn of the event loop, which may bring more reads.
+      setImmediate(() => {
+        own.isDue = false;
+        if (own.running < concurrency) void run(db, own);
+      });
     });
   };
 }

@@ -20,6 +20,7 @@ import { quotas } from './quotas/index.ts';
 import { regions } from './regions/index.ts';
 import { registries } from './registries/index.ts';
 import { secrets } from './secrets/index.ts';
+import { sessions } from './sessions/index.ts';
 import { snapshots } from './snapshots/index.ts';
 import { subnets } from './subnets/index.ts';
 import { tasks } from './tasks/index.ts';
@@ -30,6 +31,7 @@ import { webhooks } from './webhooks/index.ts';
 import type { Names, ParametersOf, Resource } from './resource.ts';
 
 const list = [
+  sessions,
   tasks,
   projects,
   regions,

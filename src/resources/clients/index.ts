@@ -7,6 +7,11 @@ export const clients = {
   operations: (services: { clients: Clients }) => clientOperations(services.clients),
   events: [
     { table: 'clients', kind: 'client', access: clientReader },
-    { table: 'tokens', kind: 'token', access: clientAdmin },
+    {
+      table: 'tokens',
+      kind: 'token',
+      access: clientAdmin,
+      columns: ['name', 'role', 'project_ids', 'expires_at', 'revoked_at'],
+    },
   ],
 } satisfies Resource;

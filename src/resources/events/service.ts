@@ -75,7 +75,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
         kinds: query.kinds ? new Set(query.kinds) : null,
         lastEventId: lastEventId || query.last_event_id || null,
         credential: by.credential!.text,
-        authenticate: by.credential!.authenticate,
+        recheck: by.credential!.recheck,
       };
       return (sink) => streams.add(request, sink);
     },

@@ -1,5 +1,5 @@
 /** SQL of the operations on tasks: reads and acknowledgements. The engine in src/tasks does all other writes. */
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -31,12 +31,14 @@ export interface TaskFilter {
 const visible = (who: Visible): SQL | undefined =>
   and(eq(tasks.clientId, who.clientId), who.projectIds ? inArray(tasks.projectId, who.projectIds) : undefined);
 
-export async function find(on: Db | Tx, who: Visible, id: string): Promise<TaskRow | null> {
-  const [row] = await on
-    .select()
-    .from(tasks)
-    .where(and(visible(who), eq(tasks.id, id)));
-  return row ?? null;
+const readOne = prepared<TaskRow>(
+  'task_find',
+  kit.textOf(sql`select ${kit.selectList(getTableColumns(tasks))} from ${tasks}
+    where id = $1 and client_id = $2 and ($3::int[] is null or project_id = any($3))`),
+);
+
+export async function find(on: Db | Tx, { clientId, projectIds }: Visible, id: string): Promise<TaskRow | null> {
+  return (await readOne(on, id, clientId, projectIds))[0] ?? null;
 }
 
 const bytes = sql<number>`coalesce(pg_column_size(${tasks.createdResources}), 0) + coalesce(pg_column_size(${tasks.data}), 0)`;

@@ -1,0 +1,68 @@
+/** Concurrent reads by id share statements, and each one sees what was committed before it. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { useCloudyard } from '../../test/harness.ts';
+import { batchedRead, preparedByIds } from './batched-read.ts';
+
+const cloud = useCloudyard({ driver: null, audit: false });
+
+interface Item {
+  id: string;
+  value: number;
+}
+
+/** A table of its own for each test, and the ids of each statement that reads it. */
+async function openTable(name: string) {
+  const query = (text: string, values: unknown[] = []) => cloud.db.$client.query(text, values);
+  await query(`create table ${name} (id uuid primary key, value int not null)`);
+  const select = preparedByIds<Item>(`${name}_read`, (ids) => `select id, value from ${name} where id in (${ids})`);
+  const statements: string[][] = [];
+  const read = batchedRead<Item>((db, ids) => {
+    statements.push(ids);
+    return select(db, ids);
+  });
+  const insert = async (value: number): Promise<string> => {
+    const id = randomUUID();
+    await query(`insert into ${name} (id, value) values ($1, $2)`, [id, value]);
+    return id;
+  };
+  return { query, insert, statements, read: (id: string) => read(cloud.db, id) };
+}
+
+it('reads of one turn of the event loop share a statement, and each gets its row', async () => {
+  const { insert, read, statements } = await openTable('batched_rows');
+  const ids = await Promise.all([1, 2, 3, 4, 5].map(insert));
+  const missing = randomUUID();
+  const rows = await Promise.all([...ids, ids[0]!.toUpperCase(), missing].map(read));
+  expect(rows.map((row) => row?.value)).toEqual([1, 2, 3, 4, 5, 1, undefined]);
+  expect(statements).toEqual([[...ids, missing]]);
+});
+
+it('a read sees a change that was committed before it, while other reads run', async () => {
+  const { query, insert, read } = await openTable('batched_changes');
+  const id = await insert(0);
+  for (let value = 1; value <= 20; value++) {
+    const earlier = [read(id), read(id)];
+    await query('update batched_changes set value = $2 where id = $1', [id, value]);
+    expect((await read(id))?.value).toBe(value);
+    await Promise.all(earlier);
+  }
+});
+
+it('more reads than fit into a statement are all answered', async () => {
+  const { insert, read, statements } = await openTable('batched_many');
+  const ids = await Promise.all(Array.from({ length: 150 }, (_, value) => insert(value)));
+  const rows = await Promise.all(ids.map(read));
+  expect(rows.map((row) => row?.value)).toEqual(ids.map((_, value) => value));
+  expect(Math.max(...statements.map((statement) => statement.length))).toBe(64);
+});
+
+it('a statement that fails rejects its reads, and later reads succeed', async () => {
+  const { query, insert, read } = await openTable('batched_failures');
+  const id = await insert(1);
+  await query('alter table batched_failures rename to batched_elsewhere');
+  const outcomes = await Promise.allSettled([read(id), read(id)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await query('alter table batched_elsewhere rename to batched_failures');
+  expect((await read(id))?.value).toBe(1);
+});
