@@ -100,8 +100,8 @@ function fieldsOf(source: EventSource, columns: string[]): string[] {
           : 'null';
   const active = `select t.id from public.tasks t where t.resource_id = (${taskResource})::text
       and t.state in ('NEW', 'RUNNING') order by t.created_on limit 1`;
-  const created = has('creator_task_id') ? `, case when tg_op = 'INSERT' then r.creator_task_id end` : '';
-  const task = kind === 'task' ? 'r.id' : has('project_id') ? `coalesce((${active})${created})` : 'null';
+  const created = has('creator_task_id') ? `case when tg_op = 'INSERT' then r.creator_task_id end, ` : '';
+  const task = kind === 'task' ? 'r.id' : has('project_id') ? `coalesce(${created}(${active}))` : 'null';
   return [
     orNone(client),
     orNone(isProject ? 'r.id' : has('project_id') ? 'r.project_id' : 'null'),
