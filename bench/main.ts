@@ -17,6 +17,7 @@ import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
 import { pushAndPull } from './push-and-pull.ts';
+import { reads } from './reads.ts';
 import { runPolicies } from './run-policies.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
@@ -30,6 +31,7 @@ type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
   get: getShare,
+  reads,
   path,
   create: createShare,
   finish: finishShare,

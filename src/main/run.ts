@@ -9,6 +9,7 @@ import { opensLoopback } from '../platform/member-networks.ts';
 import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
+import { buildConsole } from './console-build.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
@@ -63,6 +64,7 @@ async function startParts(opened: Opened): Promise<void> {
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
   settleAfterStartup(api?.app ?? null, log);
+  if (serves && settings.console) closing.push(buildConsole(log));
 }
 
 const announceSeconds = 3;
