@@ -7987,7 +7987,7 @@ export interface components {
              */
             status?: "active" | "paused";
         };
-        /** @description Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
+        /** @description Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
         UpdateLifecyclePolicySchedule: {
             /**
              * @description `cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule
@@ -14897,7 +14897,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
+        /** @description Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
         requestBody?: {
             content: {
                 /**
