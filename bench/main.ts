@@ -13,6 +13,7 @@ import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
 import { hotCounters } from './hot-counters.ts';
 import { listShares } from './list-shares.ts';
+import { kindStatements } from './kind-statements.ts';
 import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
@@ -33,6 +34,7 @@ const benches: Record<string, Bench> = {
   get: getShare,
   reads,
   path,
+  statements: kindStatements,
   create: createShare,
   finish: finishShare,
   list: listShares,
