@@ -53,6 +53,7 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
     CLOUDYARD_REGISTRY_DRIVER: 'simulated',
     CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_LOG_FORMAT: 'json',
+    CLOUDYARD_CONSOLE: '0',
     // Creates of one client are measured without a worker.
     CLOUDYARD_CLIENT_TASKS: '10000000',
     ...launch.settings,

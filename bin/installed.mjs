@@ -2,17 +2,16 @@
  * Runs a script under the pinned Node (npm package `node`), and first installs dependencies that are missing or older than
  * package-lock.json, so that a fresh clone needs one command. Plain JavaScript for Node 20; imports no dependency.
  *
- * Invariant: one `npm ci` at a time. It deletes node_modules, so a second one would break the first. The lock is the
- * directory .installing; its holder renews the modification time every second, and after ten seconds it is stale.
+ * Invariant: one `npm ci` at a time (the lock .installing). It deletes node_modules, so a second one would break the first.
  *
  * Failure modes: npm's own output and exit code. An install that was killed is detected and repeated.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { modified, withLock } from './directory-lock.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -20,14 +19,13 @@ const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform ==
 /** npm writes this file at the end of an install. */
 const hiddenLock = join(root, 'node_modules', '.package-lock.json');
 const lock = join(root, '.installing');
-const LOCK_STALE_MS = 10_000;
 /** Compiled code of all modules (9 MB). `npm ci` removes it. */
 const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
 const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
 
 export async function ensureInstalled() {
   if (!installReason()) return;
-  await locked(async () => {
+  await withLock(lock, reportWait, async () => {
     // Another process may have installed while this one waited.
     const reason = installReason();
     if (!reason) return;
@@ -41,6 +39,10 @@ export async function ensureInstalled() {
     if (!nodeToUse()) await npm('rebuild', 'node', '--ignore-scripts=false', '--loglevel=error');
     if (!nodeToUse()) throw new Error(`npm did not install ${pinnedNode}`);
   });
+}
+
+function reportWait() {
+  console.error('cloudyard: waiting for another process to install the dependencies');
 }
 
 /**
@@ -91,49 +93,6 @@ async function npm(...args) {
 function withoutSettings() {
   const isSetting = (name) => /^(CLOUDYARD_|DATABASE_URL$|PG[A-Z]+$)/.test(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isSetting(name)));
-}
-
-async function locked(work) {
-  let reported = false;
-  while (!takeLock()) {
-    if (!reported) console.error('cloudyard: waiting for another process to install the dependencies');
-    reported = true;
-    await sleep(200);
-  }
-  const renewal = setInterval(() => {
-    const now = new Date();
-    utimesSync(lock, now, now);
-  }, 1000);
-  try {
-    await work();
-  } finally {
-    clearInterval(renewal);
-    rmSync(lock, { recursive: true, force: true });
-  }
-}
-
-function takeLock() {
-  try {
-    mkdirSync(lock);
-    return true;
-  } catch (err) {
-    if (err.code !== 'EEXIST') throw err;
-  }
-  const renewed = modified(lock);
-  if (renewed === null || Date.now() - renewed < LOCK_STALE_MS) return false;
-  try {
-    // Of several processes that find the lock stale, only one can rename it.
-    const stale = `${lock}.${process.pid}`;
-    renameSync(lock, stale);
-    rmSync(stale, { recursive: true, force: true });
-  } catch {
-    // Another process renamed it.
-  }
-  return false;
-}
-
-function modified(path) {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null;
 }
 
 /**

@@ -11,6 +11,7 @@ const TOOLS = {
   biome: '@biomejs/biome',
   tsc: 'typescript',
   'drizzle-kit': 'drizzle-kit',
+  vite: 'vite',
 };
 
 const [what, ...args] = process.argv.slice(2);

@@ -551,6 +551,17 @@ CREATE TABLE "secrets" (
 	"created_at" timestamp (6) with time zone NOT NULL
 );
 
+CREATE TABLE "sessions" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "sessions_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"key_id" text NOT NULL,
+	"secret_hash" "bytea" NOT NULL,
+	"token_id" integer NOT NULL,
+	"created_at" timestamp (6) with time zone NOT NULL,
+	"last_used_at" timestamp (6) with time zone NOT NULL,
+	"expires_at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "sessions_key_id_unique" UNIQUE("key_id")
+);
+
 CREATE TABLE "snapshots" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"client_id" integer NOT NULL,
@@ -601,6 +612,7 @@ CREATE TABLE "tokens" (
 	"role" text NOT NULL,
 	"project_ids" integer[],
 	"created_at" timestamp (6) with time zone NOT NULL,
+	"last_used_at" timestamp (6) with time zone,
 	"expires_at" timestamp (6) with time zone,
 	"revoked_at" timestamp (6) with time zone,
 	CONSTRAINT "tokens_key_id_unique" UNIQUE("key_id")
@@ -743,6 +755,7 @@ ALTER TABLE "registry_pushes" ADD CONSTRAINT "registry_pushes_registry_id_regist
 ALTER TABLE "registry_removals" ADD CONSTRAINT "registry_removals_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "registry_users" ADD CONSTRAINT "registry_users_registry_id_registries_id_fk" FOREIGN KEY ("registry_id") REFERENCES "public"."registries"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "secrets" ADD CONSTRAINT "secrets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "sessions" ADD CONSTRAINT "sessions_token_id_tokens_id_fk" FOREIGN KEY ("token_id") REFERENCES "public"."tokens"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "snapshots" ADD CONSTRAINT "snapshots_volume_id_volumes_id_fk" FOREIGN KEY ("volume_id") REFERENCES "public"."volumes"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "subnets" ADD CONSTRAINT "subnets_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "tokens" ADD CONSTRAINT "tokens_client_id_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."clients"("id") ON DELETE no action ON UPDATE no action;
@@ -816,6 +829,7 @@ CREATE INDEX "registry_removals_registry" ON "registry_removals" USING btree ("r
 CREATE UNIQUE INDEX "registry_users_name" ON "registry_users" USING btree ("registry_id","name");
 CREATE INDEX "registry_users_login" ON "registry_users" USING btree ("name","secret_mac");
 CREATE INDEX "secrets_project" ON "secrets" USING btree ("project_id","region_id","created_at","id");
+CREATE INDEX "sessions_token" ON "sessions" USING btree ("token_id","last_used_at");
 CREATE INDEX "snapshots_project" ON "snapshots" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "snapshots_client" ON "snapshots" USING btree ("client_id","region_id");
 CREATE INDEX "snapshots_volume" ON "snapshots" USING btree ("volume_id","created_at","id");

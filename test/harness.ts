@@ -249,12 +249,15 @@ const simulatedDeliveries: DeliveryDrivers = {
   webhook: createSimulatedDeliveryDriver('webhooks', 'in tests', 'none'),
 };
 
+/** Changes that a reader may make. */
+const changesOfReaders = ['createSession', 'deleteSession'];
+
 /** Requests that change nothing although they are not GET: operations that a reader or anonymous caller may use. */
 function readsOf(app: App): (method: string, path: string) => boolean {
   let reads: { method: string; path: RegExp }[] | undefined;
   const find = () =>
     app.declaredOperations
-      .filter(({ access }) => access.role === 'reader')
+      .filter(({ access, operationId }) => access.role === 'reader' && !changesOfReaders.includes(operationId))
       .map(({ method, path }) => ({ method, path: new RegExp(`^${path.replace(/:\w+/g, '[^/?]+')}(/|$|\\?)`) }));
   return (method, path) => {
     reads ??= find();

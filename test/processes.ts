@@ -103,6 +103,7 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
     CLOUDYARD_NFS_MOUNT_PORT: String(mountPort),
     CLOUDYARD_BOOTSTRAP_TOKEN: bootstrapToken,
     CLOUDYARD_LOG_FORMAT: 'json',
+    CLOUDYARD_CONSOLE: '0',
     // Tests of load balancers, volumes and registries select the real drivers.
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
     CLOUDYARD_VOLUME_DRIVER: 'simulated',

@@ -2,6 +2,8 @@
 export interface Actor {
   /** ID of the token; `user_id` of the tasks and resources that it creates. */
   tokenId: number;
+  /** ID of the session, for a request with a session cookie. */
+  sessionId?: number;
   clientId: number;
   /** The client's weight where clients share capacity. Default: 1. */
   weight?: number;

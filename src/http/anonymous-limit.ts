@@ -16,8 +16,8 @@ export interface AnonymousLimits {
 
 export const defaultAnonymousLimits: AnonymousLimits = { perMinute: 600, perMinuteLoopback: 6000 };
 
-/** Counted are failed authentications, and requests to public operations that cost more than a refusal. */
-export type AnonymousKind = 'failed' | 'public';
+/** Counted are failed authentications, requests to public operations that cost more than a refusal, and new sessions. */
+export type AnonymousKind = 'failed' | 'public' | 'signIn';
 
 export type AnonymousLimit = ReturnType<typeof createAnonymousLimit>;
 

@@ -1,5 +1,5 @@
 /**
- * Authenticates and authorizes every request: the token (401), its role (403), then the project, region or client of the
+ * Authenticates and authorizes every request: the token or the session cookie (401), its role (403), then the project, region or client of the
  * path (404 if it does not exist or belongs to another client; 403 if the token is limited to other projects).
  *
  * Invariant: every route declares its access; otherwise the app does not start.
@@ -11,12 +11,22 @@ import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';
+import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie.ts';
+
+/** Checks credentials of one kind. */
+export interface Authenticator {
+  /** The caller; null for a credential that is unknown, expired or revoked. */
+  authenticate(credential: string): Promise<Actor | null>;
+  /** Whether this server has accepted the credential before; reads memory only. */
+  recognizes(credential: string): boolean;
+}
 
 export interface AuthorizationDeps {
-  /** The owner of the token; null for an unknown, expired or revoked token. */
-  authenticate(token: string): Promise<Actor | null>;
-  /** Whether this server has accepted the token before; reads memory only. */
-  recognizes(token: string): boolean;
+  tokens: Authenticator;
+  /** Credentials are the values of session cookies. */
+  sessions: Authenticator;
+  /** The URL that browsers use, if a proxy changes the header `Host`. */
+  publicUrl?: string | undefined;
   /** The client of a project; null if the project does not exist. */
   clientOfProject(projectId: number): Promise<number | null>;
   regionName(regionId: number): string | null;
@@ -39,6 +49,7 @@ declare module 'fastify' {
 
 export function authorization(app: App, deps: AuthorizationDeps): void {
   app.decorate('declaredOperations', []);
+  app.decorate('publicUrl', deps.publicUrl);
   app.addHook('onRoute', (route) => declare(app.declaredOperations, route));
 
   // Callbacks, because public operations are the most frequent: see telemetry.ts.
@@ -78,16 +89,19 @@ function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (erro
 async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, access: Access): Promise<void> {
   const limit = request.server.anonymousLimit;
   const token = tokenOf(request);
-  if (limit.isReached('failed', request.ip) && !(token && deps.recognizes(token))) throw limit.refusal();
-  const actor = token && (await deps.authenticate(token));
+  const cookie = token === null ? sessionOf(request) : null;
+  const credential = token ?? cookie;
+  const authenticator = token === null ? deps.sessions : deps.tokens;
+  if (limit.isReached('failed', request.ip) && !(credential && authenticator.recognizes(credential))) {
+    throw limit.refusal();
+  }
+  if (cookie !== null) requireSameOrigin(request);
+  const actor = credential && (await authenticator.authenticate(credential));
   if (!actor) {
     limit.add('failed', request.ip);
-    throw unauthenticated(
-      token === null
-        ? 'send the header `Authorization: apikey <id>$<secret>`'
-        : 'the token is unknown, expired or revoked',
-    );
+    throw unauthenticated(reasonOf(token, cookie));
   }
+  if (cookie !== null) requireCsrfToken(request, cookie);
   // A read that any reader may do has no entry in the audit log; one that shows a secret has.
   const isAudited = request.method !== 'GET' || access.role !== 'reader';
   const facts = isAudited ? { request: factsOf(request) } : {};
@@ -104,6 +118,12 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
       'this operation affects all projects of the client; the token is limited to some of them',
     );
   }
+}
+
+function reasonOf(token: string | null, cookie: string | null): string {
+  if (token !== null) return 'the token is unknown, expired or revoked';
+  if (cookie !== null) return 'the session has ended; sign in again';
+  return 'send the header `Authorization: apikey <id>$<secret>`';
 }
 
 /** All projects of a client share its webhooks, addresses and thresholds. */
@@ -143,7 +163,7 @@ function accessOf(request: FastifyRequest): Access {
 const maxHeaderLength = 200;
 
 /** For the audit log. Headers that the client controls are truncated. */
-function factsOf(request: FastifyRequest): RequestFacts {
+export function factsOf(request: FastifyRequest): RequestFacts {
   const { headers } = request;
   const header = (name: string) => {
     const value = headers[name];
@@ -169,7 +189,7 @@ function tokenOf(request: FastifyRequest): string | null {
   return /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null;
 }
 
-function unauthenticated(message: string): ClientError {
+export function unauthenticated(message: string): ClientError {
   return new ClientError('Unauthenticated', message, { headers: { 'www-authenticate': 'apikey' } });
 }
 

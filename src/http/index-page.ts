@@ -13,6 +13,9 @@ export const Index = Type.Object(
     version: Type.String({ description: 'The version of the server' }),
     links: Type.Object(
       {
+        console: Type.Optional(
+          Type.String({ description: 'The web console; absent if this server does not serve it' }),
+        ),
         reference: Type.String({ description: 'The API reference, a web page' }),
         openapi: Type.String({ description: 'The OpenAPI document' }),
         health: Type.String({ description: 'Liveness' }),
@@ -25,11 +28,13 @@ export const Index = Type.Object(
   { title: 'ServerIndex', description: 'Name, version and links of the server' },
 );
 
-export function describeServer(version: string): Static<typeof Index> {
+/** `consolePath`: where the server serves the console, if it does. */
+export function describeServer(version: string, consolePath?: string): Static<typeof Index> {
   return {
     name: 'Cloudyard',
     version,
     links: {
+      ...(consolePath !== undefined && { console: consolePath }),
       reference: '/docs',
       openapi: '/openapi.json',
       health: '/healthz',
@@ -40,6 +45,7 @@ export function describeServer(version: string): Static<typeof Index> {
 }
 
 const titles: Record<keyof Static<typeof Index>['links'], string> = {
+  console: 'Console',
   reference: 'API reference',
   openapi: 'OpenAPI document',
   health: 'Liveness',
@@ -64,20 +70,22 @@ export function indexPage({ name, version, links }: Static<typeof Index>): strin
   const items = Object.entries(links).map(
     ([key, path]) => `<li><a href="${escapeHtml(path)}">${escapeHtml(titles[key as keyof typeof links])}</a></li>`,
   );
+  return plainPage(escapeHtml(name), [`<p>Version ${escapeHtml(version)}</p>`, '<ul>', ...items, '</ul>']);
+}
+
+/** A page with the style sheet that `indexHeaders` allow. All arguments are HTML. */
+export function plainPage(title: string, lines: string[], head = ''): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<title>${escapeHtml(name)}</title>
+<meta name="viewport" content="width=device-width,initial-scale=1">${head}
+<title>${title}</title>
 <style>${style}</style>
 </head>
 <body>
-<h1>${escapeHtml(name)}</h1>
-<p>Version ${escapeHtml(version)}</p>
-<ul>
-${items.join('\n')}
-</ul>
+<h1>${title}</h1>
+${lines.join('\n')}
 </body>
 </html>
 `;

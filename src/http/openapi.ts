@@ -123,7 +123,7 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
           ...document.components,
           parameters: components.parameters,
           schemas: { ...components.schemas, Error: ErrorBody },
-          responses: { Error: ErrorResponse },
+          responses: { ...components.responses, Error: ErrorResponse },
         },
       } as never;
     },

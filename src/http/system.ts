@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { everyone } from '../authz/access.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 import { noQuery, operationsOf, routesOf } from './operations.ts';
@@ -10,6 +11,8 @@ import { referencePage } from './reference-page.ts';
 
 export interface SystemDeps {
   version: string;
+  /** The folder of the built console; absent: it is not served. */
+  consoleFolder?: string | undefined;
   /** Resolves with null, or with the reason why requests fail. @throws if the database does not respond */
   findObstacle(): Promise<string | null>;
   /** The status of the drivers of all live workers, and the time zones that they know. */
@@ -111,10 +114,12 @@ export function systemRoutes(deps: SystemDeps): Routes {
   ];
 
   return (app) => {
-    indexRoute(app, deps.version);
+    const { version, consoleFolder } = deps;
+    indexRoute(app, describeServer(version, consoleFolder && consolePath));
     routesOf(operations)(app);
     plainRoutes(app, deps.metrics, metricsText);
     referencePage(app);
+    if (consoleFolder) consoleRoutes(consoleFolder)(app);
   };
 }
 
@@ -159,7 +164,7 @@ function shared<T>(compute: () => Promise<T>): () => Promise<T> {
   return () => (computing ??= compute().finally(() => (computing = undefined)));
 }
 
-function indexRoute(app: App, version: string): void {
+function indexRoute(app: App, server: ReturnType<typeof describeServer>): void {
   const content = {
     'application/json': { schema: Index },
     'text/html': { schema: Type.String({ description: 'If `Accept` contains `text/html`' }) },
@@ -170,7 +175,6 @@ function indexRoute(app: App, version: string): void {
   };
   app.get('/', { config: { access: everyone }, schema }, async (request, reply) => {
     reply.headers({ ...indexHeaders, vary: 'accept' });
-    const server = describeServer(version);
     if (!request.headers.accept?.includes('text/html')) return server;
     reply.type('text/html; charset=utf-8');
     return indexPage(server);

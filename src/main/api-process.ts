@@ -5,7 +5,7 @@ import { leaseRates } from '../http/request-rate.ts';
 import type { Lease } from '../http/request-rate.ts';
 import { createLogger } from '../platform/log.ts';
 import { openCalls } from '../platform/process-calls.ts';
-import { closeApi, createApi } from './api.ts';
+import { apiSettings, closeApi, createApi } from './api.ts';
 import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
 import { settleAfterStartup } from './settle.ts';
@@ -33,9 +33,9 @@ export async function runApiProcess(given: Settings): Promise<void> {
       stop();
     },
   });
-  const { clientLimits, trustedProxies } = settings;
   api = await createApi(services, {
-    ...{ log, clientLimits, trustedProxies, holdUntil },
+    ...apiSettings(settings, true),
+    ...{ log, holdUntil },
     anonymousLimits: dividedBy(given.processes, defaultAnonymousLimits),
     rates: leaseRates((request) => first.call<Lease>('lease', request)),
     metrics: { contentType: metrics.contentType, text: () => first.call<string>('metrics') },

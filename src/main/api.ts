@@ -1,4 +1,5 @@
 /** The HTTP app over the services. */
+import { join } from 'node:path';
 import { createApp } from '../http/create-app.ts';
 import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
@@ -14,19 +15,30 @@ import { defaultClientLimits } from '../platform/settings.ts';
 import { timeZoneKind } from '../platform/time-zone.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
+import { root } from './root.ts';
 import type { Services } from './services.ts';
+import type { Settings } from './settings.ts';
 import { version } from './version.ts';
 
 export interface ApiOptions
-  extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates'> {
+  extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates' | 'publicUrl'> {
   log: Logger;
   clientLimits?: ClientLimits;
   /** What /metrics shows; default: the metrics of this process. */
   metrics?: SystemDeps['metrics'];
+  /** The folder of the built console; absent: it is not served. */
+  consoleFolder?: string | undefined;
   /** False: only health, metrics and the document, as a process that is only a worker shows them. */
   resources?: boolean;
   /** Requests that come before this is settled wait for it. */
   holdUntil?: Promise<unknown>;
+}
+
+/** The options of a server that come from its settings. `serves`: whether it serves more than health and metrics. */
+export function apiSettings(settings: Settings, serves: boolean): Omit<ApiOptions, 'log'> {
+  const { clientLimits, trustedProxies, publicUrl } = settings;
+  const consoleFolder = serves && settings.console ? join(root, 'console', 'dist') : undefined;
+  return { clientLimits, trustedProxies, publicUrl, consoleFolder };
 }
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
@@ -43,8 +55,9 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     trustedProxies: options.trustedProxies,
     rates: options.rates,
     metrics,
-    authenticate: services.tokens.authenticate,
-    recognizes: services.tokens.recognizes,
+    tokens: services.tokens,
+    sessions: services.sessions,
+    publicUrl: options.publicUrl,
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,
@@ -55,6 +68,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     routes: [
       systemRoutes({
         version,
+        consoleFolder: options.consoleFolder,
         findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
         metrics: options.metrics ?? metrics,
@@ -66,6 +80,10 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     // What is answered from memory is read before the first request comes.
     app.addHook('onReady', apiKeys.start);
     app.addHook('onClose', apiKeys.stop);
+    for (const { start, stop } of [services.tokens, services.sessions]) {
+      app.addHook('onReady', async () => start());
+      app.addHook('onClose', stop);
+    }
   }
   return app;
 }

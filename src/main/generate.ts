@@ -1,11 +1,12 @@
 /**
- * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md and
- * docs/compatibility.md. `--check` writes nothing and fails when a file is stale, or when the tables have a change that
+ * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md,
+ * docs/compatibility.md and the types of the console's API client. `--check` writes nothing and fails when a file is stale, or when the tables have a change that
  * no migration contains.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { apiTypes } from '../../console/api-types.ts';
 import { runChildSync } from '../platform/child-process.ts';
 import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
@@ -25,6 +26,7 @@ async function generated(): Promise<Record<string, string>> {
       readOfficialOperations(readFileSync(join(root, 'src/main/official-operations.txt'), 'utf8')),
       document as never,
     ),
+    'console/src/api/openapi.d.ts': await apiTypes(document as object),
   };
 }
 

@@ -8,7 +8,8 @@ import type { Logger } from '../platform/log.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
 import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
-import { closeApi, createApi } from './api.ts';
+import { apiSettings, closeApi, createApi } from './api.ts';
+import { buildConsole } from './console-build.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
@@ -63,6 +64,7 @@ async function startParts(opened: Opened): Promise<void> {
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
   settleAfterStartup(api?.app ?? null, log);
+  if (serves && settings.console) closing.push(buildConsole(log));
 }
 
 const announceSeconds = 3;
@@ -97,8 +99,7 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
 
 async function serveHere({ services, settings, serves, log }: Opened): Promise<ApiServer> {
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
-  const { clientLimits, trustedProxies } = settings;
-  const api = await createApi(services, { log, clientLimits, trustedProxies, resources: serves, holdUntil });
+  const api = await createApi(services, { ...apiSettings(settings, serves), log, resources: serves, holdUntil });
   const url = await listen(api, settings, serves);
   if (serves) services.metrics.watchApiKeys(services.apiKeys.cacheState);
   return { url, app: api, admitRequests, stop: () => closeApi(api, services) };

@@ -19,7 +19,12 @@ import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
-import { defaultClientLimits, defaultMaxBacklog, defaultScheduleLateSeconds } from '../platform/settings.ts';
+import {
+  defaultClientLimits,
+  defaultMaxBacklog,
+  defaultScheduleLateSeconds,
+  defaultSessionIdleSeconds,
+} from '../platform/settings.ts';
 import type { Settings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
@@ -52,6 +57,7 @@ import { createPullSecrets } from '../resources/pull-secrets/service.ts';
 import { loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
 import { createRegistries } from '../resources/registries/service.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
+import { createSessions } from '../resources/sessions/service.ts';
 import { createSnapshots } from '../resources/snapshots/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
@@ -90,6 +96,8 @@ export interface ServicesDeps {
   webhookAllowPrivate?: boolean;
   /** How long the audit log keeps an entry; 0: permanently; default 365. */
   auditDays?: number;
+  /** Seconds without a request after which a session ends; default 8 hours. */
+  sessionIdleSeconds?: number;
   /** Limits of one client; default: those of the settings. */
   clientLimits?: Settings['clientLimits'];
   /** Jobs in the queue, above which creates are refused; default: that of the settings. */
@@ -117,6 +125,10 @@ export async function createServices(deps: ServicesDeps) {
   const secrets = createSecrets({ ...shared, keyring, usedBy: [usesOfSecret] });
   const tokens = createTokens(shared);
   const hostClock = deps.movableClock ? systemClock : clock;
+  const sessions = createSessions({
+    ...{ ...shared, hostClock, idleSeconds: deps.sessionIdleSeconds ?? defaultSessionIdleSeconds },
+    isDevelopment: Boolean(deps.movableClock),
+  });
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
@@ -154,7 +166,7 @@ export async function createServices(deps: ServicesDeps) {
 
   const services = {
     ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
-    ...{ networks, subnets, secrets, projects, clients, tokens, registries, fileShares, taskViews },
+    ...{ networks, subnets, secrets, projects, clients, tokens, sessions, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
@@ -189,7 +201,8 @@ async function createEngines(deps: ServicesDeps) {
   const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
   const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
-  const tasks = createTasks({ clock, backlog, wakeups, onEnd: metrics.observeTask });
+  const tasks = createTasks({ clock, backlog, wakeups });
+  tasks.onEnd(metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const engines = { metrics, caches, audit, idempotency, quota, tasks, wakeups, regions };
   return { engines, shared: { db, clock, tasks, quota, audit, idempotency, regions, caches } };

@@ -21,6 +21,7 @@ export function printStart(facts: {
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
     lines.push(`  API        ${url}`, ...portNote(facts.settings, url), `  Reference  ${url}/docs`);
+    if (facts.settings.console) lines.push(`  Console    ${url}/console`);
     const another = `printed at the first start; to create another: ${program} token create --role admin`;
     lines.push(`  Token      ${facts.token ?? another}`);
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);

@@ -94,7 +94,7 @@ export function createMetrics() {
       if (!durations) durationsOf.set(labels, (durations = requests.labels(operation, String(status))));
       durations.observe(seconds);
     },
-    observeTask(type: string, state: string, seconds: number) {
+    observeTask({ type, state, seconds }: { type: string; state: string; seconds: number }) {
       tasks.labels(type, state).observe(seconds);
     },
     countDriverError(resource: string) {

@@ -63,6 +63,10 @@ export interface Settings {
   sweepSeconds: number;
   /** A run of a lifecycle policy that is later than this is reported to its client. */
   scheduleLateSeconds: number;
+  /** Whether this server serves the console. */
+  console: boolean;
+  /** Seconds without a request after which a session of the console ends. */
+  sessionIdleSeconds: number;
   /** Whether clients may move the clock and inject faults. */
   development: boolean;
 }
@@ -97,10 +101,16 @@ export const coreSettingNames = [
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
   'CLOUDYARD_SCHEDULE_LATE_SECONDS',
+  'CLOUDYARD_CONSOLE',
+  'CLOUDYARD_SESSION_IDLE_TIMEOUT',
   'CLOUDYARD_DEV',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
+
+export const defaultSessionIdleSeconds = 8 * 3600;
+/** A session ends after this time in any case. */
+export const maxSessionSeconds = 7 * 86_400;
 
 /** More than a restart takes. */
 export const defaultScheduleLateSeconds = 300;
@@ -164,6 +174,8 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     workerPort: integer('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: integer('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
     scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
+    console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
+    sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
   };
 }

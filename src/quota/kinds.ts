@@ -43,6 +43,7 @@ const regional = {
   sfs_count: 'shared file systems',
   sfs_size: 'shared file system size, GiB',
   shared_vm_count: 'basic VMs',
+  slurm_cluster_count: 'Slurm clusters',
   snapshot_schedule_count: 'snapshot schedules',
   subnet_count: 'subnets',
   vm_count: 'dedicated instances',
@@ -58,6 +59,7 @@ const global = {
   inference_gpu_h100_count: 'inference H100 GPUs',
   inference_gpu_l40s_count: 'inference L40S GPUs',
   inference_instance_count: 'inference instances',
+  inference_public_model_api_key_count: 'API keys of public inference models',
   keypair_count: 'SSH key pairs',
   project_count: 'projects',
 } as const;

@@ -19,6 +19,7 @@ import { quotas } from './quotas/index.ts';
 import { regions } from './regions/index.ts';
 import { registries } from './registries/index.ts';
 import { secrets } from './secrets/index.ts';
+import { sessions } from './sessions/index.ts';
 import { snapshots } from './snapshots/index.ts';
 import { subnets } from './subnets/index.ts';
 import { tasks } from './tasks/index.ts';
@@ -29,6 +30,7 @@ import { webhooks } from './webhooks/index.ts';
 import type { ParametersOf, Resource } from './resource.ts';
 
 const list = [
+  sessions,
   tasks,
   projects,
   regions,

@@ -83,8 +83,11 @@ const insertJob = deferred('job_enqueue', {
   body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
 });
 
-interface EndedTask {
+export interface EndedTask {
+  id: string;
   type: string;
+  state: string;
+  /** From its creation to its end. */
   seconds: number;
 }
 
@@ -94,8 +97,8 @@ const end = deferred<EndedTask[]>('task_end', {
   body: `
   with ended as (
     update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
-    where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning task_type, created_on)
-  select coalesce(jsonb_agg(jsonb_build_object('type', task_type, 'seconds', extract(epoch from $5 - created_on))), '[]')
+    where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning id, task_type, created_on)
+  select coalesce(jsonb_agg(jsonb_build_object('id', id, 'type', task_type, 'state', $3, 'seconds', extract(epoch from $5 - created_on))), '[]')
     into v_ended from ended;
   return v_ended;`,
   returns: 'jsonb',
@@ -133,17 +136,17 @@ export interface Tasks {
   fail(tx: Tx, resourceId: string, generation: number, message: string): Promise<void>;
   /** Shows the customer why a task takes long: the last failure and the number of attempts. */
   recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
+  /** Calls `listener`, which must not throw, for each task that a worker of this process has ended, after the commit. */
+  onEnd(listener: (task: EndedTask) => void): void;
 }
 
 export interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
   wakeups: Wakeups;
-  /** Called for every task that ended, for metrics; it must not throw. */
-  onEnd(type: string, state: string, seconds: number): void;
 }
 
-export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Tasks {
+export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -179,8 +182,10 @@ export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Task
     wakeRegions(tx, regionIds);
     return rows.map(({ id }) => id);
   };
+  const listeners: ((task: EndedTask) => void)[] = [];
   const endAs = async (tx: Tx, state: string, resourceId: string, generation: number, error: string | null) => {
-    const report = (ended: EndedTask[]) => ended.forEach(({ type, seconds }) => onEnd(type, state, seconds));
+    const report = (ended: EndedTask[]) =>
+      afterCommit(tx, () => ended.forEach((task) => listeners.forEach((listener) => listener(task))));
     await end.withResult(tx, report, resourceId, generation, state, error, clock.now());
   };
 
@@ -210,5 +215,6 @@ export function createTasks({ clock, backlog, wakeups, onEnd }: TasksDeps): Task
     async recordRetry(db, resourceId, attempt, message) {
       await note(db, resourceId, { attempt, last_error: message }, clock.now());
     },
+    onEnd: (listener) => void listeners.push(listener),
   };
 }

@@ -216,6 +216,7 @@ class Registries(CloudTestCase):
         self.assertEqual([each.name for each in users.list(made.id).results], ["a", "b"])
         registries.delete(made.id)
 
+
 class Volumes(CloudTestCase):
     def a_volume(self, **changes):
         return self.cloud.volumes.create_and_poll(**{"name": a_name("volume"), "source": "new-volume", "size": 2, **changes})
@@ -294,6 +295,53 @@ class SnapshotSchedules(CloudTestCase):
         schedules.delete(made.id)
         with self.assertRaises(NotFoundError):
             schedules.get(made.id, **shown)
+
+
+class LoadBalancers(CloudTestCase):
+    def test_pool_monitor_and_member_life_cycle(self):
+        balancers, tasks = self.cloud.load_balancers, self.cloud.tasks
+        self.a_network()
+        listener = {"name": "web", "protocol": "HTTP", "protocol_port": 80, "connection_limit": -1}
+        name = a_name("balancer")
+        made = balancers.create_and_poll(name=name, flavor="lb1-1-2", tags={"a": "1"}, listeners=[listener])
+        self.assertEqual(balancers.get(made.id, show_stats=True).flavor.flavor_name, "lb1-1-2")
+        listed = balancers.list(name=name, operating_status="ONLINE", provisioning_status="ACTIVE", limit=1)
+        self.assertEqual([each.id for each in listed], [made.id])
+        web = balancers.listeners.get(made.listeners[0].id)
+        self.assertEqual(web.connection_limit, 100000)
+        self.assertEqual(balancers.listeners.update_and_poll(web.id, name="renamed", secret_id=None).name, "renamed")
+
+        monitor = {"type": "HTTP", "delay": 10, "timeout": 5, "max_retries": 3, "expected_codes": "200,300-302"}
+        pool = balancers.pools.create_and_poll(
+            name="a pool", lb_algorithm="ROUND_ROBIN", protocol="HTTP", listener_id=web.id, healthmonitor=monitor
+        )
+        self.assertEqual(pool.healthmonitor.expected_codes, "200,300-302")
+        monitors = balancers.pools.health_monitors
+        tasks.poll(monitors.update(pool.id, delay=20, expected_codes=None).tasks[0])
+        self.assertEqual((monitors.get(pool.id).delay, monitors.get(pool.id).expected_codes), (20, None))
+        whole = {"type": "TCP", "delay": 10, "timeout": 5, "max_retries": 3}
+        self.assertEqual(balancers.pools.update_and_poll(pool.id, healthmonitor=whole).healthmonitor.type, "TCP")
+        monitors.delete(pool.id)
+        tasks.poll(monitors.create(pool.id, type="PING", delay=10, api_timeout=5, max_retries=3).tasks[0])
+
+        members = balancers.pools.members
+        first = members.create_and_poll(pool.id, address="127.0.0.1", protocol_port=9001)
+        tasks.poll(members.update(first.id, pool_id=pool.id, weight=7, monitor_port=9009).tasks[0])
+        self.assertEqual((members.get(first.id, pool_id=pool.id).weight, first.weight), (7, 1))
+        body = [{"address": "127.0.0.1", "protocol_port": port} for port in (9001, 9002)]
+        tasks.poll(members.replace(pool.id, body=body).tasks[0])
+        self.assertEqual({each.protocol_port for each in members.list(pool.id, order_by="address.asc")}, {9001, 9002})
+        members.delete_and_poll(first.id, pool_id=pool.id)
+        self.assertEqual([each.protocol_port for each in members.list(pool.id)], [9002])
+
+        balancers.statuses.get(made.id)
+        self.assertGreater(balancers.flavors.list(include_prices=True).count, 0)
+        balancers.metrics.list(made.id, time_interval=1, time_unit="hour")
+        self.assertEqual(balancers.resize_and_poll(made.id, flavor="lb1-2-4").flavor.flavor_name, "lb1-2-4")
+        self.assertEqual(balancers.failover_and_poll(made.id).id, made.id)
+        balancers.delete_and_poll(made.id)
+        with self.assertRaises(NotFoundError):
+            balancers.get(made.id)
 
 
 class L7Policies(CloudTestCase):
@@ -405,8 +453,53 @@ class Places(CloudTestCase):
         self.assertGreaterEqual(everything.global_quotas.project_count_usage, 1)
 
 
-class Errors(CloudTestCase):
+class QuotaRequests(CloudTestCase):
+    def test_create_list_and_delete_requests(self):
+        requests = self.cloud.quotas.requests
+        limits = {
+            "global_limits": {"project_count_limit": 300, "inference_public_model_api_key_count_limit": 4},
+            "regional_limits": [{"region_id": 1, "volume_count_limit": 5000, "slurm_cluster_count_limit": 2}],
+        }
+        before = datetime.now(timezone.utc).replace(microsecond=0)
+        self.assertIsNone(requests.create(description="a larger archive", requested_limits=limits))
+        given = {"status": ["in progress", "done"], "created_from": before, "created_to": "2999-01-01T00:00:00Z"}
+        [made] = requests.list(**given, limit=1)
+        self.assertEqual((made.status, made.description, made.updated_at), ("in progress", "a larger archive", None))
+        got = requests.get(made.id)
+        self.assertEqual(got.requested_limits.to_dict(), limits)
+        self.assertEqual([one.id for one in requests.list(request_ids=[made.id, 999999])], [made.id])
+        for refused in ({"project_count_limit": 0}, {}):
+            with self.assertRaises(BadRequestError):
+                requests.create(description="nothing", requested_limits={"global_limits": refused})
+        requests.delete(made.id)
+        with self.assertRaises(NotFoundError):
+            requests.get(made.id)
 
+
+class AuditLogs(CloudTestCase):
+    def test_list_user_actions(self):
+        volume = self.cloud.volumes.create_and_poll(name=a_name("volume"), source="new-volume", size=2)
+        self.cloud.volumes.resize_and_poll(volume.id, size=3)
+        self.cloud.volumes.delete_and_poll(volume.id)
+        given = {
+            "action_type": ["create", "resize", "delete", "get_logs"],
+            "api_group": ["volume", "slurm"],
+            "project_id": [SETUP["project_id"]],
+            "region_id": [1],
+            "resource_id": [volume.id],
+            "source_user_ips": ["127.0.0.1"],
+            "from_timestamp": datetime(2020, 1, 1, tzinfo=timezone.utc),
+            "to_timestamp": "2999-01-01T00:00:00Z",
+        }
+        entries = list(self.cloud.audit_logs.list(**given, order_by="asc", limit=2))
+        self.assertEqual([entry.action_type for entry in entries], ["create", "resize", "delete"])
+        self.assertEqual({entry.resources[0].resource_id for entry in entries}, {volume.id})
+        self.assertEqual(entries[0].task_id, volume.creator_task_id)
+        newest = list(self.cloud.audit_logs.list(**given, sorting="desc", search_field=volume.name))
+        self.assertEqual([entry.action_type for entry in newest], ["delete", "create"])
+
+
+class Errors(CloudTestCase):
     def test_set_cross_and_delete_threshold(self):
         client_id = self.cloud.projects.list().results[0].client_id
         threshold = self.cloud.quotas.notification_threshold

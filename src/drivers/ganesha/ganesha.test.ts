@@ -335,6 +335,23 @@ describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
     expect(host.loopDevices()).toEqual([]);
   });
 
+  it('creates the first shares of a host at the same time', async () => {
+    const host = await testHost();
+    const driver = host.driver();
+    const ids = Array.from({ length: 4 }, () => randomUUID()).sort();
+    try {
+      await driver.start();
+      const { signal } = new AbortController();
+      const settings = { sizeGib: 1, settledGib: null, rootSquash: true, access: [] };
+      await Promise.all(ids.map((id) => driver.apply({ id, ...settings }, signal)));
+      expect((await driver.list()).sort()).toEqual(ids);
+      // The mode that mkfs gives the root folder of each share.
+      for (const id of ids) expect(statSync(host.inside(id)).mode & 0o777).toBe(0o777);
+    } finally {
+      await driver.stop().finally(host.cleanUp);
+    }
+  });
+
   it('reports the port that another program uses', async () => {
     const host = await testHost();
     const other = createServer();

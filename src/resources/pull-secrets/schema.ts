@@ -20,7 +20,7 @@ const Password = Type.String({
   maxLength: 5000,
   format: 'password',
   writeOnly: true,
-  description: 'Password or access token at the registry',
+  description: 'Password or access token at the registry, without control characters',
 });
 const Registry = Type.String({
   minLength: 1,

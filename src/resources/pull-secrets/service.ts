@@ -9,6 +9,7 @@ import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
@@ -41,6 +42,8 @@ export interface PullSecretsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'ide
 
 export type PullSecrets = ReturnType<typeof createPullSecrets>;
 
+const controlCharacter = /\p{Cc}/u;
+
 const contextOf = (id: string) => `pull-secret:${id}`;
 
 export function createPullSecrets(deps: PullSecretsDeps) {
@@ -69,7 +72,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreatePullSecret): Promise<PullSecret> {
-      requireNoCredentials(body.registry);
+      requireValid(body);
       const id = randomUUID();
       const secret = {
         id,
@@ -104,7 +107,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
     /** An omitted or null field keeps its value. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
-      if (typeof body.registry === 'string') requireNoCredentials(body.registry);
+      requireValid(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
         const { registry, login, password } = body;
@@ -150,11 +153,16 @@ export function createPullSecrets(deps: PullSecretsDeps) {
   };
 }
 
-/** @throws ClientError 400 */
-function requireNoCredentials(registry: string): void {
-  if (!hasCredentials(registry)) return;
-  const message = 'must not contain credentials; use the fields login and password';
-  throw invalidInput([{ path: 'registry', message }]);
+/** The schema cannot check these: patterns of schemas are for shorter text. @throws ClientError 400 */
+function requireValid({ registry, password }: UpdatePullSecret): void {
+  const errors: FieldError[] = [];
+  if (registry && hasCredentials(registry)) {
+    errors.push({ path: 'registry', message: 'must not contain credentials; use the fields login and password' });
+  }
+  if (password && controlCharacter.test(password)) {
+    errors.push({ path: 'password', message: 'must not contain control characters, such as line breaks' });
+  }
+  if (errors.length > 0) throw invalidInput(errors);
 }
 
 /** The parsed registry, or why no client can use the registry or the login: any text is stored. */

@@ -16,12 +16,13 @@ type TaskList = { count: number; results: Groups<Task> };
 
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
-/** One query serves all waiting requests; without waiting requests nothing is polled. */
+/** For tasks that workers of other processes end. One query serves all waiting requests. */
 const waitPollMs = 10;
 
-export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'>) {
+export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempotency' | 'tasks'>) {
   const { db, clock, idempotency } = deps;
   const waiters = createTaskWaiters(db);
+  deps.tasks.onEnd(({ id }) => waiters.wake(id));
 
   const get = async (actor: Actor, id: string): Promise<Task> => {
     return toResponse(requireFound(await store.find(db, visibleTo(actor), id), 'task', id));
@@ -32,9 +33,12 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
   return {
     /** Responds at once, or with `waitSeconds` when the task ends or that time has passed. */
     async get(context: RequestContext, id: string, waitSeconds: number): Promise<Task> {
-      const task = await get(context.actor, id);
-      if (waitSeconds === 0 || task.finished_on) return task;
-      await whileWaiting(context, (gone) => waiters.untilEnd(id, waitSeconds, gone));
+      if (waitSeconds === 0) return get(context.actor, id);
+      // Watched before it is read: it may end while the result is on its way.
+      const watch = waiters.watch(id);
+      const task = await get(context.actor, id).finally(watch.stop);
+      if (task.finished_on) return task;
+      if (!watch.hasEnded()) await whileWaiting(context, (gone) => waiters.untilEnd(id, waitSeconds, gone));
       return get(context.actor, id);
     },
 
@@ -105,10 +109,20 @@ function createTaskWaiters(db: Db) {
     for (const resolve of waiters.get(id) ?? []) resolve();
     waiters.delete(id);
   };
+  /** Returns a function that removes it. */
+  const add = (id: string, onEnd: () => void) => {
+    const ofTask = waiters.get(id) ?? new Set();
+    waiters.set(id, ofTask.add(onEnd));
+    return () => {
+      ofTask.delete(onEnd);
+      if (ofTask.size === 0 && waiters.get(id) === ofTask) waiters.delete(id);
+    };
+  };
   const poll = async () => {
     polling = true;
-    while (waiters.size > 0) {
+    for (;;) {
       await sleep(waitPollMs);
+      if (waiters.size === 0) break;
       // While the database is unavailable the requests continue to wait; they read the task again at the end.
       const ended = await store.findEnded(db, [...waiters.keys()]).catch(() => []);
       for (const id of ended) wake(id);
@@ -117,20 +131,27 @@ function createTaskWaiters(db: Db) {
   };
 
   return {
+    wake,
+    /** Notes whether this process ends the task before `stop` is called. */
+    watch(id: string) {
+      let hasEnded = false;
+      const stop = add(id, () => {
+        hasEnded = true;
+      });
+      return { hasEnded: () => hasEnded, stop };
+    },
     async untilEnd(id: string, seconds: number, gone?: AbortSignal): Promise<void> {
       await new Promise<void>((resolve) => {
-        const waitersOfTask = waiters.get(id) ?? new Set();
         const end = () => {
           clearTimeout(timeout);
           gone?.removeEventListener('abort', end);
-          waitersOfTask.delete(end);
-          if (waitersOfTask.size === 0 && waiters.get(id) === waitersOfTask) waiters.delete(id);
+          remove();
           resolve();
         };
+        const remove = add(id, end);
         const timeout = setTimeout(end, Math.min(seconds * 1000, stopping ? waitPollMs : Infinity));
         if (gone?.aborted) return end();
         gone?.addEventListener('abort', end);
-        waiters.set(id, waitersOfTask.add(end));
         if (!polling) void poll();
       });
     },

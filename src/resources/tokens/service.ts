@@ -6,9 +6,11 @@ import { randomBytes } from 'node:crypto';
 import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { Actor, Role } from '../../authz/actor.ts';
+import { createRecognized, splitSecret } from '../../authz/secret-text.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { createLastUses } from '../../platform/last-uses.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import * as store from './store.ts';
 import type { TokenRow } from './store.ts';
@@ -24,16 +26,16 @@ export interface NewToken {
 /** The name of the token that the environment sets. */
 const fixedName = 'CLOUDYARD_BOOTSTRAP_TOKEN';
 
-/** An entry takes about 200 bytes. */
-const maxRecognized = 100_000;
+/** The interval of writes of the times of use. */
+const writeSeconds = 60;
 
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCaches; audit: Audit }) {
   const { db, clock, caches, audit } = deps;
   const factsOf = caches.cached((keyId: string) => store.findFacts(db, keyId));
-  /** Hashes of the secrets that were valid at their last use, by key id. */
-  const recognized = new Map<string, Buffer>();
+  const recognized = createRecognized();
+  const lastUses = createLastUses((ids, times) => store.recordUses(db, ids, times), writeSeconds);
 
   const insertToken = async (tx: Tx, token: NewToken): Promise<{ id: number; text: string }> => {
     const keyId = randomBytes(6).toString('hex');
@@ -46,14 +48,15 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   return {
     /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
     async authenticate(token: string): Promise<Actor | null> {
-      const { keyId, secret } = split(token);
+      const { keyId, secret } = splitSecret(token);
       const facts = await factsOf(keyId);
       if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
       if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
         recognized.delete(keyId);
         return null;
       }
-      if (recognized.size < maxRecognized) recognized.set(keyId, facts.secret_hash);
+      recognized.add(keyId, facts.secret_hash);
+      lastUses.record(facts.id, clock.now());
       return {
         tokenId: facts.id,
         clientId: facts.client_id,
@@ -65,11 +68,11 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
     },
 
     /** Whether the token was valid at its last use on this server. Needs no query; it may have been revoked since. */
-    recognizes(token: string): boolean {
-      const { keyId, secret } = split(token);
-      const hash = recognized.get(keyId);
-      return hash !== undefined && equalInConstantTime(hash, sha256(secret));
-    },
+    recognizes: recognized.has,
+
+    /** Writes the times of use until `stop`. */
+    start: lastUses.start,
+    stop: lastUses.stop,
 
     /** Creates a token. Only this call returns its text. */
     async create(token: NewToken): Promise<{ id: number; text: string }> {
@@ -100,7 +103,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Sets the operator's fixed token, and revokes the token that an earlier start set. */
     async setFixed(text: string, clientId: number): Promise<void> {
-      const { keyId, secret } = split(text);
+      const { keyId, secret } = splitSecret(text);
       const fixed = await store.findValid(db, fixedName);
       if (fixed.length === 1 && isSame(fixed[0]!, { keyId, clientId, secretHash: sha256(secret) })) return;
       await audit.transaction(db, commandAction('fixToken', clientId), async (tx) => {
@@ -130,10 +133,4 @@ function isSame(row: TokenRow, { keyId, clientId, secretHash }: Pick<TokenRow, '
     row.clientId === clientId &&
     equalInConstantTime(row.secretHash, secretHash)
   );
-}
-
-/** A token without `$` is a secret with an empty id. */
-function split(token: string): { keyId: string; secret: string } {
-  const at = token.indexOf('$');
-  return { keyId: token.slice(0, Math.max(at, 0)), secret: token.slice(at + 1) };
 }

@@ -88,3 +88,13 @@ export async function hasAdmin(tx: Tx, clientId: number): Promise<boolean> {
     .limit(1);
   return admin !== undefined;
 }
+
+const update = prepared(
+  'token_uses',
+  `update tokens t set last_used_at = u.at from unnest($1::int[], $2::timestamptz[]) as u (id, at)
+   where t.id = u.id and (t.last_used_at is null or t.last_used_at < u.at)`,
+);
+
+export async function recordUses(db: Db, ids: number[], times: Date[]): Promise<void> {
+  await update(db, ids, times);
+}

@@ -17,6 +17,8 @@ export const tokens = pgTable('tokens', {
   /** Null: all projects of the client. */
   projectIds: integer('project_ids').array(),
   createdAt: instant('created_at').notNull(),
+  /** Written at most once a minute; null: never used. */
+  lastUsedAt: instant('last_used_at'),
   expiresAt: instant('expires_at'),
   revokedAt: instant('revoked_at'),
 });

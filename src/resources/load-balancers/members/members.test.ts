@@ -103,9 +103,15 @@ describe('a health monitor', () => {
     expect((await cloud.get(path)).body).toMatchObject(changed);
     expect(onHost(balancer, pool).monitor).toMatchObject({ delay: 20_000, urlPath: null, enabled: false });
     expect((await cloud.patch(path, { delay: 20 })).body).toEqual({ tasks: [] });
-    const refused = await cloud.patch(path, { type: 'TCP', delay: 0 });
+    const refused = await cloud.patch(path, { type: 'SCTP', delay: 0 });
     expect([refused.status, paths(refused).sort()]).toEqual([400, ['delay', 'type']]);
     expect(paths(await cloud.patch(path, { timeout: 21 }))).toEqual(['timeout']);
+    // A TCP check has no domain name.
+    expect(paths(await cloud.patch(path, { type: 'TCP' }))).toEqual(['domain_name']);
+    expect((await cloud.patch(path, { type: null })).body).toEqual({ tasks: [] });
+    await cloud.ended(await cloud.patch(path, { type: 'TCP', domain_name: null }));
+    expect((await cloud.get(path)).body).toMatchObject({ ...changed, type: 'TCP', domain_name: null });
+    expect(onHost(balancer, pool).monitor).toMatchObject({ type: 'TCP' });
     expect((await cloud.delete(path)).status).toBe(204);
     expect(onHost(balancer, pool).monitor).toBeNull();
     expect((await getPool(pool))['task_id']).toBeNull();

@@ -50,7 +50,7 @@ export function createHealthMonitors({ change, view, untilEnd }: HealthMonitorsD
       change(context, scope, poolId, async (tx, pool) => {
         const current = pool.healthMonitor;
         if (!current) throw noMonitor(pool.id);
-        const monitor = newHealthMonitor({ ...current, ...body }, current);
+        const monitor = newHealthMonitor({ ...current, ...body, type: body.type ?? current.type }, current);
         if (isDeepStrictEqual(monitor, current) && pool.provisioningStatus !== 'ERROR') return null;
         return write(tx, pool, monitor, 'update_lbpool_health_monitor');
       }),

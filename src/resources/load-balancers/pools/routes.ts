@@ -110,7 +110,7 @@ export const lbPoolOperations = (pools: LbPools) => [
   operation('PATCH', `${one}/healthmonitor`, {
     id: 'updateLbPoolHealthMonitor',
     summary: 'Update the health monitor of a pool',
-    description: 'Omitted fields are unchanged. The type cannot change.',
+    description: 'Omitted fields are unchanged.',
     access: projectMember,
     body: PatchHealthMonitor,
     answer: TaskIds,

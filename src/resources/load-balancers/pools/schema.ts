@@ -85,19 +85,22 @@ const UpdateHealthMonitor = Type.Object(
   {
     ...monitor,
     type: Type.Optional(
-      Described(Nullable(MonitorType), 'Type of the checks; null: the current type. Required if there is no monitor'),
+      Described(Nullable(MonitorType), 'Type of the checks; null: the current type. Required for a new monitor'),
     ),
   },
   { title: 'ReplaceLbPoolHealthMonitor', additionalProperties: false },
 );
 export type UpdateHealthMonitor = Static<typeof UpdateHealthMonitor>;
 
-export const PatchHealthMonitor = Type.Object(Type.Partial(Type.Object(monitor)).properties, {
-  title: 'UpdateLbPoolHealthMonitor',
-  additionalProperties: false,
-  description: 'Omitted fields are unchanged, null restores the default',
-  examples: [{ delay: 20 }],
-});
+export const PatchHealthMonitor = Type.Object(
+  { ...Type.Partial(Type.Object(monitor)).properties, type: UpdateHealthMonitor.properties.type },
+  {
+    title: 'UpdateLbPoolHealthMonitor',
+    additionalProperties: false,
+    description: 'Omitted fields are unchanged, null restores the default',
+    examples: [{ delay: 20 }],
+  },
+);
 export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
 
 /** As stored; times are in seconds. */

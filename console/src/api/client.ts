@@ -1,0 +1,62 @@
+import createClient from 'openapi-fetch';
+import type { Middleware } from 'openapi-fetch';
+import type { paths } from './openapi.d.ts';
+import { ApiError, ConnectionError } from './errors.ts';
+
+/** Signs unsafe requests of a session and turns failures into exceptions. `reportExpiry` runs when the session has ended. */
+export const sessionState: { csrfToken: string | null; reportExpiry: () => void } = {
+  csrfToken: null,
+  reportExpiry: () => {},
+};
+
+const signing: Middleware = {
+  onRequest({ request }) {
+    const isUnsafe = !['GET', 'HEAD'].includes(request.method);
+    if (isUnsafe && sessionState.csrfToken !== null) request.headers.set('X-CSRF-Token', sessionState.csrfToken);
+    return request;
+  },
+  onResponse({ response }) {
+    if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
+  },
+  onError: () => new ConnectionError(),
+};
+
+/** Every operation of openapi.json, with the types of its parameters, body and response. */
+export const api = createClient<paths>({ baseUrl: location.origin });
+api.use(signing);
+
+interface Result<T> {
+  readonly data?: T;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** The body of a successful response. Throws ApiError with the server's message otherwise. */
+export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
+  const { data, error, response } = await request;
+  if (!response.ok) throw new ApiError(response.status, error);
+  return data as T;
+}
+
+/** One request by method and path, for operations that are chosen at run time. The path includes its parameters. */
+export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };
+  if (method !== 'GET' && sessionState.csrfToken !== null) headers['X-CSRF-Token'] = sessionState.csrfToken;
+  const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+  const response = await fetch(path, init).catch(() => {
+    throw new ConnectionError();
+  });
+  const text = await response.text();
+  const value: unknown = text === '' ? undefined : parseJson(text);
+  if (response.ok) return value as T;
+  if (response.status === 401 && !path.endsWith('/session')) sessionState.reportExpiry();
+  throw new ApiError(response.status, value);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,34 @@
+export interface FieldError {
+  /** Path of the field, such as `listeners.0.protocol_port`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** A response that is not a success, with the server's message and the fields at fault. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string | null;
+  readonly requestId: string | null;
+  readonly fields: readonly FieldError[];
+
+  constructor(status: number, body: unknown) {
+    const known = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+    super(typeof known['message'] === 'string' ? known['message'] : `the server answered ${status}`);
+    this.status = status;
+    this.code = typeof known['exception_class'] === 'string' ? known['exception_class'] : null;
+    this.requestId = typeof known['request_id'] === 'string' ? known['request_id'] : null;
+    this.fields = Array.isArray(known['errors']) ? (known['errors'] as FieldError[]) : [];
+  }
+}
+
+/** The request did not reach the server, or its response did not arrive. */
+export class ConnectionError extends Error {
+  constructor() {
+    super('the server is not reachable; check the connection and try again');
+  }
+}
+
+/** Text of any failure, for people. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,72 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { request, sessionState } from './client.ts';
+import { ApiError } from './errors.ts';
+import { queryClient } from './query-client.ts';
+
+export interface Session {
+  readonly token_id: number;
+  readonly token_name: string | null;
+  readonly client_id: number | null;
+  readonly client_name: string | null;
+  readonly role: string;
+  readonly is_operator: boolean;
+  /** null: every project of the client. */
+  readonly project_ids: readonly number[] | null;
+  readonly expires_at: string | null;
+  readonly csrf_token: string;
+  readonly is_development: boolean;
+}
+
+const PATH = '/cloudyard/v1/session';
+
+/** The session of this browser; null when signed out. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async (): Promise<Session | null> => {
+    try {
+      return keep(await request<Session>('GET', PATH));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return keep(null);
+      throw error;
+    }
+  },
+  staleTime: 60_000,
+});
+
+/** Signs in with a token `<id>$<secret>`. The server keeps it in an HttpOnly cookie, which no script can read. */
+export async function signIn(token: string): Promise<void> {
+  await request('POST', PATH, { token });
+  const session = keep(await request<Session>('GET', PATH));
+  queryClient.setQueryData(sessionQuery.queryKey, session);
+  await queryClient.invalidateQueries();
+}
+
+export async function signOut(): Promise<void> {
+  await request('DELETE', PATH);
+  keep(null);
+  queryClient.clear();
+  queryClient.setQueryData(sessionQuery.queryKey, null);
+}
+
+/** The session of the signed-in user. Only for components inside the frame, which a session always renders. */
+export function useSession(): Session {
+  const { data } = useQuery(sessionQuery);
+  return data ?? lastSession!;
+}
+
+/** Why this session may not change anything; null when it may. */
+export function useReadOnlyReason(): string | null {
+  const { role } = useSession();
+  return /read/i.test(role) ? 'The token of this session is read-only' : null;
+}
+
+/** Kept over the expiry of a session, so that the page behind the sign-in dialog keeps its place. */
+let lastSession: Session | null = null;
+
+function keep(session: Session | null): Session | null {
+  sessionState.csrfToken = session?.csrf_token ?? null;
+  if (session) lastSession = session;
+  return session;
+}
+
+sessionState.reportExpiry = () => queryClient.setQueryData(sessionQuery.queryKey, null);

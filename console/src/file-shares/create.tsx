@@ -1,0 +1,160 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import standardSchema from 'schema:CreateStandardFileShare';
+import vastSchema from 'schema:CreateVastFileShare';
+import { useState } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { networksQuery, subnetsQuery } from '../networks/data.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import type { Form } from '../ui/form/use-form.ts';
+import { PricePreview } from '../ui/price.tsx';
+import { regionsQuery, scopeParams, useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { AccessFields } from './access-fields.tsx';
+import { KIND } from './data.ts';
+
+const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}';
+type Type = 'standard' | 'vast';
+
+export function CreateFileShare() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const [type, setType] = useState<Type>('standard');
+  const params = scopeParams(scope);
+  const networks = useQuery(networksQuery(scope)).data?.results ?? [];
+  const defaultNetwork = (networks.find((network) => network.default) ?? networks[0])?.id;
+  const form = useForm({
+    schema: type === 'standard' ? standardSchema : vastSchema,
+    initial: { protocol: 'NFS', name: '', size: 10, network: {}, access: [] },
+    toBody: (values) => toBody(values, type, defaultNetwork),
+    send: async (body) => {
+      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
+      trackTasks(tasks, {
+        busy: `Creating file share ${String(body['name'])}`,
+        done: `Created file share ${String(body['name'])}`,
+        link: { to: scope.path('file-shares'), text: 'File shares' },
+        taskPath: (id) => scope.path('tasks', id),
+      });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('file-shares') });
+    },
+  });
+  const size = form.get('size');
+  return (
+    <FormDialog
+      title="Create file share"
+      form={form}
+      submitLabel="Create file share"
+      call={{ operationId: 'createFileShare', method: 'POST', path: PATH, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <div className="field-row">
+        <Field form={form} path="size" label="Size (GiB)" help="The share can be extended later, not shrunk." />
+        <TypeChoice type={type} setType={setType} />
+      </div>
+      {type === 'standard' && (
+        <>
+          <NetworkFields form={form} networks={networks} defaultNetwork={defaultNetwork} />
+          <AccessFields form={form} />
+        </>
+      )}
+      <Field
+        form={form}
+        path="share_settings.root_squash"
+        label="Map root of clients to an unprivileged user"
+        help=""
+      />
+      <Field form={form} path="tags" label="Tags" help="" />
+      <PricePreview
+        path={`/cloud/v1/pricing/${scope.project}/${scope.region}/file_shares`}
+        body={Number.isInteger(size) && Number(size) > 0 ? { size, source: 'new-file-share', type_name: type } : null}
+      />
+    </FormDialog>
+  );
+}
+
+/** The request of the form. Fields that the type does not have are omitted, and no checkbox that was not touched is sent. */
+function toBody(values: Readonly<Record<string, unknown>>, type: Type, defaultNetwork: string | undefined) {
+  const { network, access, name, ...rest } = values as Record<string, object> & { access: readonly object[] };
+  const common = Object.fromEntries(
+    Object.entries({ name, ...rest }).filter(([, value]) => value !== undefined && (value as unknown) !== ''),
+  );
+  if (type === 'vast') return { ...common, type_name: type };
+  const chosen = Object.fromEntries(
+    Object.entries(network ?? {}).filter(([, value]) => value !== '' && value !== undefined),
+  );
+  return {
+    ...common,
+    network: { ...(defaultNetwork === undefined ? {} : { network_id: defaultNetwork }), ...chosen },
+    ...(access.length > 0 ? { access } : {}),
+  };
+}
+
+/** Only where the region offers more than one type. */
+function TypeChoice({ type, setType }: { type: Type; setType: (type: Type) => void }) {
+  const { region } = useScope();
+  const offered = useQuery(regionsQuery).data?.results.find(({ id }) => id === region)?.file_share_types ?? [
+    'standard',
+  ];
+  if (offered.length < 2) return null;
+  return (
+    <div className="field">
+      <label htmlFor="type">Type</label>
+      <select
+        id="type"
+        value={type}
+        onChange={(event) => setType(event.target.value as Type)}
+        aria-describedby="type-help"
+      >
+        {offered.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+      <p id="type-help" className="help">
+        Standard shares have a network and access rules.
+      </p>
+    </div>
+  );
+}
+
+interface NetworkFieldsProps {
+  readonly form: Form;
+  readonly networks: readonly { readonly id: string; readonly name: string }[];
+  readonly defaultNetwork: string | undefined;
+}
+
+function NetworkFields({ form, networks, defaultNetwork }: NetworkFieldsProps) {
+  const scope = useScope();
+  const chosen = (form.get('network.network_id') as string | undefined) || defaultNetwork;
+  const subnets = useQuery(subnetsQuery(scope)).data?.results.filter((subnet) => subnet.network_id === chosen) ?? [];
+  // The default is shown as chosen, but is not a change of the form.
+  const shown: Form = {
+    ...form,
+    get: (path) => (path === 'network.network_id' ? chosen : form.get(path)),
+    set: (path, value) => {
+      form.set(path, value);
+      if (path === 'network.network_id') form.set('network.subnet_id', undefined);
+    },
+  };
+  return (
+    <div className="field-row">
+      <Field
+        form={shown}
+        path="network.network_id"
+        label="Network"
+        help=""
+        choices={networks.map(({ id, name }) => ({ value: id, label: name }))}
+      />
+      <Field
+        form={shown}
+        path="network.subnet_id"
+        label="Subnet"
+        help="By default the first one of the network."
+        choices={subnets.map(({ id, name, cidr }) => ({ value: id, label: `${name} (${cidr})` }))}
+      />
+    </div>
+  );
+}

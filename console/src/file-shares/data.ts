@@ -1,0 +1,41 @@
+import { queryOptions } from '@tanstack/react-query';
+import { allRows } from '../api/all-rows.ts';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+import { scopeParams } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+
+export type FileShare = components['schemas']['FileShare'];
+export type AccessRule = components['schemas']['FileShareAccessRule'];
+
+/** The first part of every key of queries of file shares; events of this kind refresh them. */
+export const KIND = 'file_shares';
+const SHARE = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}';
+
+export const fileSharesQuery = (scope: Scope) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region],
+    queryFn: () =>
+      allRows((query) =>
+        unwrap(
+          api.GET('/cloud/v1/file_shares/{project_id}/{region_id}', { params: { path: scopeParams(scope), query } }),
+        ),
+      ),
+  });
+
+export const fileShareQuery = (scope: Scope, id: string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, id],
+    queryFn: () => unwrap(api.GET(SHARE, { params: { path: { ...scopeParams(scope), file_share_id: id } } })),
+  });
+
+export const accessRulesQuery = (scope: Scope, id: string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, id, 'access-rules'],
+    queryFn: () =>
+      unwrap(
+        api.GET(`${SHARE}/access_rule`, { params: { path: { ...scopeParams(scope), file_share_id: id }, query: {} } }),
+      ),
+    // A rule ends its transition without a task.
+    refetchInterval: ({ state }) => (state.data?.results.some((rule) => rule.state !== 'active') ? 2000 : false),
+  });

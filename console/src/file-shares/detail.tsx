@@ -1,0 +1,130 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { CodeBlock, CopyButton } from '../ui/copy.tsx';
+import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { formatGib } from '../ui/numbers.ts';
+import { ActionLink } from '../ui/page-head.tsx';
+import { usePageActions } from '../ui/page-actions.ts';
+import { resourceTabs } from '../ui/resource-tabs.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { Ago } from '../ui/time.tsx';
+import { AccessRules } from './access-rules.tsx';
+import { fileShareQuery } from './data.ts';
+import type { FileShare } from './data.ts';
+
+export function FileShareDetail() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const scope = useScope();
+  usePageActions([
+    { title: 'Edit this file share', to: scope.path('file-shares', id, 'edit') },
+    { title: 'Extend this file share', to: scope.path('file-shares', id, 'extend') },
+    { title: 'Add an access rule', to: scope.path('file-shares', id, 'access-rules', 'new') },
+    { title: 'Delete this file share', to: scope.path('file-shares', id, 'delete') },
+  ]);
+  return (
+    <DetailPage
+      crumbs={[{ title: 'File shares', to: scope.path('file-shares') }]}
+      query={useQuery(fileShareQuery(scope, id))}
+      driverKind="file shares"
+      titleOf={(share) => share.name}
+      statusOf={(share) => share.status}
+      actions={(share) => <Actions share={share} />}
+      tabs={(share) => [
+        { key: 'overview', title: 'Overview', render: () => <Overview share={share} /> },
+        { key: 'access', title: 'Access rules', render: () => <AccessRules share={share} /> },
+        ...resourceTabs({
+          tags: share.tags,
+          table: 'file_shares',
+          id: share.id,
+          taskIds: [share.task_id, share.creator_task_id],
+        }),
+      ]}
+    />
+  );
+}
+
+function Actions({ share }: { share: FileShare }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const reason = readOnly ?? (share.task_id ? 'A task is changing this file share' : null);
+  const to = (action: string) => scope.path('file-shares', share.id, action);
+  return (
+    <>
+      <ActionLink to={to('edit')} disabledReason={reason}>
+        Edit
+      </ActionLink>
+      <ActionLink to={to('extend')} disabledReason={reason}>
+        Extend
+      </ActionLink>
+      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
+        Delete
+      </ActionLink>
+    </>
+  );
+}
+
+function Overview({ share }: { share: FileShare }) {
+  const scope = useScope();
+  return (
+    <>
+      <Card title="Properties">
+        <Properties
+          items={{
+            Size: formatGib(share.size),
+            Type: share.type_name,
+            Protocol: share.protocol,
+            'Root of clients': share.share_settings.root_squash ? 'mapped to an unprivileged user' : 'keeps its rights',
+            Network: <Link to={scope.path('networks', share.network_id)}>{share.network_name}</Link>,
+            Created: <Ago at={share.created_at} />,
+            ID: <Copyable text={share.id} what="ID" />,
+            'Connection point': share.connection_point && (
+              <Copyable text={share.connection_point} what="connection point" />
+            ),
+          }}
+        />
+      </Card>
+      <Mount share={share} />
+    </>
+  );
+}
+
+function Copyable({ text, what }: { text: string; what: string }) {
+  return (
+    <span className="row">
+      <code>{text}</code> <CopyButton text={text} what={what} />
+    </span>
+  );
+}
+
+/** A directory name from the name of the share; `share` where no character of it remains. */
+function mountPoint(name: string): string {
+  const directory = name.toLowerCase().replace(/[^a-z0-9._-]+/g, '-');
+  return `/mnt/${directory.replace(/^[.-]+/, '') || 'share'}`;
+}
+
+function Mount({ share }: { share: FileShare }) {
+  const target = share.connection_point;
+  const directory = mountPoint(share.name);
+  return (
+    <Card title="Mount">
+      <div className="card-body stack">
+        {target === null ? (
+          <p className="muted">The share can be mounted once it is available.</p>
+        ) : (
+          <>
+            <p className="muted">
+              On a machine that an access rule allows. Debian and Ubuntu need the package <code>nfs-common</code>.
+            </p>
+            <CodeBlock
+              what="mount commands"
+              text={`sudo mkdir -p ${directory}\nsudo mount -t nfs -o nfsvers=4.1 ${target} ${directory}`}
+            />
+            <p className="muted">To mount it at every start, add this line to /etc/fstab:</p>
+            <CodeBlock what="fstab line" text={`${target} ${directory} nfs nfsvers=4.1,_netdev 0 0`} />
+          </>
+        )}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,75 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ListPage } from '../ui/list-page.tsx';
+import { formatGib } from '../ui/numbers.ts';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago, parseDate } from '../ui/time.tsx';
+import { fileSharesQuery } from './data.ts';
+import type { FileShare } from './data.ts';
+
+const columnsOf = (scope: Scope): Column<FileShare>[] => [
+  {
+    key: 'name',
+    title: 'Name',
+    kind: 'name',
+    sortBy: (share) => share.name,
+    render: (share) => (
+      <Link to={scope.path('file-shares', share.id)}>
+        <bdi>{share.name}</bdi>
+      </Link>
+    ),
+  },
+  {
+    key: 'status',
+    title: 'Status',
+    sortBy: (share) => share.status,
+    render: (share) => <StatusBadge status={share.status} />,
+  },
+  {
+    key: 'size',
+    title: 'Size',
+    kind: 'number',
+    sortBy: (share) => share.size,
+    render: (share) => formatGib(share.size),
+  },
+  { key: 'type', title: 'Type', sortBy: (share) => share.type_name, render: (share) => share.type_name },
+  {
+    key: 'network',
+    title: 'Network',
+    sortBy: (share) => share.network_name,
+    render: (share) => <bdi>{share.network_name}</bdi>,
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    sortBy: (share) => parseDate(share.created_at).getTime(),
+    render: (share) => <Ago at={share.created_at} />,
+  },
+];
+
+export function FileShareList() {
+  const scope = useScope();
+  return (
+    <ListPage
+      title="File shares"
+      description="NFS shares that machines of your networks mount."
+      driverKind="file shares"
+      query={useQuery(fileSharesQuery(scope))}
+      columns={columnsOf(scope)}
+      rowKey={(share) => share.id}
+      textOf={(share) => [share.name, share.id, ...share.tags.map(({ key, value }) => `${key}=${value}`)].join(' ')}
+      filters={[
+        { name: 'status', label: 'Status', valueOf: (share) => share.status },
+        { name: 'type', label: 'Type', valueOf: (share) => share.type_name },
+      ]}
+      create={{ label: 'Create file share', to: scope.path('file-shares', 'new') }}
+      empty={{
+        title: 'No file shares yet',
+        text: 'A file share is storage that several machines mount at once, over NFS.',
+      }}
+    />
+  );
+}

@@ -1,0 +1,4 @@
+declare module 'schema:*' {
+  const schema: import('./ui/form/schema.ts').JsonSchema;
+  export default schema;
+}

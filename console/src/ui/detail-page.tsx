@@ -1,0 +1,115 @@
+import { Link, Outlet } from '@tanstack/react-router';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useListState } from './list-state.ts';
+import { PageHead } from './page-head.tsx';
+import type { Crumb } from './page-head.tsx';
+import { ErrorState, Skeleton } from './states.tsx';
+import { SimulatedBadge, StatusBadge } from './status.tsx';
+
+export interface Tab {
+  /** In the URL: `?tab=tags`. */
+  readonly key: string;
+  readonly title: string;
+  readonly render: () => ReactNode;
+}
+
+interface DetailPageProps<T> {
+  /** The list. */
+  readonly crumbs: readonly Crumb[];
+  readonly query: UseQueryResult<T>;
+  readonly driverKind?: string;
+  readonly titleOf: (resource: T) => string;
+  readonly statusOf?: (resource: T) => string;
+  readonly actions: (resource: T) => ReactNode;
+  /** The first one is open without `?tab=`. */
+  readonly tabs: (resource: T) => readonly Tab[];
+}
+
+/** One resource: title, status, actions and tabs. Its dialogs are child routes. */
+export function DetailPage<T>(props: DetailPageProps<T>) {
+  const { query, crumbs } = props;
+  if (query.isPending) return <Skeleton rows={8} />;
+  // The resource was deleted, here or elsewhere. Dialogs stay open, so that typed text is kept.
+  if (query.error || query.data === undefined) {
+    return (
+      <>
+        <PageHead title="Not available" crumbs={crumbs} />
+        <ErrorState error={query.error} retry={() => void query.refetch()} />
+        {query.data !== undefined && <Outlet />}
+      </>
+    );
+  }
+  const resource = query.data;
+  const status = props.statusOf?.(resource);
+  return (
+    <>
+      <PageHead
+        title={props.titleOf(resource)}
+        crumbs={crumbs}
+        badges={
+          <>
+            {status && <StatusBadge status={status} />}
+            {props.driverKind && <SimulatedBadge kind={props.driverKind} />}
+          </>
+        }
+        actions={props.actions(resource)}
+      />
+      <Tabs tabs={props.tabs(resource)} />
+      <Outlet />
+    </>
+  );
+}
+
+/** Tabs whose choice is in the URL. */
+export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
+  const state = useListState();
+  const open = tabs.find(({ key }) => key === state.get('tab')) ?? tabs[0]!;
+  return (
+    <div className="stack">
+      <nav className="tabs" aria-label="Sections">
+        {tabs.map((tab) => (
+          <Link
+            key={tab.key}
+            to="."
+            search={{ tab: tab === tabs[0] ? undefined : tab.key } as never}
+            activeOptions={{ includeSearch: true }}
+            activeProps={{ 'aria-current': undefined }}
+            aria-current={tab === open ? 'page' : undefined}
+            resetScroll={false}
+            replace
+          >
+            {tab.title}
+          </Link>
+        ))}
+      </nav>
+      {open.render()}
+    </div>
+  );
+}
+
+export function Card({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="card" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        {actions}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** Names and values. Values that are null or undefined show a dash. */
+export function Properties({ items }: { items: Readonly<Record<string, ReactNode>> }) {
+  return (
+    <dl className="properties card-body">
+      {Object.entries(items).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value ?? <span className="muted">–</span>}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,56 @@
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { request } from '../../api/client.ts';
+import { queryClient } from '../../api/query-client.ts';
+import { trackTasks } from '../task-tracking.ts';
+import type { Call } from '../by-code.tsx';
+import { pathOf } from '../by-code.tsx';
+import { showToast } from '../toasts.tsx';
+import { FormDialog, useTypedConfirmation } from './form-dialog.tsx';
+import { useForm } from './use-form.ts';
+
+interface DeleteDialogProps {
+  /** What is deleted, such as `file share`. */
+  readonly kind: string;
+  readonly name: string;
+  readonly call: Omit<Call, 'body'>;
+  /** First part of the keys of the queries that the deletion changes. */
+  readonly queryKind: string;
+  /** The list, which opens after the deletion. */
+  readonly listPath: string;
+  /** What is lost. */
+  readonly children: ReactNode;
+  readonly segments?: number;
+}
+
+/** Deletes after the name was typed, follows the task, and opens the list. */
+export function DeleteDialog({ kind, name, call, queryKind, listPath, children, segments }: DeleteDialogProps) {
+  const navigate = useNavigate();
+  const { isConfirmed, field } = useTypedConfirmation(name);
+  const form = useForm({
+    schema: {},
+    initial: {},
+    send: async () => {
+      const response = await request<{ tasks?: string[] } | undefined>('DELETE', pathOf(call));
+      const tasks = response?.tasks ?? [];
+      if (tasks.length > 0) trackTasks(tasks, { busy: `Deleting ${kind} ${name}`, done: `Deleted ${kind} ${name}` });
+      else showToast({ tone: 'ok', text: `Deleted ${kind} ${name}` });
+      void queryClient.invalidateQueries({ queryKey: [queryKind] });
+      await navigate({ to: listPath });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Delete ${kind} ${name}`}
+      form={form}
+      submitLabel={`Delete ${kind}`}
+      isDangerous
+      call={call}
+      disabledReason={isConfirmed ? null : 'Type the name to confirm'}
+      {...(segments === undefined ? {} : { segments })}
+    >
+      <div className="notice warn">{children}</div>
+      {field}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,102 @@
+import { useBlocker } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { useReadOnlyReason } from '../../api/session.ts';
+import { ByCode } from '../by-code.tsx';
+import type { Call } from '../by-code.tsx';
+import { Dialog, useClose } from '../dialog.tsx';
+import { useTitle } from '../title.ts';
+import type { Form } from './use-form.ts';
+
+interface FormDialogProps {
+  readonly title: string;
+  readonly form: Form;
+  readonly submitLabel: string;
+  /** The request of the form, for the panel "The same by code". */
+  readonly call: Omit<Call, 'body'>;
+  readonly isDangerous?: boolean;
+  /** Why the form cannot be sent yet. */
+  readonly disabledReason?: string | null | undefined;
+  /** How many segments of the URL belong to the dialog. */
+  readonly segments?: number;
+  readonly children: ReactNode;
+}
+
+/** A form in a dialog with a URL: warns before it discards what was typed, shows failures, and the same request as code. */
+export function FormDialog(props: FormDialogProps) {
+  const { title, form, call, children } = props;
+  const close = useClose(props.segments);
+  const readOnly = useReadOnlyReason();
+  const disabledReason = readOnly ?? props.disabledReason;
+  useTitle(title);
+  useBlocker({
+    shouldBlockFn: () => form.isDirty && !confirm('Discard what you typed?'),
+    enableBeforeUnload: form.isDirty,
+    disabled: !form.isDirty,
+  });
+  return (
+    <Dialog title={title} close={close} className="side-panel">
+      <form
+        className="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!disabledReason && !form.isSubmitting) void form.submit();
+        }}
+      >
+        {form.failure && <Failure {...form.failure} />}
+        {children}
+        <div className="dialog-actions">
+          {disabledReason && <p className="muted">{disabledReason}</p>}
+          <button type="button" className="button" onClick={close}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            className={`button primary ${props.isDangerous ? 'danger' : ''}`}
+            aria-disabled={Boolean(disabledReason) || form.isSubmitting}
+          >
+            {form.isSubmitting && <span className="spinner" aria-hidden="true" />} {props.submitLabel}
+          </button>
+        </div>
+        <ByCode {...call} body={call.method === 'DELETE' ? undefined : form.body} />
+      </form>
+    </Dialog>
+  );
+}
+
+function Failure({ message, details }: { message: string; details: readonly string[] }) {
+  return (
+    <div className="notice bad" role="alert" tabIndex={-1}>
+      {message}
+      {details.length > 0 && (
+        <ul>
+          {details.map((detail) => (
+            <li key={detail}>{detail}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** The typed name that a deletion requires, and whether it is right. */
+export function useTypedConfirmation(name: string): { isConfirmed: boolean; field: ReactNode } {
+  const [typed, setTyped] = useState('');
+  const field = (
+    <div className="field">
+      <label htmlFor="confirmation">
+        Type <code>{name}</code> to confirm
+      </label>
+      <input
+        id="confirmation"
+        autoComplete="off"
+        spellCheck={false}
+        dir="auto"
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+      />
+    </div>
+  );
+  return { isConfirmed: typed === name, field };
+}

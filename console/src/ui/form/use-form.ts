@@ -1,0 +1,144 @@
+import { useState } from 'react';
+import { ApiError, messageOf } from '../../api/errors.ts';
+import { validate } from './schema.ts';
+import type { JsonSchema, Problem } from './schema.ts';
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export interface Form {
+  readonly schema: JsonSchema;
+  /** The fields by name; nested ones by path: `network.network_id`. */
+  readonly get: (path: string) => unknown;
+  readonly set: (path: string, value: unknown) => void;
+  /** The request body: what was typed, without empty optional fields. */
+  readonly body: Values;
+  /** Problems of a field; those of the browser after the first attempt to submit, those of the server until it changes. */
+  readonly errorsAt: (path: string) => readonly string[];
+  /** A failure that belongs to no field of the form. */
+  readonly failure: { readonly message: string; readonly details: readonly string[] } | null;
+  readonly isDirty: boolean;
+  readonly isSubmitting: boolean;
+  readonly submit: () => Promise<void>;
+  /** Fields announce themselves, so that errors of others are shown at the top. */
+  readonly register: (path: string) => void;
+}
+
+interface Options {
+  readonly schema: JsonSchema;
+  readonly initial: Values;
+  /** Body to send for the fields; by default all that are not empty. */
+  readonly toBody?: (values: Values) => Values;
+  /** Sends the request. What it throws is shown in the form, which keeps its text. */
+  readonly send: (body: Values) => Promise<void>;
+}
+
+/** The state of a form whose rules are a request component of openapi.json. */
+export function useForm({ schema, initial, toBody = withoutEmpty, send }: Options): Form {
+  const [start] = useState(initial);
+  const [values, setValues] = useState<Values>(start);
+  const [wasTried, setTried] = useState(false);
+  const [isSubmitting, setSubmitting] = useState(false);
+  const [isDone, setDone] = useState(false);
+  const [failure, setFailure] = useState<Form['failure']>(null);
+  const [fromServer, setFromServer] = useState<readonly Problem[]>([]);
+  const [fields] = useState(() => new Set<string>());
+  const body = toBody(values);
+  const problems = wasTried ? validate(schema, body) : [];
+
+  async function submit(): Promise<void> {
+    setTried(true);
+    setFailure(null);
+    setFromServer([]);
+    const found = validate(schema, body);
+    if (found.length > 0) {
+      setFailure(failureOf('Correct the marked fields', withoutField(found, fields)));
+      focusFirstError();
+      return;
+    }
+    setSubmitting(true);
+    try {
+      setDone(true);
+      await send(body);
+    } catch (error) {
+      setDone(false);
+      const named = error instanceof ApiError ? error.fields : [];
+      setFromServer(named);
+      setFailure(failureOf(messageOf(error), withoutField(named, fields)));
+      focusFirstError();
+    } finally {
+      setSubmitting(false);
+    }
+  }
+  return {
+    schema,
+    body,
+    failure,
+    isSubmitting,
+    submit,
+    isDirty: !isDone && JSON.stringify(values) !== JSON.stringify(start),
+    get: (path) => getAt(values, path),
+    set: (path, value) => {
+      setValues((current) => setAt(current, path.split('.'), value) as Values);
+      setFromServer((current) => current.filter((problem) => !belongsTo(problem.path, path)));
+    },
+    errorsAt: (path) => [
+      ...new Set([...problems, ...fromServer].filter((problem) => belongsTo(problem.path, path)).map(describe(path))),
+    ],
+    register: (path) => void fields.add(path),
+  };
+}
+
+function belongsTo(problem: string, field: string): boolean {
+  return problem === field || problem.startsWith(`${field}.`);
+}
+
+/** A problem inside a field (a tag, a row of a list) names its place. */
+function describe(field: string): (problem: Problem) => string {
+  return ({ path, message }) => (path === field ? message : `${path.slice(field.length + 1)}: ${message}`);
+}
+
+function withoutField(problems: readonly Problem[], fields: ReadonlySet<string>): string[] {
+  return problems
+    .filter(({ path }) => ![...fields].some((field) => belongsTo(path, field)))
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+}
+
+function failureOf(message: string, details: readonly string[]) {
+  return { message, details };
+}
+
+function focusFirstError(): void {
+  setTimeout(() => {
+    const first =
+      document.querySelector<HTMLElement>('[aria-invalid=true]') ??
+      document.querySelector<HTMLElement>('.form .notice.bad');
+    first?.focus();
+  });
+}
+
+/** Values without empty texts, undefined and objects that thereby became empty. An empty list or map that was typed stays. */
+export function withoutEmpty(values: Values): Values {
+  const kept = Object.entries(values).flatMap(([key, value]): [string, unknown][] => {
+    if (value === undefined || value === '') return [];
+    if (!isPlain(value)) return [[key, value]];
+    const inner = withoutEmpty(value);
+    return Object.keys(inner).length === 0 && Object.keys(value).length > 0 ? [] : [[key, inner]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function isPlain(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function getAt(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, name) => (inner as Values | undefined)?.[name], value);
+}
+
+function setAt(value: unknown, [first, ...rest]: readonly string[], next: unknown): unknown {
+  if (first === undefined) return next;
+  if (Array.isArray(value))
+    return value.map((item, index) => (String(index) === first ? setAt(item, rest, next) : item));
+  const object = isPlain(value) ? value : {};
+  return { ...object, [first]: setAt(object[first], rest, next) };
+}

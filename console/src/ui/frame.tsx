@@ -1,0 +1,138 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { useLiveQueries } from '../api/events.ts';
+import { AccountMenu } from './account-menu.tsx';
+import { Icon } from './icons.tsx';
+import { KeyboardHelp, useShortcuts } from './keyboard.tsx';
+import { SECTIONS } from './page.ts';
+import { Palette } from './palette.tsx';
+import { RouteAnnouncer } from './route-announcer.tsx';
+import { HOME, projectsQuery, regionsQuery, rememberScope, useScope } from './scope.tsx';
+import { RunningTasks } from './running-tasks.tsx';
+import { Toasts } from './toasts.tsx';
+import { useVisiblePages } from './visible-pages.ts';
+
+/** Navigation, project and region, search, running tasks and account around every page. */
+export function Frame() {
+  const scope = useScope();
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const { pathname } = useLocation();
+  const [overlay, setOverlay] = useState<'palette' | 'help' | null>(null);
+  useLiveQueries(String(scope.project));
+  useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
+  useEffect(() => rememberScope(scope), [scope.project, scope.region]);
+  useEffect(() => setMenuOpen(false), [pathname]);
+  return (
+    <div className="frame">
+      <a className="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <Navigation isOpen={isMenuOpen} />
+      <header className="top">
+        <button
+          type="button"
+          className="button quiet icon menu-button"
+          aria-label="Navigation"
+          aria-expanded={isMenuOpen}
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          <Icon name={isMenuOpen ? 'close' : 'menu'} />
+        </button>
+        <Switchers />
+        <span className="top-space" />
+        <button type="button" className="button search-button" onClick={() => setOverlay('palette')}>
+          <Icon name="search" /> <span className="wide">Go to</span> <kbd className="wide">{shortcutText}</kbd>
+          <span className="visually-hidden">Open the palette</span>
+        </button>
+        <RunningTasks />
+        <AccountMenu openHelp={() => setOverlay('help')} />
+      </header>
+      <Main />
+      {overlay === 'palette' && <Palette close={() => setOverlay(null)} />}
+      {overlay === 'help' && <KeyboardHelp close={() => setOverlay(null)} />}
+      <Toasts />
+      <RouteAnnouncer />
+    </div>
+  );
+}
+
+const shortcutText = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K';
+
+/** The content. A navigation to another page moves the focus here, so that the keyboard continues at its start. */
+function Main() {
+  const main = useRef<HTMLElement>(null);
+  const isNavigating = useRouterState({ select: (state) => state.isLoading });
+  return (
+    <main id="main" ref={main} className="main" tabIndex={-1}>
+      {isNavigating && <div className="progress-line" aria-hidden="true" />}
+      <Outlet />
+    </main>
+  );
+}
+
+function Navigation({ isOpen }: { isOpen: boolean }) {
+  const shown = useVisiblePages();
+  const scope = useScope();
+  return (
+    <nav className="side" aria-label="Main" data-open={isOpen || undefined}>
+      <Link className="brand" to={scope.path(HOME)}>
+        <img src="/console/favicon.svg" alt="" /> Cloudyard
+      </Link>
+      {SECTIONS.map((section) => {
+        const inSection = shown.filter((page) => page.section === section);
+        if (inSection.length === 0) return null;
+        return (
+          <section key={section} aria-label={section}>
+            <h2>{section}</h2>
+            <ul>
+              {inSection.map((page) => (
+                <li key={page.path}>
+                  <Link to={scope.path(page.path)} activeOptions={{ exact: false, includeSearch: false }}>
+                    {page.title}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+    </nav>
+  );
+}
+
+/** Project and region. The new scope opens the same page: a detail page becomes its list, because IDs differ. */
+function Switchers() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const { pathname } = useLocation();
+  const projects = useQuery(projectsQuery).data?.results ?? [];
+  const regions = useQuery(regionsQuery).data?.results ?? [];
+  const page = pathname.split('/')[5] ?? HOME;
+  const open = (project: string | number, region: string | number) =>
+    void navigate({ to: `/p/${project}/r/${region}/${page}` });
+  return (
+    <div className="switchers">
+      <select aria-label="Project" value={scope.project} onChange={(event) => open(event.target.value, scope.region)}>
+        <Missing id={scope.project} known={projects} />
+        {projects.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select aria-label="Region" value={scope.region} onChange={(event) => open(scope.project, event.target.value)}>
+        <Missing id={scope.region} known={regions} />
+        {regions.map(({ id, display_name }) => (
+          <option key={id} value={id}>
+            {display_name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+function Missing({ id, known }: { id: number; known: readonly { id: number }[] }) {
+  return known.some((each) => each.id === id) ? null : <option value={id}>{id}</option>;
+}

@@ -1,0 +1,7 @@
+import { lazyRouteComponent } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
+
+/** A component in a chunk of its own: `lazy(() => import('./list.tsx'), 'FileShareList')`. */
+export function lazy<T extends Record<string, unknown>, K extends keyof T & string>(load: () => Promise<T>, name: K) {
+  return lazyRouteComponent(load as () => Promise<Record<string, ComponentType>>, name);
+}

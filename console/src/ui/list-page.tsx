@@ -1,0 +1,179 @@
+import { Outlet } from '@tanstack/react-router';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useReadOnlyReason } from '../api/session.ts';
+import { Icon } from './icons.tsx';
+import { PAGE_SIZE, sortRows, useListState } from './list-state.ts';
+import type { ListState } from './list-state.ts';
+import { ActionLink, PageHead } from './page-head.tsx';
+import { EmptyState, ErrorState, Skeleton } from './states.tsx';
+import { SimulatedBadge } from './status.tsx';
+import { Table } from './table.tsx';
+import type { Column } from './table.tsx';
+
+export interface Filter<T> {
+  /** Name of the parameter in the URL. */
+  readonly name: string;
+  readonly label: string;
+  readonly valueOf: (row: T) => string;
+}
+
+export interface ListPageProps<T> {
+  readonly title: string;
+  readonly description?: ReactNode;
+  /** Kind in `GET /healthz/drivers`. */
+  readonly driverKind?: string;
+  readonly query: UseQueryResult<{ readonly count: number; readonly results: readonly T[] }>;
+  readonly columns: readonly Column<T>[];
+  readonly rowKey: (row: T) => string | number;
+  /** The text that the filter field searches. */
+  readonly textOf: (row: T) => string;
+  readonly filters?: readonly Filter<T>[];
+  readonly create?: { readonly label: string; readonly to: string };
+  readonly actions?: ReactNode;
+  /** Shown when the project has none: what the resource is for. */
+  readonly empty: { readonly title: string; readonly text: string };
+}
+
+/**
+ * A list whose rows are all in the browser: filtered, sorted and paged there, with the state in the URL. Dialogs of the list
+ * (create) are child routes.
+ */
+export function ListPage<T>(props: ListPageProps<T>) {
+  const { title, description, driverKind, create, actions } = props;
+  const readOnly = useReadOnlyReason();
+  return (
+    <>
+      <PageHead
+        title={title}
+        badges={driverKind && <SimulatedBadge kind={driverKind} />}
+        actions={
+          <>
+            {actions}
+            {create && (
+              <ActionLink to={create.to} className="primary" disabledReason={readOnly} shortcut="create">
+                <Icon name="plus" /> {create.label}
+              </ActionLink>
+            )}
+          </>
+        }
+      >
+        {description && <p>{description}</p>}
+      </PageHead>
+      <section className="card" aria-label={title}>
+        <Rows {...props} />
+      </section>
+      <Outlet />
+    </>
+  );
+}
+
+/** The filter, the table and the pager, without the head: for lists inside a detail page, too. */
+export function Rows<T>(props: ListPageProps<T>) {
+  const { query, filters = [], columns, empty, textOf } = props;
+  const state = useListState();
+  if (query.isPending) return <Skeleton rows={6} />;
+  if (query.error && !query.data) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  const all = query.data!.results;
+  if (all.length === 0) return <EmptyState title={empty.title}>{empty.text}</EmptyState>;
+  const words = state.search.toLowerCase().split(/\s+/);
+  const found = all.filter(
+    (row) =>
+      words.every((word) => textOf(row).toLowerCase().includes(word)) &&
+      filters.every(({ name, valueOf }) => state.get(name) === '' || state.get(name) === valueOf(row)),
+  );
+  const sorted = sortRows(found, columns, state.sort);
+  const page = Math.min(state.page, Math.max(1, Math.ceil(sorted.length / PAGE_SIZE)));
+  return (
+    <>
+      <ListTools state={state} filters={filters} rows={all} count={found.length} total={query.data!.count} />
+      {found.length === 0 ? (
+        <EmptyState title="Nothing matches the filter">
+          <button type="button" className="button" onClick={() => state.set(noFilter(filters))}>
+            Clear the filter
+          </button>
+        </EmptyState>
+      ) : (
+        <Table
+          label={props.title}
+          columns={columns}
+          rows={sorted.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)}
+          rowKey={props.rowKey}
+          sort={state.sort}
+          setSort={(sort) => state.set({ sort })}
+        />
+      )}
+      <Pager page={page} count={sorted.length} setPage={(next) => state.set({ page: String(next) })} />
+    </>
+  );
+}
+
+function noFilter(filters: readonly { name: string }[]): Record<string, string> {
+  return Object.fromEntries([['q', ''], ...filters.map(({ name }) => [name, ''])]);
+}
+
+interface ListToolsProps<T> {
+  readonly state: ListState;
+  readonly filters: readonly Filter<T>[];
+  readonly rows: readonly T[];
+  readonly count: number;
+  readonly total: number;
+}
+
+function ListTools<T>({ state, filters, rows, count, total }: ListToolsProps<T>) {
+  return (
+    <div className="list-tools" role="search">
+      <input
+        type="search"
+        aria-label="Filter"
+        placeholder="Filter"
+        value={state.search}
+        onChange={(event) => state.set({ q: event.target.value })}
+      />
+      {filters.map(({ name, label, valueOf }) => (
+        <select
+          key={name}
+          aria-label={label}
+          value={state.get(name)}
+          onChange={(event) => state.set({ [name]: event.target.value })}
+        >
+          <option value="">{label}: all</option>
+          {[...new Set(rows.map(valueOf))].sort().map((value) => (
+            <option key={value}>{value}</option>
+          ))}
+        </select>
+      ))}
+      <span className="count" role="status">
+        {count === total ? total : `${count} of ${total}`}
+      </span>
+    </div>
+  );
+}
+
+interface PagerProps {
+  /** From 1. */
+  readonly page: number;
+  /** Number of all rows. */
+  readonly count: number;
+  readonly setPage: (page: number) => void;
+}
+
+/** Previous and next page; nothing where one page shows all. */
+export function Pager({ page, count, setPage }: PagerProps) {
+  const last = Math.ceil(count / PAGE_SIZE);
+  if (last <= 1) return null;
+  const first = (page - 1) * PAGE_SIZE + 1;
+  return (
+    <nav className="pager" aria-label="Pages">
+      <span className="num">
+        {first}–{Math.min(count, page * PAGE_SIZE)} of {count}
+      </span>
+      <button type="button" className="button small" disabled={page <= 1} onClick={() => setPage(page - 1)}>
+        <Icon name="left" /> Previous
+      </button>
+      <button type="button" className="button small" disabled={page >= last} onClick={() => setPage(page + 1)}>
+        Next <Icon name="right" />
+      </button>
+    </nav>
+  );
+}

@@ -1,0 +1,20 @@
+import { Link, useRouter } from '@tanstack/react-router';
+import { EmptyState, ErrorState } from './states.tsx';
+
+/** The error boundary of each page: the frame around it keeps working. */
+export function PageError({ error, reset }: { error: unknown; reset: () => void }) {
+  const router = useRouter();
+  const retry = () => {
+    reset();
+    void router.invalidate();
+  };
+  return <ErrorState error={error} retry={retry} />;
+}
+
+export function NotFound() {
+  return (
+    <EmptyState title="Page not found" action={<Link to="/">Go to the overview</Link>}>
+      The address does not belong to a page of the console.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,73 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useTitle } from './title.ts';
+
+export interface Crumb {
+  readonly title: string;
+  readonly to: string;
+}
+
+interface PageHeadProps {
+  readonly title: string;
+  /** Pages above this one. */
+  readonly crumbs?: readonly Crumb[];
+  /** Beside the title: status, simulated. */
+  readonly badges?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children?: ReactNode;
+}
+
+export function PageHead({ title, crumbs = [], badges, actions, children }: PageHeadProps) {
+  useTitle(title);
+  return (
+    <>
+      {crumbs.length > 0 && (
+        <nav className="crumbs" aria-label="Breadcrumbs">
+          <ol>
+            {crumbs.map((crumb) => (
+              <li key={crumb.to}>
+                <Link to={crumb.to}>{crumb.title}</Link>
+              </li>
+            ))}
+            <li aria-current="page">{title}</li>
+          </ol>
+        </nav>
+      )}
+      <div className="page-head">
+        <div>
+          <h1>
+            <bdi>{title}</bdi> {badges}
+          </h1>
+          {children}
+        </div>
+        {actions && <div className="row">{actions}</div>}
+      </div>
+    </>
+  );
+}
+
+interface ActionLinkProps {
+  readonly to: string;
+  readonly children: ReactNode;
+  readonly className?: string;
+  /** Why the action is not available; the link is then disabled and says so. */
+  readonly disabledReason?: string | null | undefined;
+  readonly shortcut?: string;
+}
+
+/** A button that opens a dialog by its URL. */
+export function ActionLink({ to, children, className = '', disabledReason, shortcut }: ActionLinkProps) {
+  if (disabledReason) {
+    return (
+      <button type="button" className={`button ${className}`} aria-disabled="true" title={disabledReason}>
+        {children}
+        <span className="visually-hidden">: {disabledReason}</span>
+      </button>
+    );
+  }
+  return (
+    <Link to={to} className={`button ${className}`} data-shortcut={shortcut}>
+      {children}
+    </Link>
+  );
+}

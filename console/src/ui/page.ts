@@ -1,0 +1,29 @@
+import type { lazy } from './lazy.ts';
+
+/** What a resource folder registers in its page.ts, as plain data. The router, the navigation and the palette read it. */
+export interface Page {
+  readonly title: string;
+  /** First segment of its URLs below `/console/p/<project>/r/<region>/`, named like the folder. */
+  readonly path: string;
+  readonly section: Section;
+  /** Kind in `GET /healthz/drivers`; the page shows a badge where that driver is simulated. */
+  readonly driverKind?: string;
+  /** Shown to operators only. */
+  readonly operatorOnly?: boolean;
+  /** Shown in development mode only. */
+  readonly developmentOnly?: boolean;
+  /** The create form, for the palette. */
+  readonly create?: { readonly title: string; readonly path: string };
+  readonly routes: readonly PageRoute[];
+}
+
+export interface PageRoute {
+  /** Relative to the parent route; `$name` is a parameter. */
+  readonly path: string;
+  readonly component: ReturnType<typeof lazy>;
+  /** Dialogs: rendered in the <Outlet/> of the parent. */
+  readonly children?: readonly PageRoute[];
+}
+
+export const SECTIONS = ['Project', 'Storage', 'Network', 'Containers', 'Account', 'Operator'] as const;
+export type Section = (typeof SECTIONS)[number];

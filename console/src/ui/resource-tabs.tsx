@@ -1,0 +1,123 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+import { Card } from './detail-page.tsx';
+import type { Tab } from './detail-page.tsx';
+import { useScope } from './scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from './states.tsx';
+import { StatusBadge } from './status.tsx';
+import { Table } from './table.tsx';
+import { taskTitle } from './task-text.ts';
+import { Ago, FullDate } from './time.tsx';
+
+type Tag = components['schemas']['Tag'];
+
+/** The tabs that every resource has: its tags, its tasks and its entries in the audit log. */
+export function resourceTabs(options: {
+  readonly tags: readonly Tag[];
+  /** Of the table of the resource, as in the audit log: `file_shares`. */
+  readonly table: string;
+  readonly id: string | number;
+  /** The last tasks of the resource: the one that created it and the one that changes it. */
+  readonly taskIds: readonly (string | null | undefined)[];
+}): Tab[] {
+  const taskIds = [...new Set(options.taskIds.filter((id): id is string => typeof id === 'string'))];
+  return [
+    { key: 'tags', title: `Tags (${options.tags.length})`, render: () => <Tags tags={options.tags} /> },
+    { key: 'tasks', title: 'Tasks', render: () => <Tasks ids={taskIds} id={options.id} /> },
+    { key: 'audit', title: 'Audit log', render: () => <Audit table={options.table} id={options.id} /> },
+  ];
+}
+
+function Tags({ tags }: { tags: readonly Tag[] }) {
+  return (
+    <Card title="Tags">
+      {tags.length === 0 ? (
+        <EmptyState title="No tags">Tags are set when a resource is created or edited.</EmptyState>
+      ) : (
+        <Table
+          label="Tags"
+          rows={tags}
+          rowKey={(tag) => tag.key}
+          columns={[
+            { key: 'key', title: 'Key', kind: 'wrap', render: (tag) => <bdi>{tag.key}</bdi> },
+            { key: 'value', title: 'Value', kind: 'wrap', render: (tag) => <bdi>{tag.value}</bdi> },
+            { key: 'owner', title: 'Set by', render: (tag) => (tag.read_only ? 'system' : 'user') },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+/** Tasks that name the resource in the audit log, and those that the resource names itself. */
+function Tasks({ ids, id }: { ids: readonly string[]; id: string | number }) {
+  const scope = useScope();
+  const query = useQuery({
+    queryKey: ['tasks', 'of', id, ids],
+    queryFn: () =>
+      Promise.all(
+        ids.map((task) => unwrap(api.GET('/cloud/v1/tasks/{task_id}', { params: { path: { task_id: task } } }))),
+      ),
+  });
+  if (query.isPending) return <Skeleton />;
+  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  return (
+    <Card title="Tasks">
+      <Table
+        label="Tasks"
+        rows={query.data}
+        rowKey={(task) => task.id}
+        columns={[
+          {
+            key: 'type',
+            title: 'Task',
+            kind: 'name',
+            render: (task) => <Link to={scope.path('tasks', task.id)}>{taskTitle(task.task_type)}</Link>,
+          },
+          { key: 'state', title: 'State', render: (task) => <StatusBadge status={task.state} /> },
+          { key: 'created', title: 'Started', render: (task) => <Ago at={task.created_on} /> },
+          { key: 'error', title: 'Error', kind: 'wrap', render: (task) => task.error },
+        ]}
+      />
+    </Card>
+  );
+}
+
+const AUDIT_ROWS = 50;
+
+function Audit({ table, id }: { table: string; id: string | number }) {
+  const query = useQuery({
+    queryKey: [table, 'audit', String(id)],
+    queryFn: () =>
+      unwrap(api.GET('/cloudyard/v1/audit', { params: { query: { table, row_id: String(id), limit: AUDIT_ROWS } } })),
+  });
+  if (query.isPending) return <Skeleton />;
+  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (query.data.results.length === 0)
+    return <EmptyState title="No entries">Changes of this resource appear here.</EmptyState>;
+  return (
+    <Card title="Audit log">
+      <Table
+        label="Audit log"
+        rows={query.data.results}
+        rowKey={(entry) => entry.id}
+        columns={[
+          { key: 'at', title: 'When', render: (entry) => <FullDate at={entry.at} /> },
+          { key: 'operation', title: 'Operation', render: (entry) => <code>{entry.operation}</code> },
+          { key: 'token', title: 'Token', render: (entry) => entry.token?.name ?? entry.token?.id ?? 'command' },
+          { key: 'changes', title: 'Changed', kind: 'wrap', render: (entry) => changedColumns(entry, table) },
+        ]}
+      />
+    </Card>
+  );
+}
+
+function changedColumns({ changes }: components['schemas']['AuditEntry'], table: string): string {
+  const change = changes.find((each) => each.table === table) ?? changes[0];
+  if (!change) return '';
+  if (change.before === null) return 'created';
+  if (change.after === null) return 'deleted';
+  return Object.keys(change.after).join(', ');
+}

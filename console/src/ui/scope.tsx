@@ -1,0 +1,66 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { Navigate, useParams } from '@tanstack/react-router';
+import { api, unwrap } from '../api/client.ts';
+import { Loading } from './states.tsx';
+
+/** The project and region of the URL. */
+export interface Scope {
+  readonly project: number;
+  readonly region: number;
+  /** Path of a page in this scope: `path('file-shares', id)`. For `to` of links. */
+  readonly path: (...segments: readonly (string | number)[]) => string;
+}
+
+export function useScope(): Scope {
+  const { project, region } = useParams({ strict: false }) as { project: string; region: string };
+  return scopeOf(project, region);
+}
+
+function scopeOf(project: string | number, region: string | number): Scope {
+  return {
+    project: Number(project),
+    region: Number(region),
+    path: (...segments) =>
+      `/p/${project}/r/${region}/${segments.map((segment) => encodeURIComponent(segment)).join('/')}`,
+  };
+}
+
+/** `path` parameters of the operations of a project and region. */
+export function scopeParams({ project, region }: Scope): { project_id: number; region_id: number } {
+  return { project_id: project, region_id: region };
+}
+
+export const projectsQuery = queryOptions({
+  queryKey: ['projects', 'switcher'],
+  queryFn: () => unwrap(api.GET('/cloud/v1/projects', { params: { query: { limit: 1000 } } })),
+});
+
+export const regionsQuery = queryOptions({
+  queryKey: ['regions', 'switcher'],
+  queryFn: () => unwrap(api.GET('/cloud/v1/regions', { params: { query: { limit: 1000 } } })),
+});
+
+/** The page that `/console` opens. */
+export const HOME = 'file-shares';
+
+const LAST = 'cloudyard-scope';
+
+/** Remembers the scope, so that `/console` opens where the user was. */
+export function rememberScope({ project, region }: Scope): void {
+  localStorage.setItem(LAST, JSON.stringify({ project, region }));
+}
+
+/** Opens the first page of the last project and region, or of the first ones. */
+export function EnterScope() {
+  const params = useParams({ strict: false }) as { project?: string; region?: string };
+  const projects = useQuery(projectsQuery).data?.results;
+  const regions = useQuery(regionsQuery).data?.results;
+  if (!projects || !regions) return <Loading />;
+  const last = JSON.parse(localStorage.getItem(LAST) ?? '{}') as { project?: number; region?: number };
+  const wanted = { project: Number(params.project ?? last.project), region: Number(params.region ?? last.region) };
+  const project =
+    projects.find(({ id }) => id === wanted.project) ?? projects.find((each) => each.is_default) ?? projects[0];
+  const region = regions.find(({ id }) => id === wanted.region) ?? regions[0];
+  if (!project || !region) return <p role="alert">This token can read no project or no region.</p>;
+  return <Navigate to={scopeOf(project.id, region.id).path(HOME)} replace />;
+}

@@ -1,0 +1,96 @@
+import { useQuery } from '@tanstack/react-query';
+import { Outlet } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import type { SubmitEvent } from 'react';
+import { sessionQuery, signIn } from '../api/session.ts';
+import { messageOf } from '../api/errors.ts';
+import { ErrorState, Loading } from './states.tsx';
+
+/** Shows the pages to a signed-in user. A session that expires is renewed in a dialog: the page behind it keeps its state. */
+export function SessionGate() {
+  const { data: session, error, refetch, isPending } = useQuery(sessionQuery);
+  const hadSession = useRef(false);
+  if (session) hadSession.current = true;
+  const wasSignedIn = hadSession.current;
+  if (isPending) return <Loading />;
+  if (error && !wasSignedIn) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (!session && !wasSignedIn) {
+    return (
+      <main className="sign-in">
+        <SignInForm />
+      </main>
+    );
+  }
+  return (
+    <>
+      <Outlet />
+      {!session && <ExpiredDialog />}
+    </>
+  );
+}
+
+function ExpiredDialog() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby="sign-in-title" onCancel={(event) => event.preventDefault()}>
+      <div className="dialog-body">
+        <SignInForm reason="The session has ended. Sign in to continue; this page and its text are kept." />
+      </div>
+    </dialog>
+  );
+}
+
+function SignInForm({ reason }: { reason?: string }) {
+  const [token, setToken] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    document.title = 'Sign in · Cloudyard';
+  }, []);
+  async function submit(event: SubmitEvent<HTMLFormElement>): Promise<void> {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await signIn(token.trim().replace(/^apikey\s+/i, ''));
+    } catch (failure) {
+      setError(messageOf(failure));
+      setBusy(false);
+    }
+  }
+  return (
+    <form className="form" onSubmit={(event) => void submit(event)}>
+      <div className="brand">
+        <img src="/console/favicon.svg" alt="" />
+        Cloudyard
+      </div>
+      <h1 id="sign-in-title">Sign in</h1>
+      {reason && <p className="notice">{reason}</p>}
+      <div className="field">
+        <label htmlFor="token">API token</label>
+        <input
+          id="token"
+          type="password"
+          autoComplete="current-password"
+          spellCheck={false}
+          required
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+          aria-invalid={error !== null}
+          aria-describedby="token-help token-error"
+        />
+        <p id="token-help" className="help">
+          <code>id$secret</code>, as the first start of Cloudyard and <code>cloudyard token create</code> print it. It
+          is kept in a cookie that scripts cannot read.
+        </p>
+        <p id="token-error" className="error" role="alert">
+          {error}
+        </p>
+      </div>
+      <button type="submit" className="button primary" disabled={isBusy}>
+        {isBusy && <span className="spinner" aria-hidden="true" />} Sign in
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,49 @@
+import type { ReactNode } from 'react';
+import { ApiError, messageOf } from '../api/errors.ts';
+
+export function Loading() {
+  return (
+    <div className="state" role="status">
+      <span className="spinner" aria-hidden="true" />
+      <span className="visually-hidden">Loading</span>
+    </div>
+  );
+}
+
+/** Grey bars in the form of `rows` lines, while data loads. */
+export function Skeleton({ rows = 4 }: { rows?: number }) {
+  return (
+    <div className="stack card-body" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => (
+        <span key={row} className="skeleton" />
+      ))}
+    </div>
+  );
+}
+
+export function EmptyState({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className="state">
+      <h2>{title}</h2>
+      {children && <p>{children}</p>}
+      {action}
+    </div>
+  );
+}
+
+/** A read that failed: the server's message, the ID of the request, and a button that tries again. */
+export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
+  const requestId = error instanceof ApiError ? error.requestId : null;
+  return (
+    <div className="state" role="alert">
+      <h2>{error instanceof ApiError && error.status === 404 ? 'Not found' : 'This could not be loaded'}</h2>
+      <p>{messageOf(error)}</p>
+      {requestId && <p className="mono">Request {requestId}</p>}
+      {retry && (
+        <button type="button" className="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,86 @@
+import type { KeyboardEvent, ReactNode } from 'react';
+import { Icon } from './icons.tsx';
+
+export interface Column<T> {
+  /** Name in the URL when the list is sorted by it. */
+  readonly key: string;
+  readonly title: string;
+  readonly render: (row: T) => ReactNode;
+  /** Makes the column sortable. */
+  readonly sortBy?: (row: T) => string | number | null | undefined;
+  /** `name`: the link to the detail page. `number`: right-aligned. `wrap`: long text. `actions`: buttons. */
+  readonly kind?: 'name' | 'number' | 'wrap' | 'actions';
+}
+
+interface TableProps<T> {
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly rowKey: (row: T) => string | number;
+  readonly sort?: string;
+  readonly setSort?: (sort: string) => void;
+}
+
+/** A table of at most one page of rows. Arrow keys move between the links of the rows. */
+export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: TableProps<T>) {
+  return (
+    <div className="table-wrap" role="region" aria-label={label} tabIndex={-1}>
+      <table aria-label={label} onKeyDown={moveBetweenRows}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.key} scope="col" className={column.kind} aria-sort={ariaSort(column.key, sort)}>
+                <ColumnTitle column={column} sort={sort} setSort={setSort} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map((column) => (
+                <td key={column.key} className={column.kind}>
+                  {column.render(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface ColumnTitleProps<T> {
+  readonly column: Column<T>;
+  readonly sort: string;
+  readonly setSort: ((sort: string) => void) | undefined;
+}
+
+function ColumnTitle<T>({ column, sort, setSort }: ColumnTitleProps<T>) {
+  if (column.kind === 'actions') return <span className="visually-hidden">{column.title}</span>;
+  if (!column.sortBy || !setSort) return column.title;
+  const next = sort === column.key ? `-${column.key}` : sort === `-${column.key}` ? '' : column.key;
+  return (
+    <button type="button" onClick={() => setSort(next)}>
+      {column.title}
+      {sort.replace(/^-/, '') === column.key && <Icon name={sort.startsWith('-') ? 'down' : 'up'} />}
+    </button>
+  );
+}
+
+function ariaSort(key: string, sort: string): 'ascending' | 'descending' | undefined {
+  if (sort === key) return 'ascending';
+  return sort === `-${key}` ? 'descending' : undefined;
+}
+
+function moveBetweenRows(event: KeyboardEvent<HTMLTableElement>): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const target = event.target as HTMLElement;
+  if (step === undefined || target.matches('input, select, textarea')) return;
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>('tbody td.name a')];
+  const next = links[links.findIndex((link) => target.closest('tr')?.contains(link)) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}

@@ -1,0 +1,49 @@
+import { useEffect, useState } from 'react';
+
+/** A date of the API. Those of tasks and file shares carry no zone: they are UTC. */
+export function parseDate(text: string): Date {
+  return new Date(/(Z|[+-]\d{2}:?\d{2})$/.test(text) ? text : `${text}Z`);
+}
+
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+export function formatDate(date: Date): string {
+  return full.format(date);
+}
+
+/** Seconds below a minute would move all the time; clocks of server and browser may differ by some. */
+export function formatAgo(date: Date, now = Date.now()): string {
+  const seconds = (date.getTime() - now) / 1000;
+  const unit = UNITS.find(([, length]) => Math.abs(seconds) >= length);
+  if (!unit) return 'just now';
+  if (unit[0] === 'day' && Math.abs(seconds) > 30 * 86_400) return full.format(date);
+  return relative.format(Math.trunc(seconds / unit[1]), unit[0]);
+}
+
+/** How long ago, with the full date in the tooltip. */
+export function Ago({ at }: { at: string | null | undefined }) {
+  const [, rerender] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => rerender((count) => count + 1), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (!at) return <span className="muted">–</span>;
+  const date = parseDate(at);
+  return (
+    <time className="muted" dateTime={date.toISOString()} title={formatDate(date)}>
+      {formatAgo(date)}
+    </time>
+  );
+}
+
+export function FullDate({ at }: { at: string | null | undefined }) {
+  if (!at) return <span className="muted">–</span>;
+  const date = parseDate(at);
+  return <time dateTime={date.toISOString()}>{formatDate(date)}</time>;
+}

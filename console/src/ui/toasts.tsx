@@ -1,0 +1,63 @@
+import { Link } from '@tanstack/react-router';
+import { useSyncExternalStore } from 'react';
+import { Icon } from './icons.tsx';
+
+export interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly tone: 'ok' | 'bad' | 'busy';
+  /** What the toast is about. */
+  readonly link?: { readonly to: string; readonly text: string };
+}
+
+const SHOWN_MS = 8000;
+let toasts: readonly Toast[] = [];
+let lastId = 0;
+const listeners = new Set<() => void>();
+
+function publish(next: readonly Toast[]): void {
+  toasts = next;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Shows a toast; `busy` ones stay until they are replaced. Returns its ID. */
+export function showToast(toast: Omit<Toast, 'id'>, replaced?: number): number {
+  const id = replaced ?? ++lastId;
+  publish([...toasts.filter((each) => each.id !== id), { ...toast, id }].slice(-4));
+  // Failures stay until they are read.
+  if (toast.tone === 'ok') setTimeout(() => dismissToast(id), SHOWN_MS);
+  return id;
+}
+
+export function dismissToast(id: number): void {
+  publish(toasts.filter((toast) => toast.id !== id));
+}
+
+export function Toasts() {
+  const shown = useSyncExternalStore(subscribe, () => toasts);
+  return (
+    <section className="toasts" aria-label="Notifications" aria-live="polite">
+      {shown.map((toast) => (
+        <div key={toast.id} className={`toast ${toast.tone}`}>
+          {toast.tone === 'busy' && <span className="spinner" aria-hidden="true" />}
+          <div>
+            {toast.text} {toast.link && <Link to={toast.link.to}>{toast.link.text}</Link>}
+          </div>
+          <button
+            type="button"
+            className="button quiet small icon"
+            aria-label="Dismiss"
+            onClick={() => dismissToast(toast.id)}
+          >
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </section>
+  );
+}
