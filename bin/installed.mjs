@@ -45,12 +45,9 @@ function reportWait() {
   console.error('cloudyard: waiting for another process to install the dependencies');
 }
 
-/**
- * Does not return: this process exits with the exit code of the script. The working directory is unchanged. Node's threads
- * share one arena of memory, because each keeps what the start took in its own (5 MB). Children do not inherit it.
- */
+/** Does not return: this process exits with the exit code of the script. The working directory is unchanged. */
 export async function runPinned(script, args, nodeFlags = []) {
-  const options = { stdio: 'inherit', env: { MALLOC_ARENA_MAX: '1', ...process.env, ...cacheSetting() } };
+  const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
   process.exit(await run(nodeToUse(), [...nodeFlags, '--import', preload, resolve(script), ...args], options));
 }
 
