@@ -34,7 +34,8 @@ export function useConsole(settings: Record<string, string> = {}): Console {
   let browser: Browser;
   let pages: { page: Page; faults: string[] }[] = [];
   beforeAll(async () => {
-    yard = await openYard({ CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', ...settings });
+    const simulated = { CLOUDYARD_CONSOLE: '1', CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+    yard = await openYard({ ...simulated, ...settings });
     await yard.start(['start']);
     const executablePath = process.env['CLOUDYARD_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
     // Root cannot use the sandbox of Chromium.
@@ -55,7 +56,8 @@ export function useConsole(settings: Record<string, string> = {}): Console {
     context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
     pages.push({ page, faults: faultsOf(page, yard.url) });
-    await page.goto(`${yard.url}/console${path}`);
+    const response = await page.goto(`${yard.url}/console${path}`);
+    if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
     return page;
   };
   return {
