@@ -7,6 +7,7 @@ import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
 import { changePolicies } from './change-policies.ts';
 import { createShare } from './create-share.ts';
+import { events } from './events.ts';
 import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
 import { fullRegion } from './full-region.ts';
@@ -40,6 +41,7 @@ const benches: Record<string, Bench> = {
   fairness,
   thresholds: manyThresholds,
   alerts: alertDelivery,
+  events,
   authorize,
   start: startServer,
   balance: balanceHttp,

@@ -2949,6 +2949,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream changes of resources
+         * @description A stream of server-sent events. Each names a resource that was created, updated or deleted, by a request or by a worker; read it to see its state. A client that reconnects with `Last-Event-ID` gets the events since. `event: reset` means that events were missed: read everything again. The stream ends when the token is revoked or expires.
+         */
+        get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/user_actions": {
         parameters: {
             query?: never;
@@ -7108,6 +7128,32 @@ export interface components {
              */
             storage_limit: number;
         };
+        ResourceEvent: {
+            /** @description Opaque ID of the event, the same on all servers */
+            id: string;
+            /** @description Kind of the resource, such as `file_share` */
+            kind: string;
+            /** @description ID of the resource */
+            resource_id: string;
+            /**
+             * @description What happened to it
+             * @enum {unknown}
+             */
+            change: "created" | "updated" | "deleted";
+            /** @description ID of the client; null if the resource belongs to none */
+            client_id: number | null;
+            /** @description ID of the project; null if the resource belongs to none */
+            project_id: number | null;
+            /** @description ID of the region; null if the resource belongs to none */
+            region_id: number | null;
+            /** @description ID of the task that the change belongs to */
+            task_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the change was made
+             */
+            at: string;
+        };
         RetentionTime: {
             /** @description Weeks of the retention time */
             weeks: number | null;
@@ -8534,6 +8580,10 @@ export interface components {
         query_is_acknowledged: boolean;
         /** @description Key of the tag */
         query_key: string;
+        /** @description Only resources of these kinds */
+        query_kinds: ("api_key" | "client" | "development_clock" | "development_fault" | "file_share" | "l7_policy" | "l7_rule" | "lb_listener" | "lb_pool" | "lifecycle_policy" | "load_balancer" | "network" | "notification" | "project" | "pull_secret" | "quota" | "quota_request" | "region" | "registry" | "secret" | "snapshot" | "subnet" | "task" | "threshold" | "token" | "user_action_subscription" | "volume" | "webhook" | "worker")[];
+        /** @description As the header `Last-Event-ID`, which takes precedence */
+        query_last_event_id: string;
         /** @description Only snapshots that this lifecycle policy created */
         query_lifecycle_policy_id: number;
         /** @description Maximum number of results */
@@ -16848,6 +16898,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: {
+                /** @description Only resources of these projects, or of none */
+                project_id?: number[];
+                /** @description Only resources of these kinds */
+                kinds?: components["parameters"]["query_kinds"];
+                /** @description As the header `Last-Event-ID`, which takes precedence */
+                last_event_id?: components["parameters"]["query_last_event_id"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ResourceEvent"];
                 };
             };
             default: components["responses"]["Error"];

@@ -58,7 +58,7 @@ export function createSessions(deps: SessionsDeps) {
   };
 
   /** The session of a cookie; null if it is unknown, wrong or has ended. Usually without a query. */
-  const find = async (cookie: string): Promise<SessionFacts | null> => {
+  const find = async (cookie: string, { isUse = true } = {}): Promise<SessionFacts | null> => {
     const { keyId, secret } = splitSecret(cookie);
     const facts = await factsOf(keyId);
     if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
@@ -69,6 +69,7 @@ export function createSessions(deps: SessionsDeps) {
       recognized.delete(keyId);
       return null;
     }
+    if (!isUse) return facts;
     // The cached copy, so that a session in constant use does not seem idle.
     facts.last_used_at = now;
     lastUses.record(facts.id, now);
@@ -80,16 +81,13 @@ export function createSessions(deps: SessionsDeps) {
     /** The actor of the token of the session. */
     async authenticate(cookie: string): Promise<Actor | null> {
       const facts = await find(cookie);
-      if (!facts) return null;
-      return {
-        tokenId: facts.token_id,
-        sessionId: facts.id,
-        clientId: facts.client_id,
-        weight: facts.weight,
-        role: facts.role,
-        projectIds: facts.project_ids,
-        operator: facts.operator,
-      };
+      return facts && actorOf(facts);
+    },
+
+    /** The same, but not as a use of the session. */
+    async recheck(cookie: string): Promise<Actor | null> {
+      const facts = await find(cookie, { isUse: false });
+      return facts && actorOf(facts);
     },
 
     /** Whether the session was valid at its last use on this server. Needs no query. */
@@ -146,5 +144,17 @@ export function createSessions(deps: SessionsDeps) {
     start: lastUses.start,
     flush: lastUses.flush,
     stop: lastUses.stop,
+  };
+}
+
+function actorOf(facts: SessionFacts): Actor {
+  return {
+    tokenId: facts.token_id,
+    sessionId: facts.id,
+    clientId: facts.client_id,
+    weight: facts.weight,
+    role: facts.role,
+    projectIds: facts.project_ids,
+    operator: facts.operator,
   };
 }
