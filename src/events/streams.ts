@@ -101,7 +101,8 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
       if (stream.sink.isFull()) continue;
       const id = stream.position === ring.head() && stream.sentId !== ring.lastId() ? ring.lastId() : null;
       if (id !== null) stream.sentId = id;
-      stream.sink.write(`: heartbeat\n${id === null ? '' : `id: ${id}\n`}\n`);
+      // An event rather than a comment, which browsers hide from the page: it shows that the connection works.
+      stream.sink.write(`event: heartbeat\n${id === null ? '' : `id: ${id}\n`}data:\n\n`);
     }
   };
 

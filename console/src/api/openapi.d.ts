@@ -3047,7 +3047,7 @@ export interface paths {
         };
         /**
          * Stream changes of resources
-         * @description A stream of server-sent events. Each names a resource that was created, updated or deleted, by a request or by a worker; read it to see its state. A client that reconnects with `Last-Event-ID` gets the events since. `event: reset` means that events were missed: read everything again. The stream ends when the token is revoked or expires.
+         * @description A stream of server-sent events. Each names a resource that was created, updated or deleted, by a request or by a worker; read it to see its state. A client that reconnects with `Last-Event-ID` gets the events since. `event: reset` means that events were missed: read everything again. `event: heartbeat` comes every 15 s. The stream ends when the token is revoked or expires.
          */
         get: operations["streamEvents"];
         put?: never;

@@ -17,7 +17,7 @@ export const eventOperations = (events: Events, kinds: string[]) => [
     description:
       'A stream of server-sent events. Each names a resource that was created, updated or deleted, by a request or by a ' +
       'worker; read it to see its state. A client that reconnects with `Last-Event-ID` gets the events since. `event: reset` ' +
-      'means that events were missed: read everything again. The stream ends when the token is revoked or expires.',
+      'means that events were missed: read everything again. `event: heartbeat` comes every 15 s. The stream ends when the token is revoked or expires.',
     access: tokenReader,
     query: StreamEvents(kinds),
     answer: ResourceEvent,
