@@ -197,7 +197,7 @@ export const PreviewSchedule = Type.Object(
   { title: 'PreviewSchedule', additionalProperties: false, examples: [{ schedule, count: 5 }] },
 );
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
-const RunTime = Type.Object(
+export const RunTime = Type.Object(
   {
     utc: Type.String({ description: 'Time of the run in UTC' }),
     local: Type.String({ description: 'The same time with the offset of the time zone of the schedule' }),
