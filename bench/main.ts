@@ -7,6 +7,7 @@ import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
 import { changePolicies } from './change-policies.ts';
 import { createShare } from './create-share.ts';
+import { events } from './events.ts';
 import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
 import { fullRegion } from './full-region.ts';
@@ -16,6 +17,7 @@ import { listShares } from './list-shares.ts';
 import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
+import { moreProcesses } from './more-processes.ts';
 import { pushAndPull } from './push-and-pull.ts';
 import { reads } from './reads.ts';
 import { runPolicies } from './run-policies.ts';
@@ -31,6 +33,7 @@ type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
   get: getShare,
+  processes: moreProcesses,
   reads,
   path,
   create: createShare,
@@ -40,6 +43,7 @@ const benches: Record<string, Bench> = {
   fairness,
   thresholds: manyThresholds,
   alerts: alertDelivery,
+  events,
   authorize,
   start: startServer,
   balance: balanceHttp,
