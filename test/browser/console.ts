@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { bootstrapToken, openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import type { Running, Yard } from '../processes.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -22,20 +22,29 @@ export interface Console {
   /** Opens a page of the first project and region, signed in with the token (default: the operator's). */
   open(path: string, options?: OpenOptions): Promise<Page>;
   /** A page that is not signed in, at this path below `/console`. */
-  visit(path: string, options?: BrowserContextOptions): Promise<Page>;
+  visit(path: string, options?: VisitOptions): Promise<Page>;
+  /** Stops the server and starts it again, with the same database and port. */
+  restart(): Promise<void>;
 }
 
-interface OpenOptions extends BrowserContextOptions {
+interface VisitOptions extends BrowserContextOptions {
+  /** Default: that of the server. */
+  readonly origin?: string;
+}
+
+interface OpenOptions extends VisitOptions {
   readonly token?: string;
 }
 
 export function useConsole(settings: Record<string, string> = {}): Console {
   let yard: Yard;
+  let running: Running;
   let browser: Browser;
   let pages: { page: Page; faults: string[] }[] = [];
   beforeAll(async () => {
-    yard = await openYard({ CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', ...settings });
-    await yard.start(['start']);
+    const simulated = { CLOUDYARD_CONSOLE: '1', CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+    yard = await openYard({ ...simulated, ...settings });
+    running = await yard.start(['start']);
     const executablePath = process.env['CLOUDYARD_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
     // Root cannot use the sandbox of Chromium.
     browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
@@ -50,12 +59,13 @@ export function useConsole(settings: Record<string, string> = {}): Console {
     await browser?.close();
     yard?.cleanUp();
   });
-  const visit: Console['visit'] = async (path, options = {}) => {
+  const visit: Console['visit'] = async (path, { origin = yard.url, ...options } = {}) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
-    pages.push({ page, faults: faultsOf(page, yard.url) });
-    await page.goto(`${yard.url}/console${path}`);
+    pages.push({ page, faults: faultsOf(page, origin) });
+    const response = await page.goto(`${origin}/console${path}`);
+    if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
     return page;
   };
   return {
@@ -63,6 +73,10 @@ export function useConsole(settings: Record<string, string> = {}): Console {
       return yard;
     },
     visit,
+    async restart() {
+      await running.stop();
+      running = await yard.start(['start']);
+    },
     async open(path, { token = bootstrapToken, ...options } = {}) {
       const page = await visit(`/p/1/r/1/${path}`, options);
       await page.getByLabel('API token').fill(token);

@@ -57,13 +57,3 @@ export const forecastQuery = (scope: Scope, id: number | string) =>
         }),
       ),
   });
-
-/** Volumes to choose from. */
-export const volumeChoicesQuery = (scope: Scope) =>
-  queryOptions({
-    queryKey: ['volumes', scope.project, scope.region, 'choices'],
-    queryFn: () =>
-      allRows((query) =>
-        unwrap(api.GET('/cloud/v1/volumes/{project_id}/{region_id}', { params: { path: scopeParams(scope), query } })),
-      ),
-  });

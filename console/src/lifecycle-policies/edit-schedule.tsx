@@ -33,6 +33,7 @@ function EditDialog({ policy, schedule }: { policy: Policy; schedule: Schedule }
     schema,
     call,
     initial: scheduleForEdit(schedule),
+    isEdit: true,
     // Only what changed is sent: an interval that is sent starts again.
     toBody: (values) => scheduleChanges(schedule, values),
     done: () => `Changed a schedule of ${policy.name}`,

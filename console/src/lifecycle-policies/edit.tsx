@@ -19,6 +19,7 @@ function EditDialog({ policy }: { policy: Policy }) {
     schema,
     call,
     initial: { name: policy.name },
+    isEdit: true,
     done: ({ name }) => `Renamed ${policy.name} to ${String(name)}`,
   });
   return (

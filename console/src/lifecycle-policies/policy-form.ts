@@ -15,6 +15,8 @@ interface PolicyForm {
   readonly policy: Policy;
   readonly schema: JsonSchema;
   readonly initial: Values;
+  /** As in `useForm`. */
+  readonly isEdit?: boolean;
   readonly toBody?: (values: Values) => Values;
   readonly call: Omit<Call, 'body'>;
   /** For the toast: `Renamed nightly`. */
@@ -24,12 +26,13 @@ interface PolicyForm {
 }
 
 /** A form that changes one policy. Policies change at once, without a task. */
-export function usePolicyForm({ policy, schema, initial, toBody, call, done, tab }: PolicyForm): Form {
+export function usePolicyForm({ policy, schema, initial, isEdit = false, toBody, call, done, tab }: PolicyForm): Form {
   const scope = useScope();
   const navigate = useNavigate();
   return useForm({
     schema,
     initial,
+    isEdit,
     ...(toBody && { toBody }),
     send: async (body) => {
       await request(call.method, pathOf(call), body);

@@ -5,14 +5,14 @@ import { FieldErrors } from '../ui/form/field.tsx';
 import type { Form } from '../ui/form/use-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { volumeChoicesQuery } from './data.ts';
+import { volumesQuery } from '../volumes/data.ts';
 
 const SHOWN = 100;
 
 /** Checkboxes for `volume_ids`, with a filter. `excluded`: volumes that are not offered. */
 export function VolumeChoice({ form, excluded = [] }: { form: Form; excluded?: readonly string[] }) {
   const id = useId();
-  const { data } = useQuery(volumeChoicesQuery(useScope()));
+  const { data } = useQuery(volumesQuery(useScope()));
   const [text, setText] = useState('');
   useEffect(() => form.register('volume_ids'));
   const chosen = (form.get('volume_ids') as readonly string[] | undefined) ?? [];

@@ -26,11 +26,15 @@ export function Overview() {
       <div className="stack">
         <GettingStarted />
         <div className="cards">
-          <RecentTasks title="Failed tasks" states={['ERROR']} empty="No task failed that is not acknowledged." />
-          <RecentTasks title="Running tasks" states={['NEW', 'RUNNING']} empty="No task is running." />
-          <Quotas />
-          <Drivers />
-          <Alerts />
+          <div className="stack">
+            <RecentTasks title="Failed tasks" states={['ERROR']} empty="No task failed that is not acknowledged." />
+            <RecentTasks title="Running tasks" states={['NEW', 'RUNNING']} empty="No task is running." />
+            <Alerts />
+          </div>
+          <div className="stack">
+            <Quotas />
+            <Drivers />
+          </div>
         </div>
       </div>
     </>
@@ -91,7 +95,7 @@ function Drivers() {
                 </span>
                 {!driver.real && <span className="badge simulated">simulated</span>}
               </div>
-              <p className="muted">{driver.detail}</p>
+              <p className="small muted">{driver.detail.replace(/^simulated: /, '')}</p>
             </li>
           ))}
       </ul>

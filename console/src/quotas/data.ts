@@ -2,7 +2,6 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { ApiError } from '../api/errors.ts';
 
 export type QuotaRequest = components['schemas']['QuotaRequest'];
 
@@ -36,23 +35,16 @@ export function percentOf({ limit, usage }: Quota): number {
 
 export type Threshold = components['schemas']['NotificationThreshold'];
 
-/** Null where none is set. */
 export const thresholdQuery = (clientId: number | null) =>
   queryOptions({
     queryKey: ['notification_thresholds', clientId],
     enabled: clientId !== null,
-    queryFn: async (): Promise<Threshold | null> => {
-      try {
-        return await unwrap(
-          api.GET('/cloud/v2/client_quotas/{client_id}/notification_threshold', {
-            params: { path: { client_id: clientId! } },
-          }),
-        );
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return null;
-        throw error;
-      }
-    },
+    queryFn: () =>
+      unwrap(
+        api.GET('/cloud/v2/client_quotas/{client_id}/notification_threshold', {
+          params: { path: { client_id: clientId! } },
+        }),
+      ),
   });
 
 export const quotaRequestsQuery = queryOptions({

@@ -36,9 +36,7 @@ export function Quotas() {
         }
       >
         <p>
-          {threshold
-            ? `When a quota reaches ${threshold.threshold} %, a notification is sent.`
-            : 'No notification threshold is set.'}{' '}
+          {threshold && `When a quota reaches ${threshold.threshold} %, a notification is sent.`}{' '}
           {threshold?.last_sending && (
             <>
               The last one was sent <FullDate at={threshold.last_sending} />.

@@ -20,7 +20,7 @@ export function EditThreshold() {
   return data === undefined ? null : <ThresholdDialog threshold={data} />;
 }
 
-function ThresholdDialog({ threshold }: { threshold: Threshold | null }) {
+function ThresholdDialog({ threshold }: { threshold: Threshold }) {
   const scope = useScope();
   const navigate = useNavigate();
   const params = { client_id: useSession().client_id! };
@@ -32,7 +32,7 @@ function ThresholdDialog({ threshold }: { threshold: Threshold | null }) {
   const form = useForm({
     schema,
     isEdit: true,
-    initial: { threshold: threshold?.threshold ?? 80 },
+    initial: { threshold: threshold.threshold },
     send: async (body) => {
       await unwrap(api.PUT(PATH, { params: { path: params }, body: body as never }));
       await done(`Notifications are sent at ${String(body['threshold'])} %`);
@@ -40,7 +40,7 @@ function ThresholdDialog({ threshold }: { threshold: Threshold | null }) {
   });
   const removal = useMutation({
     mutationFn: () => unwrap(api.DELETE(PATH, { params: { path: params } })),
-    onSuccess: () => done('The threshold is removed'),
+    onSuccess: () => done('The default threshold applies again'),
     onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
   return (
@@ -51,18 +51,11 @@ function ThresholdDialog({ threshold }: { threshold: Threshold | null }) {
       call={{ operationId: 'setNotificationThreshold', method: 'PUT', path: PATH, params }}
     >
       <Field form={form} path="threshold" label="Percent of a quota" />
-      {threshold && (
-        <div>
-          <button
-            type="button"
-            className="button danger small"
-            disabled={removal.isPending}
-            onClick={() => removal.mutate()}
-          >
-            Remove the threshold
-          </button>
-        </div>
-      )}
+      <div>
+        <button type="button" className="button small" disabled={removal.isPending} onClick={() => removal.mutate()}>
+          Reset to the default
+        </button>
+      </div>
     </FormDialog>
   );
 }

@@ -127,7 +127,7 @@ export const UpdateSchedule = Type.Object(
     title: 'UpdateLifecyclePolicySchedule',
     additionalProperties: false,
     description:
-      'Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
+      'Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
       'interval starts at the change.',
     examples: [{ hour: '4', max_quantity: 14 }],
   },
