@@ -17,6 +17,7 @@ import { listShares } from './list-shares.ts';
 import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
+import { moreProcesses } from './more-processes.ts';
 import { pushAndPull } from './push-and-pull.ts';
 import { reads } from './reads.ts';
 import { runPolicies } from './run-policies.ts';
@@ -32,6 +33,7 @@ type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
   get: getShare,
+  processes: moreProcesses,
   reads,
   path,
   create: createShare,

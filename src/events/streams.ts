@@ -25,10 +25,10 @@ export interface StreamRequest {
   projectIds: readonly number[] | null;
   kinds: ReadonlySet<string> | null;
   lastEventId: string | null;
-  /** Identifies what `recheck` checks. */
+  /** Identifies what `check` checks. */
   credential: string;
   /** The actor as of now; null if its token or session is no longer valid. */
-  recheck(): Promise<Actor | null>;
+  check(): Promise<Actor | null>;
 }
 
 export interface OpenStream {
@@ -131,7 +131,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
     for (const stream of open) {
       const { credential } = stream;
       try {
-        if (!actors.has(credential)) actors.set(credential, await stream.recheck());
+        if (!actors.has(credential)) actors.set(credential, await stream.check());
         if (!isSame(stream.actor, actors.get(credential)!)) end(stream);
       } catch {
         // Without the database nothing can be revoked, and no event arrives.

@@ -18,8 +18,8 @@ import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie
 export interface Authenticator {
   /** The caller; null for a credential that is unknown, expired or revoked. */
   authenticate(credential: string): Promise<Actor | null>;
-  /** The same later, for a response that lasts: it does not count as a use, so an idle session ends. */
-  recheck(credential: string): Promise<Actor | null>;
+  /** As `authenticate`, but not a use: for a stream that outlives its request. */
+  check(credential: string): Promise<Actor | null>;
   /** Whether this server has accepted the credential before; reads memory only. */
   recognizes(credential: string): boolean;
 }
@@ -108,8 +108,8 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
   // A read that any reader may do has no entry in the audit log; one that shows a secret has.
   const isAudited = request.method !== 'GET' || access.role !== 'reader';
   const facts = isAudited ? { request: factsOf(request) } : {};
-  const recheck = () => authenticator.recheck(credential);
-  request.by = { actor, requestId: request.id, credential: { text: credential, recheck }, ...facts };
+  const recheck = { text: credential, check: () => authenticator.check(credential) };
+  request.by = { actor, requestId: request.id, credential: recheck, ...facts };
   if (!atLeast(actor, access.role)) {
     throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);
   }

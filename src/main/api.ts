@@ -55,8 +55,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     trustedProxies: options.trustedProxies,
     rates: options.rates,
     metrics,
-    // A token in a stream is in use.
-    tokens: { ...services.tokens, recheck: services.tokens.authenticate },
+    tokens: services.tokens,
     sessions: services.sessions,
     publicUrl: options.publicUrl,
     clientOfProject: services.projects.clientOf,
@@ -81,16 +80,13 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     // What is answered from memory is read before the first request comes.
     app.addHook('onReady', async () => {
       events.start();
+      for (const { start } of [services.tokens, services.sessions]) start();
       await apiKeys.start();
     });
     app.addHook('onClose', async () => {
       events.endStreams();
-      await Promise.all([events.stop(), apiKeys.stop()]);
+      await Promise.all([events, apiKeys, services.tokens, services.sessions].map(({ stop }) => stop()));
     });
-    for (const { start, stop } of [services.tokens, services.sessions]) {
-      app.addHook('onReady', async () => start());
-      app.addHook('onClose', stop);
-    }
   }
   return app;
 }

@@ -67,6 +67,7 @@ import { createSnapshots } from '../resources/snapshots/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
+import { createTokenManagement } from '../resources/tokens/management/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
 import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
@@ -183,6 +184,7 @@ export async function createServices(deps: ServicesDeps) {
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
+    tokenManagement: createTokenManagement({ ...shared, tokens, clients, projects }),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),

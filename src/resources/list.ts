@@ -25,6 +25,7 @@ import { snapshots } from './snapshots/index.ts';
 import { subnets } from './subnets/index.ts';
 import { tasks } from './tasks/index.ts';
 import { thresholds } from './thresholds/index.ts';
+import { tokens } from './tokens/index.ts';
 import { userActions } from './user-actions/index.ts';
 import { volumes } from './volumes/index.ts';
 import { webhooks } from './webhooks/index.ts';
@@ -32,6 +33,7 @@ import type { Names, ParametersOf, Resource } from './resource.ts';
 
 const list = [
   sessions,
+  tokens,
   tasks,
   projects,
   regions,

@@ -404,8 +404,8 @@ describe('with a token of another client', () => {
       const ids = [...owned].filter(([name]) => !(name in mine) && name !== 'region_id');
       if (ids.some(([name]) => has(route, name))) expect(answer.status).toBe(refusal(route));
       const body = JSON.stringify(bodyOf(route)) ?? '';
-      // A policy's id is a small number, which occurs in many bodies.
-      if (ids.some(([name, id]) => name !== 'policy_id' && body.includes(id)))
+      // The ids of policies and tokens are small numbers, which occur in many bodies.
+      if (ids.some(([name, id]) => !['policy_id', 'token_id'].includes(name) && body.includes(id)))
         expect([400, 403, 404]).toContain(answer.status);
     },
   );
@@ -414,7 +414,7 @@ describe('with a token of another client', () => {
   function leaks({ status, body }: Answer): string[] {
     if (status >= 400) return JSON.stringify(body).includes('secret of the victim') ? ['secret of the victim'] : [];
     const ids = [...owned]
-      .filter(([name]) => !['client_id', 'project_id', 'region_id', 'policy_id'].includes(name))
+      .filter(([name]) => !['client_id', 'project_id', 'region_id', 'policy_id', 'token_id'].includes(name))
       .map(([, id]) => id);
     return ['secret of the victim', ...ids].filter((mark) => JSON.stringify(body).includes(mark));
   }

@@ -127,6 +127,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tokens
+         * @description The newest token comes first.
+         */
+        get: operations["listTokens"];
+        put?: never;
+        /**
+         * Create a token
+         * @description This answer is the only one that contains the secret. The token has no more rights than that of the caller.
+         */
+        post: operations["createToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a token */
+        get: operations["getToken"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a token
+         * @description Every server refuses the token, and ends its sessions, within a second. Lists still show it.
+         */
+        delete: operations["revokeToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/tasks": {
         parameters: {
             query?: never;
@@ -2493,6 +2538,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/quota_audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare quota usage with the resources
+         * @description Lists the usages that differ; `cloudyard quota audit --repair` corrects them.
+         */
+        get: operations["auditQuotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v2/client_quotas": {
         parameters: {
             query?: never;
@@ -2812,6 +2877,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List clients
+         * @description The oldest client comes first.
+         */
+        get: operations["listClients"];
+        put?: never;
+        /**
+         * Create a client
+         * @description With a default project, and a network in each region. Create a token for it with `createToken`.
+         */
+        post: operations["createClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/clients/{client_id}": {
         parameters: {
             query?: never;
@@ -2828,7 +2917,7 @@ export interface paths {
         head?: never;
         /**
          * Update a client
-         * @description Sets the e-mail addresses that receive the notifications of the client.
+         * @description Sets the name, and the e-mail addresses that receive the notifications of the client.
          */
         patch: operations["updateClient"];
         trace?: never;
@@ -3429,6 +3518,12 @@ export interface components {
             /** @description When the client was created */
             created_at: string;
         };
+        ClientCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["Client"][];
+        };
         ClientQuotaFigures: {
             /** @description ID of the region */
             region_id?: number;
@@ -3700,6 +3795,10 @@ export interface components {
              * @default false
              */
             is_disabled: boolean;
+        };
+        CreateClient: {
+            /** @description Name of the client, unique, without control characters */
+            name: string;
         };
         CreateFault: {
             /**
@@ -4355,6 +4454,21 @@ export interface components {
          */
         CreateTags: {
             [key: string]: string;
+        };
+        CreateToken: {
+            /** @description Any text without control characters; need not be unique */
+            name: string;
+            /**
+             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Projects that the token is limited to; null: all projects of the client */
+            project_ids?: number[] | null;
+            /** @description When the token expires, ISO 8601, UTC if it has no offset; null: never */
+            expires_at?: string | null;
+            /** @description ID of the client; only the operator may name another client than its own */
+            client_id?: number;
         };
         CreateVastFileShare: {
             /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
@@ -5954,6 +6068,41 @@ export interface components {
             /** @description Limits in regions; each entry needs a `region_id` */
             regional_limits?: components["schemas"]["RequestedRegionalLimits"][];
         };
+        NewToken: {
+            /** @description ID of the token */
+            id: number;
+            /** @description The part of the token before the `$` */
+            key_id: string;
+            /** @description ID of the client */
+            client_id: number;
+            /** @description Name of the token; may be empty */
+            name: string;
+            /**
+             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Projects that the token is limited to; null: all projects of the client */
+            project_ids: number[] | null;
+            /**
+             * @description Only `active` tokens are accepted
+             * @enum {unknown}
+             */
+            state: "active" | "expired" | "revoked";
+            /**
+             * Format: date-time
+             * @description When the token was created
+             */
+            created_at: string;
+            /** @description When the token expires; null: never */
+            expires_at: string | null;
+            /** @description When the token was revoked */
+            revoked_at: string | null;
+            /** @description When a request last had the token, up to a minute late; null: never */
+            last_used_at: string | null;
+            /** @description The token `<id>$<secret>`; only this answer contains it */
+            token: string;
+        };
         NewWebhook: {
             /**
              * Format: uuid
@@ -6171,6 +6320,24 @@ export interface components {
             outcome: "accepted" | "refused" | "not_asked" | "no_registry" | "unreachable" | "not_allowed" | "unusable";
             /** @description The result as text */
             message: string;
+        };
+        QuotaDrift: {
+            /** @description ID of the client */
+            client_id: number;
+            /** @description ID of the region; null: a global quota */
+            region_id: number | null;
+            /** @description Kind of quota, such as `volume_count` */
+            kind: string;
+            /** @description The usage that limits are checked against */
+            counted: number;
+            /** @description The usage of the resources */
+            in_use: number;
+        };
+        QuotaDriftCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["QuotaDrift"][];
         };
         /** @description Limit and usage of a quota */
         QuotaFigure: {
@@ -7522,6 +7689,45 @@ export interface components {
             /** @description The regions of the worker; empty: deliveries only */
             region_ids: number[];
         };
+        Token: {
+            /** @description ID of the token */
+            id: number;
+            /** @description The part of the token before the `$` */
+            key_id: string;
+            /** @description ID of the client */
+            client_id: number;
+            /** @description Name of the token; may be empty */
+            name: string;
+            /**
+             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Projects that the token is limited to; null: all projects of the client */
+            project_ids: number[] | null;
+            /**
+             * @description Only `active` tokens are accepted
+             * @enum {unknown}
+             */
+            state: "active" | "expired" | "revoked";
+            /**
+             * Format: date-time
+             * @description When the token was created
+             */
+            created_at: string;
+            /** @description When the token expires; null: never */
+            expires_at: string | null;
+            /** @description When the token was revoked */
+            revoked_at: string | null;
+            /** @description When a request last had the token, up to a minute late; null: never */
+            last_used_at: string | null;
+        };
+        TokenCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["Token"][];
+        };
         /** @description Omitted fields are unchanged */
         UpdateApiKey: {
             /** @description Containers that the key opens, at most 10,000; a key without containers opens none; null: none */
@@ -7534,6 +7740,8 @@ export interface components {
             is_disabled?: boolean | null;
         };
         UpdateClient: {
+            /** @description New name; only the operator may set it */
+            name?: string;
             /** @description Addresses that receive notifications; at most 20 */
             emails?: string[];
         };
@@ -8546,7 +8754,7 @@ export interface components {
         query_before: number;
         /** @description No volume is bootable: `true` returns an empty list */
         query_bootable: boolean;
-        /** @description Only changes of this client */
+        /** @description ID of the client; only the operator may name another client than its own */
         query_client_id: number;
         /** @description Clusters are not supported: any value returns an empty list */
         query_cluster_id: string;
@@ -8658,8 +8866,8 @@ export interface components {
         query_sorting: "asc" | "desc";
         /** @description Only actions from these addresses */
         query_source_user_ips: string[];
-        /** @description Only tasks of these states */
-        query_state: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
+        /** @description Only tokens in this state */
+        query_state: "active" | "expired" | "revoked";
         /** @description Only requests in these states */
         query_status: ("done" | "in progress" | "rejected")[];
         /** @description Only changes of this table, such as `file_shares` */
@@ -8739,6 +8947,11 @@ export interface components {
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
          */
         task_id: string;
+        /**
+         * @description ID of the token
+         * @example 1
+         */
+        token_id: number;
         /**
          * @description ID of the user of the registry
          * @example 1
@@ -8938,6 +9151,120 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listTokens: {
+        parameters: {
+            query?: {
+                /** @description ID of the client; only the operator may name another client than its own */
+                client_id?: components["parameters"]["query_client_id"];
+                /** @description Only tokens in this state */
+                state?: components["parameters"]["query_state"];
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "role": "member",
+                 *       "expires_at": "2030-01-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateToken"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewToken"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the token
+                 * @example 1
+                 */
+                token_id: components["parameters"]["token_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Token"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    revokeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the token
+                 * @example 1
+                 */
+                token_id: components["parameters"]["token_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listTasks: {
         parameters: {
             query?: {
@@ -8960,7 +9287,7 @@ export interface operations {
                 /** @description Only tasks of these regions */
                 region_id?: number[];
                 /** @description Only tasks of these states */
-                state?: components["parameters"]["query_state"];
+                state?: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
                 /** @description Only tasks of this type, such as `create_volume` */
                 task_type?: components["parameters"]["query_task_type"];
             };
@@ -15792,6 +16119,27 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    auditQuotas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaDriftCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listClientQuotas: {
         parameters: {
             query?: never;
@@ -16596,6 +16944,54 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listClients: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Example"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateClient"];
+            };
+        };
+        responses: {
+            201: components["responses"]["Client"];
+            default: components["responses"]["Error"];
+        };
+    };
     getClient: {
         parameters: {
             query?: never;
@@ -16861,7 +17257,7 @@ export interface operations {
                 /** @description Only changes by this operationId */
                 operation?: components["parameters"]["query_operation"];
                 /** @description Only changes of this client */
-                client_id?: components["parameters"]["query_client_id"];
+                client_id?: number;
                 /** @description Only changes in this project */
                 project_id?: number;
                 /** @description Only changes in this region */

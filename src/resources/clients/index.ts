@@ -1,17 +1,9 @@
-import { clientAdmin, clientReader } from '../../authz/access.ts';
+import { clientReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { clientOperations } from './routes.ts';
 import type { Clients } from './service.ts';
 
 export const clients = {
   operations: (services: { clients: Clients }) => clientOperations(services.clients),
-  events: [
-    { table: 'clients', kind: 'client', access: clientReader },
-    {
-      table: 'tokens',
-      kind: 'token',
-      access: clientAdmin,
-      columns: ['name', 'role', 'project_ids', 'expires_at', 'revoked_at'],
-    },
-  ],
+  events: [{ table: 'clients', kind: 'client', access: clientReader }],
 } satisfies Resource;

@@ -75,7 +75,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
         kinds: query.kinds ? new Set(query.kinds) : null,
         lastEventId: lastEventId || query.last_event_id || null,
         credential: by.credential!.text,
-        recheck: by.credential!.recheck,
+        check: by.credential!.check,
       };
       return (sink) => streams.add(request, sink);
     },

@@ -28,19 +28,11 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
       attempting(whole.loadBalancer.generation);
       if (whole.loadBalancer.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, async (tx) =>
-          recordRemoval(
-            deps,
-            tx,
-            await store.lockById(tx, id),
-            (tx, row) => store.remove(tx, row.id),
-            () => ({ loadbalancer_count: 1 }),
-          ),
-        );
+        await recordRemoval(deps, whole.loadBalancer, store.remove, { loadbalancer_count: 1 });
         return { kind: 'done' };
       }
       await driver.apply(desiredLoadBalancer(whole, pems), signal);
-      await recordObserved(deps, id, whole.loadBalancer.generation, (tx) => store.recordObserved(tx, whole));
+      await recordObserved(deps, whole.loadBalancer, (tx) => store.recordObserved(tx, whole));
       return { kind: 'done' };
     },
 

@@ -20,9 +20,9 @@ import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
+export const { find, lock, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */
-export const { find, lock, lockById, update, remove } = kit.singleRows(loadBalancers);
-export const { findPending, findKnown } = kit.reconciledRows(loadBalancers);
+export const { findPending, findKnown, removeRow: remove } = kit.reconciledRows(loadBalancers);
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
@@ -64,15 +64,17 @@ export const ofLoadBalancer = (
   filter: { load_balancer_id?: string; loadbalancer_id?: string },
 ) => [kit.equals(loadBalancerId, filter.load_balancer_id), kit.equals(loadBalancerId, filter.loadbalancer_id)];
 
-const views = (db: Db, showStats: boolean | undefined) =>
-  db
-    .select({
-      ...getTableColumns(loadBalancers),
-      listenerIds,
-      stats: showStats ? stats : sql<null>`null`,
-      taskId: kit.activeTask(loadBalancers.id),
-    })
-    .from(loadBalancers);
+const selectionWith = (statsColumn: SQL) => ({
+  columns: {
+    ...getTableColumns(loadBalancers),
+    listenerIds,
+    stats: statsColumn,
+    taskId: kit.activeTask(loadBalancers.id),
+  },
+});
+const [withoutStats, withStats] = [selectionWith(sql`null`), selectionWith(stats)];
+const viewWithoutStats = kit.viewOf<LoadBalancerView>(loadBalancers, withoutStats);
+const viewWithStats = kit.viewOf<LoadBalancerView>(loadBalancers, withStats, 'load_balancer_with_stats');
 
 export async function view(
   db: Db,
@@ -80,8 +82,7 @@ export async function view(
   id: string,
   showStats?: boolean,
 ): Promise<LoadBalancerView | null> {
-  const [row] = await views(db, showStats).where(and(eq(loadBalancers.id, id), kit.inScope(loadBalancers, scope)));
-  return row ?? null;
+  return (showStats ? viewWithStats : viewWithoutStats)(db, scope, id);
 }
 
 const columns: Record<Ordering, SQL | PgColumn> = {
@@ -104,6 +105,8 @@ function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
   + pg_column_size(${loadBalancers.tags})`;
 
+const readSizes = kit.pagesOf<SizedRow<string>>(loadBalancers, { columns: { id: loadBalancers.id, bytes } });
+
 /** Load balancers may have many listeners and tags, so the rows themselves are read in groups. */
 export async function list(
   db: Db,
@@ -112,9 +115,7 @@ export async function list(
   tags: TagFilter,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const { logging_enabled: logging } = filter;
-  return kit.readPage<SizedRow<string>>(db, db.select({ id: loadBalancers.id, bytes }).from(loadBalancers), {
-    table: loadBalancers,
-    scope,
+  return readSizes(db, scope, {
     filters: [
       ...hasTags(loadBalancers.tags, tags),
       kit.contains(loadBalancers.name, filter.name),
@@ -129,8 +130,11 @@ export async function list(
   });
 }
 
+const rowsWithoutStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withoutStats);
+const rowsWithStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withStats, 'load_balancers_with_stats');
+
 export async function viewsById(db: Db, ids: string[], showStats?: boolean): Promise<LoadBalancerView[]> {
-  return views(db, showStats).where(inArray(loadBalancers.id, ids));
+  return (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
 }
 
 export async function exists(tx: Tx, scope: ProjectRegion, id: string): Promise<boolean> {

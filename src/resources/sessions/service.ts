@@ -58,7 +58,7 @@ export function createSessions(deps: SessionsDeps) {
   };
 
   /** The session of a cookie; null if it is unknown, wrong or has ended. Usually without a query. */
-  const find = async (cookie: string, { isUse = true } = {}): Promise<SessionFacts | null> => {
+  const find = async (cookie: string): Promise<SessionFacts | null> => {
     const { keyId, secret } = splitSecret(cookie);
     const facts = await factsOf(keyId);
     if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
@@ -69,24 +69,30 @@ export function createSessions(deps: SessionsDeps) {
       recognized.delete(keyId);
       return null;
     }
-    if (!isUse) return facts;
-    // The cached copy, so that a session in constant use does not seem idle.
-    facts.last_used_at = now;
-    lastUses.record(facts.id, now);
     recognized.add(keyId, facts.secret_hash);
     return facts;
   };
 
+  /** Finds the session and records its use. */
+  const use = async (cookie: string): Promise<SessionFacts | null> => {
+    const facts = await find(cookie);
+    if (!facts) return null;
+    // The cached copy, so that a session in constant use does not seem idle.
+    facts.last_used_at = hostClock.now();
+    lastUses.record(facts.id, facts.last_used_at);
+    return facts;
+  };
+
   return {
-    /** The actor of the token of the session. */
-    async authenticate(cookie: string): Promise<Actor | null> {
+    /** The actor of the token of the session. An open event stream of an idle session does not keep it. */
+    async check(cookie: string): Promise<Actor | null> {
       const facts = await find(cookie);
       return facts && actorOf(facts);
     },
 
-    /** The same, but not as a use of the session. */
-    async recheck(cookie: string): Promise<Actor | null> {
-      const facts = await find(cookie, { isUse: false });
+    /** As `check`, and records the use of the session. */
+    async authenticate(cookie: string): Promise<Actor | null> {
+      const facts = await use(cookie);
       return facts && actorOf(facts);
     },
 
@@ -110,7 +116,7 @@ export function createSessions(deps: SessionsDeps) {
 
     /** Describes a session without the token that protects it against forged requests; null if it has ended. */
     async get(cookie: string): Promise<Omit<Session, 'csrf_token'> | null> {
-      const facts = await find(cookie);
+      const facts = await use(cookie);
       if (!facts) return null;
       const ends = [facts.expires_at, facts.token_expires_at ?? facts.expires_at].map(Number);
       return {

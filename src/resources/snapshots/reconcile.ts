@@ -1,6 +1,5 @@
 /** Reconciles a snapshot: reads its row and its volume's, has the driver copy, and records what was observed. */
 import type { SnapshotDriver } from '../../drivers/volume.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
@@ -26,12 +25,10 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
       attempting(snapshot.generation);
       if (snapshot.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, async (tx) =>
-          recordRemoval(deps, tx, await store.lockById(tx, id), store.remove, ({ size }) => ({
-            volume_snapshots_count: 1,
-            volume_snapshots_size: size,
-          })),
-        );
+        await recordRemoval(deps, snapshot, store.remove, {
+          volume_snapshots_count: 1,
+          volume_snapshots_size: snapshot.size,
+        });
         return { kind: 'done' };
       }
       const obstacle = snapshot.status === 'creating' ? await obstacleIn(db, snapshot) : null;
@@ -43,9 +40,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
         return { kind: 'again', afterSeconds: pollSeconds };
       }
       const { generation } = snapshot;
-      await recordObserved(deps, id, generation, (tx) =>
-        store.recordObserved(tx, id, { generation, real: driver.real }),
-      );
+      await recordObserved(deps, snapshot, (tx) => store.recordObserved(tx, id, { generation, real: driver.real }));
       return { kind: 'done' };
     },
 

@@ -37,6 +37,13 @@ interface SnapshotRequest {
   given: Pick<SnapshotRow, 'name' | 'description' | 'tags' | 'lifecyclePolicyId' | 'scheduleId' | 'scheduledAt'>;
 }
 
+interface DeletionRequest {
+  context: RequestContext;
+  snapshot: SnapshotRow;
+  /** The schedule whose snapshot expires. */
+  schedule?: NewTask['schedule'];
+}
+
 export function createSnapshots(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
@@ -87,29 +94,26 @@ export function createSnapshots(deps: ServiceDeps) {
     }
   };
 
-  /** Requests the removal of a locked snapshot. */
-  const markDeleted = async (tx: Tx, snapshot: SnapshotRow): Promise<number> => {
-    const generation = snapshot.generation + 1;
-    const deletedAt = snapshot.deletedAt ?? clock.now();
-    await store.update(tx, snapshot.id, { status: 'deleting', deletedAt, updatedAt: clock.now(), generation });
-    return generation;
-  };
-
-  const enqueueDeletion = async (
-    tx: Tx,
-    context: RequestContext,
-    snapshot: SnapshotRow,
-    more: Pick<NewTask, 'schedule'> = {},
-  ): Promise<string> => {
-    const generation = await markDeleted(tx, snapshot);
-    const { projectId } = snapshot;
-    return tasks.enqueue(tx, context, {
-      type: 'delete_snapshot',
-      key: keyOf(snapshot),
-      projectId,
-      generation,
-      ...more,
-    });
+  /** Requests the removal of locked snapshots. Returns the tasks. */
+  const enqueueDeletion = async (tx: Tx, requests: DeletionRequest[]): Promise<string[]> => {
+    await store.markDeleting(
+      tx,
+      requests.map(({ snapshot }) => snapshot.id),
+      clock.now(),
+    );
+    return tasks.enqueueAll(
+      tx,
+      requests.map(({ context, snapshot, schedule = null }) => ({
+        context,
+        task: {
+          type: 'delete_snapshot',
+          key: keyOf(snapshot),
+          projectId: snapshot.projectId,
+          generation: snapshot.generation + 1,
+          schedule,
+        },
+      })),
+    );
   };
 
   const view = async (scope: Scope, id: string): Promise<SnapshotView> =>
@@ -177,15 +181,22 @@ export function createSnapshots(deps: ServiceDeps) {
       store.ofSchedule(on, scheduleId, volumeId),
 
     /**
-     * Deletes a snapshot that a policy no longer retains, even if an earlier deletion failed. Returns the task; null when
-     * the snapshot is locked or already being deleted.
+     * Deletes different snapshots that policies no longer retain, even if an earlier deletion failed. Returns the task of each; null
+     * for a snapshot that is locked or already being deleted.
      */
-    async expire(tx: Tx, context: RequestContext, id: string): Promise<string | null> {
-      const found = await store.lockWithVolume(tx, id, null);
-      if (!found || found.snapshot.status === 'deleting') return null;
-      const { snapshot, volume } = found;
-      if ((await activeTask(tx, snapshot, volume)) ?? (await store.copyingTask(tx, snapshot.id))) return null;
-      return enqueueDeletion(tx, context, snapshot, { schedule: scheduleOf(snapshot) });
+    async expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]> {
+      if (requests.length === 0) return [];
+      const ids = requests.map(({ id }) => id);
+      const locked = await store.lockAllWithVolumes(tx, ids);
+      const byId = new Map(locked.map((snapshot) => [snapshot.id, snapshot]));
+      const deletions = requests.flatMap(({ context, id }) => {
+        const snapshot = byId.get(id);
+        if (!snapshot || snapshot.inUse || snapshot.status === 'deleting') return [];
+        return [{ context, snapshot, schedule: scheduleOf(snapshot) }];
+      });
+      const taskIds = await enqueueDeletion(tx, deletions);
+      const taskOf = new Map(deletions.map(({ snapshot }, i) => [snapshot.id, taskIds[i]!]));
+      return ids.map((id) => taskOf.get(id) ?? null);
     },
 
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
@@ -211,7 +222,7 @@ export function createSnapshots(deps: ServiceDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const snapshot = await lockForChange(tx, scope, id);
         requireUnlocked(await store.copyingTask(tx, snapshot.id), 'snapshot', id);
-        return { tasks: [await enqueueDeletion(tx, context, snapshot)] };
+        return { tasks: await enqueueDeletion(tx, [{ context, snapshot }]) };
       });
     },
 
@@ -220,11 +231,13 @@ export function createSnapshots(deps: ServiceDeps) {
 
     /** For the service of volumes: deletes snapshots with their volume, whose task waits for them. @throws ClientError 409 */
     async deleteWithVolume(tx: Tx, rows: SnapshotRow[]): Promise<void> {
-      for (const row of rows) {
-        requireUnlocked(await store.copyingTask(tx, row.id), 'snapshot', row.id);
-        await markDeleted(tx, row);
-        await tasks.requestReconcile(tx, keyOf(row), row);
-      }
+      for (const row of rows) requireUnlocked(await store.copyingTask(tx, row.id), 'snapshot', row.id);
+      await store.markDeleting(
+        tx,
+        rows.map(({ id }) => id),
+        clock.now(),
+      );
+      for (const row of rows) await tasks.requestReconcile(tx, keyOf(row), row);
     },
 
     /** For a clock that is set back: snapshots from the future get the time `now`. */
