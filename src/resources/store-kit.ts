@@ -32,10 +32,15 @@ export const newReconciledRow = { generation: 1, observedGeneration: 0, deletedA
 
 type Row<T extends Table> = T['$inferSelect'];
 
-/** SQL: rows of a table as a JSON array of objects with these columns, oldest first. Times become texts. */
-export function jsonRows(table: PgTable, columns: Record<string, Column>, condition: string): string {
+/** SQL: rows of a table as a JSON array of objects with these columns, by default oldest first. Times become texts. */
+export function jsonRows(
+  table: PgTable,
+  columns: Record<string, Column>,
+  condition: string,
+  order = ['r.created_at', 'r.id'],
+): string {
   const fields = Object.entries(columns).map(([field, column]) => `'${field}', r."${column.name}"`);
-  return `select coalesce(json_agg(json_build_object(${fields.join(', ')}) order by r.created_at, r.id), '[]')
+  return `select coalesce(json_agg(json_build_object(${fields.join(', ')}) order by ${order.join(', ')}), '[]')
     from ${getTableName(table)} r where r.${condition}`;
 }
 

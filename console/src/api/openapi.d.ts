@@ -2014,6 +2014,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Forecast the runs of a lifecycle policy
+         * @description Lists the next runs, and the existing snapshots that expire meanwhile.
+         */
+        get: operations["forecastLifecyclePolicy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/schedule/{project_id}/{region_id}/{schedule_id}": {
         parameters: {
             query?: never;
@@ -3771,6 +3791,17 @@ export interface components {
              */
             now: string;
         };
+        ComingRun: {
+            /**
+             * Format: uuid
+             * @description ID of the schedule
+             */
+            schedule_id: string;
+            /** @description Time of the run in UTC */
+            utc: string;
+            /** @description The same time with the offset of the time zone of the schedule */
+            local: string;
+        };
         /** @description Where the region is */
         Coordinates: {
             /** @description Degrees north, as a decimal number */
@@ -4733,6 +4764,32 @@ export interface components {
              */
             existing_floating_id: string;
         };
+        ExpiringSnapshot: {
+            /**
+             * Format: uuid
+             * @description ID of the snapshot
+             */
+            snapshot_id: string;
+            /** @description Name of the snapshot */
+            name: string;
+            /**
+             * Format: uuid
+             * @description ID of the volume
+             */
+            volume_id: string;
+            /**
+             * Format: uuid
+             * @description ID of the schedule
+             */
+            schedule_id: string;
+            /** @description Size in GiB */
+            size: number;
+            /**
+             * Format: date-time
+             * @description When the policy deletes it, if the runs before succeed
+             */
+            expires_at: string;
+        };
         ExtendFileShare: {
             /** @description New size in GiB; larger than the current one */
             size: number;
@@ -5460,6 +5517,12 @@ export interface components {
             count: number;
             /** @description The matches on this page */
             results: components["schemas"]["LifecyclePolicy"][];
+        };
+        LifecyclePolicyForecast: {
+            /** @description The next runs, soonest first; empty while the policy is paused */
+            runs: components["schemas"]["ComingRun"][];
+            /** @description Existing snapshots that expire until the last of these runs, soonest first */
+            expiring: components["schemas"]["ExpiringSnapshot"][];
         };
         LifecyclePolicyPrice: {
             /** @description Currency of the prices; null when no price is shown */
@@ -7987,7 +8050,7 @@ export interface components {
              */
             status?: "active" | "paused";
         };
-        /** @description Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
+        /** @description Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
         UpdateLifecyclePolicySchedule: {
             /**
              * @description `cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule
@@ -8758,6 +8821,8 @@ export interface components {
         query_client_id: number;
         /** @description Clusters are not supported: any value returns an empty list */
         query_cluster_id: string;
+        /** @description Number of runs of each schedule */
+        query_count: number;
         /** @description Only requests created at or after this date */
         query_created_from: string;
         /** @description Only requests created at or before this date */
@@ -14845,6 +14910,48 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    forecastLifecyclePolicy: {
+        parameters: {
+            query?: {
+                /** @description Number of runs of each schedule */
+                count?: components["parameters"]["query_count"];
+                /** @description Maximum number of snapshots */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LifecyclePolicyForecast"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     getLifecyclePolicySchedule: {
         parameters: {
             query?: never;
@@ -14897,7 +15004,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
+        /** @description Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
         requestBody?: {
             content: {
                 /**

@@ -16,7 +16,7 @@ import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } f
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
-import type { Made, RunKey, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+import type { LockedSnapshot, Made, RunKey, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
@@ -48,14 +48,12 @@ export function createSnapshots(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
   /** The snapshot, locked with its volume for this transaction; neither has an active task. @throws ClientError 404, 409 */
-  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<SnapshotRow> => {
-    const { snapshot, volume } = requireFound(await store.lockWithVolume(tx, id, scope), 'snapshot', id);
-    requireUnlocked(await activeTask(tx, snapshot, volume), 'snapshot', id);
+  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<LockedSnapshot> => {
+    const [found] = await store.lockAllWithVolumes(tx, [id], scope);
+    const snapshot = requireFound(found ?? null, 'snapshot', id);
+    requireUnlocked(snapshot.taskId, 'snapshot', id);
     return snapshot;
   };
-
-  const activeTask = async (tx: Tx, snapshot: SnapshotRow, volume: VolumeRow): Promise<string | null> =>
-    (await tasks.lockedBy(tx, snapshot.id)) ?? (await tasks.lockedBy(tx, volume.id));
 
   /** Requests snapshots from the host. Reserves quota last, because that locks the counters until the commit. */
   const insert = async (tx: Tx, requests: SnapshotRequest[]): Promise<Made[]> => {
@@ -191,7 +189,8 @@ export function createSnapshots(deps: ServiceDeps) {
       const byId = new Map(locked.map((snapshot) => [snapshot.id, snapshot]));
       const deletions = requests.flatMap(({ context, id }) => {
         const snapshot = byId.get(id);
-        if (!snapshot || snapshot.inUse || snapshot.status === 'deleting') return [];
+        if (!snapshot || snapshot.status === 'deleting') return [];
+        if (snapshot.taskId ?? snapshot.copyingTaskId) return [];
         return [{ context, snapshot, schedule: scheduleOf(snapshot) }];
       });
       const taskIds = await enqueueDeletion(tx, deletions);
@@ -221,7 +220,7 @@ export function createSnapshots(deps: ServiceDeps) {
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const snapshot = await lockForChange(tx, scope, id);
-        requireUnlocked(await store.copyingTask(tx, snapshot.id), 'snapshot', id);
+        requireUnlocked(snapshot.copyingTaskId, 'snapshot', id);
         return { tasks: await enqueueDeletion(tx, [{ context, snapshot }]) };
       });
     },
@@ -245,14 +244,15 @@ export function createSnapshots(deps: ServiceDeps) {
 
     /** The source of a new volume and its own volume, both locked until the commit. @throws ClientError 400, 409 */
     async lockForCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {
-      const found = await store.lockWithVolume(tx, id, scope);
-      if (!found) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} was not found` }]);
-      requireUnlocked(await tasks.lockedBy(tx, found.snapshot.id), 'snapshot', id);
-      if (found.snapshot.status !== 'available') {
-        const message = `snapshot ${id} is in status ${found.snapshot.status}; a volume can only be created from an available snapshot`;
+      const [snapshot] = await store.lockAllWithVolumes(tx, [id], scope);
+      if (!snapshot) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} was not found` }]);
+      requireUnlocked(await tasks.lockedBy(tx, snapshot.id), 'snapshot', id);
+      if (snapshot.status !== 'available') {
+        const message = `snapshot ${id} is in status ${snapshot.status}; a volume can only be created from an available snapshot`;
         throw new ClientError('Conflict', message);
       }
-      return found;
+      const [volume] = await store.lockVolumes(tx, [snapshot.volumeId]);
+      return { snapshot, volume: volume! };
     },
   };
 }

@@ -21,7 +21,7 @@ export type SnapshotView = SnapshotRow & { taskId: string | null };
 const resource = 'snapshot';
 
 /** `lockById` takes the row's lock alone: enough to record what was observed. */
-export const { find, findById, lockById, update } = kit.singleRows(snapshots);
+export const { lockById, update } = kit.singleRows(snapshots);
 export const { load, findPending, findKnown, removeRow } = kit.reconciledRows(snapshots);
 
 const viewColumns = {
@@ -86,21 +86,6 @@ export async function recordObserved(
   await writeObserved(tx, id, observed.generation, observed.real);
 }
 
-/**
- * Takes the locks of the snapshot's volume and then of the snapshot: all transactions take them in this order. Without a
- * scope for callers that have checked the id.
- */
-export async function lockWithVolume(
-  tx: Tx,
-  id: string,
-  scope: ProjectRegion | null,
-): Promise<{ snapshot: SnapshotRow; volume: VolumeRow } | null> {
-  const found = await (scope ? find(tx, scope, id) : findById(tx, id));
-  const volume = found && (await volumeStore.lockById(tx, found.volumeId));
-  const snapshot = volume && (await lockById(tx, id));
-  return snapshot ? { snapshot, volume } : null;
-}
-
 const selectRows = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
 const readOfVolume = prepared<SnapshotRow>(
   'snapshots_of_volume',
@@ -162,25 +147,45 @@ export async function copyingTask(tx: Tx, id: string): Promise<string | null> {
   return (await readCopyingTask(tx, id))[0]!.id;
 }
 
+/** A locked snapshot. */
+export type LockedSnapshot = SnapshotRow & {
+  /** The active task that locks it or its volume, or null. */
+  taskId: string | null;
+  /** The active task that creates a volume from it, or null. */
+  copyingTaskId: string | null;
+};
+
 const lockVolumesOf = prepared(
   'snapshots_lock_volumes',
-  `select from volumes where id in (select volume_id from snapshots where id = any($1::uuid[])) order by id for update`,
+  `select from volumes where id in (
+     select volume_id from snapshots
+     where id = any($1::uuid[]) and ($2::int is null or project_id = $2) and ($3::int is null or region_id = $3))
+   order by id for update`,
 );
-const isInUse = sql<boolean>`coalesce(${kit.activeTask(snapshots.id)}, ${kit.activeTask(snapshots.volumeId)},
-  ${sql.raw(taskOfCopy('snapshots.id'))}) is not null`;
-const lockRows = prepared<SnapshotRow & { inUse: boolean }>(
+const lockedColumns = {
+  ...getTableColumns(snapshots),
+  taskId: viewColumns.taskId,
+  copyingTaskId: sql.raw(taskOfCopy('snapshots.id')),
+};
+const lockRows = prepared<LockedSnapshot>(
   'snapshots_lock_all',
-  `${kit.textOf(sql`select ${kit.selectList({ ...getTableColumns(snapshots), inUse: isInUse })} from ${snapshots}`)}
-   where id = any($1::uuid[]) order by id for update`,
+  `${kit.textOf(sql`select ${kit.selectList(lockedColumns)} from ${snapshots}`)}
+   where id = any($1::uuid[]) and ($2::int is null or project_id = $2) and ($3::int is null or region_id = $3)
+   order by id for update`,
 );
 
 /**
- * Takes the locks of the snapshots' volumes and then of the snapshots, always in the same order. `inUse`: an active task
- * locks the snapshot or its volume, or copies it.
+ * Takes the locks of the snapshots' volumes and then of the snapshots: all transactions take them in this order. Without a
+ * scope for callers that have checked the ids.
  */
-export async function lockAllWithVolumes(tx: Tx, ids: string[]): Promise<(SnapshotRow & { inUse: boolean })[]> {
-  await lockVolumesOf(tx, ids);
-  return lockRows(tx, ids);
+export async function lockAllWithVolumes(
+  tx: Tx,
+  ids: string[],
+  scope: ProjectRegion | null = null,
+): Promise<LockedSnapshot[]> {
+  await lockVolumesOf(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
+  // A statement of its own: it sees the tasks of those that held the locks before.
+  return lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
 }
 
 const writeDeleting = deferred('snapshots_deleting', {
