@@ -2,10 +2,11 @@
  * SQL of networks. Writes touch this folder's table, and insert the subnet of a default network; reads also see the rows
  * that refer to networks.
  */
-import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { asc, desc, getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { selectRows } from '../../platform/statements.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
@@ -27,12 +28,10 @@ export const insertFirstSubnet = kit.insertRow(subnets);
 
 const subnetIds = sql<string[]>`array(
   select s.id from subnets s where s.network_id = networks.id order by s.created_at, s.id)`;
-const views = (on: Db | Tx) => on.select({ ...getTableColumns(networks), subnetIds }).from(networks);
+const viewColumns = { ...getTableColumns(networks), subnetIds };
+const views = (db: Db) => db.select(viewColumns).from(networks);
 
-export async function view(on: Db | Tx, scope: ProjectRegion, id: string): Promise<NetworkView | null> {
-  const [row] = await views(on).where(and(eq(networks.id, id), kit.inScope(networks, scope)));
-  return row ?? null;
-}
+export const view = kit.scopedView<NetworkView>('network_view', networks, viewColumns);
 
 const byName = kit.bytewise(networks.name);
 const newestFirst = [desc(networks.createdAt), desc(networks.id)];
@@ -91,7 +90,8 @@ export async function chooseForNewResource(
   return row ? { networkId: row.network_id, subnetId: row.subnet_id } : null;
 }
 
-const readUses = prepared<Uses>(
+/** References to a network: one entry per table. */
+export const findUses = selectRows<[networkId: string], Uses, Tx>(
   'network_uses',
   [
     kit.usesSql('subnet', 'subnets', 'network_id = $1'),
@@ -99,11 +99,6 @@ const readUses = prepared<Uses>(
     kit.usesSql('load balancer', 'load_balancers', 'vip_network_id = $1'),
   ].join(' union all '),
 );
-
-/** References to a network: one entry per table. */
-export async function findUses(tx: Tx, networkId: string): Promise<Uses[]> {
-  return readUses(tx, networkId);
-}
 
 export const usesOfProject = kit.usesOfProject('network', networks);
 
