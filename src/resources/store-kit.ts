@@ -15,7 +15,6 @@ import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
-import { selectExists, selectRow, selectRows, selectValues } from '../platform/statements.ts';
 import { rowCounts } from '../platform/table.ts';
 import type { Placed } from '../tasks/tasks.ts';
 
@@ -131,49 +130,29 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   };
 }
 
-/** Reads a row of a project and region with these columns, as a `view`: its own, and what belongs to it. */
-export function scopedView<View extends object>(view: string, table: ScopedTable, columns: Columns) {
-  const text = textOf(sql`select ${selectList(columns)} from ${table}`);
-  const name = getTableName(table);
-  const condition = `${name}.id = $1 and ${name}.project_id = $2 and ${name}.region_id = $3`;
-  const read = selectRow<[id: string, projectId: number, regionId: number], View>(view, `${text} where ${condition}`);
-  return (on: Db | Tx, { projectId, regionId }: ProjectRegion, id: string) => read(on, id, projectId, regionId);
-}
-
 /**
  * The rows that a reconciler serves. `findPending` returns rows whose desired state the host has not been seen to have;
- * `findKnown`, those of the ids that have a row, in any region and state; `findExpected`, the rows that meet `expected`
- * (SQL), and whether their host should have them (`onHost`, SQL); `load` reads one row, together with those of other
- * reconciles.
+ * `findKnown`, those of the ids that have a row, in any region and state; `load` reads one row, together with those of
+ * other reconciles.
  */
-export function reconciledRows<T extends ReconciledTable>(
-  table: T,
-  { expected, onHost = 'true' }: { expected: string; onHost?: string },
-) {
+export function reconciledRows<T extends ReconciledTable>(table: T) {
   const name = getTableName(table);
   const select = textOf(sql`select ${selectList(getTableColumns(table as PgTable))} from ${table}`);
   const load = batchedRead<Row<T> & { id: string }>(
     preparedByIds(`${name}_load`, (ids) => `${select} where id in (${ids})`),
   );
-  const findPending = selectRows<[regionIds: number[]], Placed>(
+  const pending = prepared<Placed>(
     `${name}_pending`,
     `select id, region_id as "regionId", client_id as "clientId" from ${name}
      where region_id = any($1::int[]) and observed_generation < generation limit 1000`,
   );
-  const known = selectValues<[ids: string[]], string>(
-    `${name}_known`,
-    `select id from ${name} where id = any($1::uuid[])`,
-  );
-  const findExpected = selectRows<[regionIds: number[]], Placed & { onHost: boolean }>(
-    `${name}_expected`,
-    `select id, region_id as "regionId", client_id as "clientId", ${onHost} as "onHost" from ${name}
-     where region_id = any($1::int[]) and ${expected}`,
-  );
+  const known = prepared<{ id: string }>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
     load,
-    findPending,
-    findExpected,
-    findKnown: async (db: Db, ids: string[]): Promise<Set<string>> => new Set(await known(db, ids)),
+    findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
+    async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
+      return new Set((await known(db, ids)).map(({ id }) => id));
+    },
   };
 }
 
@@ -275,7 +254,7 @@ export async function countRows(tx: Tx, resource: string, place: ProjectRegion, 
   await addToCounts(tx, resource, [place], by);
 }
 
-const readCounts = selectValues<[resource: string, projectId: number, regionId: number], number>(
+const readCount = prepared<{ count: number }>(
   'row_counts_read',
   `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
 );
@@ -298,10 +277,7 @@ export async function readPage<Found>(
 ): Promise<{ count: number; rows: Found[] }> {
   const where = and(inScope(table, scope), ...filters);
   const isFiltered = filters.some((filter) => filter !== undefined);
-  const count =
-    counted && !isFiltered
-      ? async () => (await readCounts(db, counted, scope.projectId, scope.regionId))[0] ?? 0
-      : () => db.$count(table, where);
+  const count = counted && !isFiltered ? () => readCountOf(db, counted, scope) : () => db.$count(table, where);
   return pageOf(select, { where, order, page, count });
 }
 
@@ -327,6 +303,10 @@ export async function pageOf<Found>(
 interface Counted {
   where: SQL | undefined;
   count(): Promise<number>;
+}
+
+async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {
+  return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
 }
 
 /** True when a text column contains the text, without patterns. */
@@ -367,14 +347,15 @@ export function usesOfProject(
   return (tx: Tx, projectId: number): Promise<Uses[]> => read(tx, projectId);
 }
 
+const lockProject = prepared('project_hold', 'select from projects where id = $1 and deleted_at is null for key share');
+
 /**
  * Keeps the project from being deleted until this transaction ends. A foreign key would not: the row of a deleted project
  * stays. False when the project is deleted already.
  */
-export const holdProject = selectExists<[projectId: number], Tx>(
-  'project_hold',
-  'select from projects where id = $1 and deleted_at is null for key share',
-);
+export async function holdProject(tx: Tx, projectId: number): Promise<boolean> {
+  return (await lockProject(tx, projectId)).length > 0;
+}
 
 const ciphertextsPerPage = 100;
 

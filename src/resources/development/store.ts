@@ -1,7 +1,7 @@
 /** SQL of injected faults, and of the regions that workers serve. */
 import { asc } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectExists, selectRow, selectValues } from '../../platform/statements.ts';
 import { developmentFaults } from './table.ts';
 
 export type FaultRow = typeof developmentFaults.$inferSelect;
@@ -19,8 +19,7 @@ export async function clear(tx: Tx): Promise<void> {
   await tx.delete(developmentFaults);
 }
 
-/** Uses up one occurrence of the oldest remaining fault of an operation. */
-export const take = selectRow<[resource: string, operation: string], FaultRow>(
+const takeOne = prepared<FaultRow>(
   'development_fault_take',
   `update development_faults set remaining = remaining - 1
    where id = (select id from development_faults where resource = $1 and operation = $2 and remaining > 0
@@ -28,13 +27,23 @@ export const take = selectRow<[resource: string, operation: string], FaultRow>(
    returning *`,
 );
 
-export const exists = selectExists<[id: number]>(
-  'development_fault_find',
-  'select from development_faults where id = $1',
-);
+/** Uses up one occurrence of the oldest remaining fault of an operation. */
+export async function take(db: Db, resource: string, operation: string): Promise<FaultRow | null> {
+  return (await takeOne(db, resource, operation))[0] ?? null;
+}
 
-/** The regions that live workers serve. */
-export const findServedRegions = selectValues<[], number>(
+const find = prepared('development_fault_find', 'select from development_faults where id = $1');
+
+export async function exists(db: Db, id: number): Promise<boolean> {
+  return (await find(db, id)).length > 0;
+}
+
+const readServed = prepared<{ id: number }>(
   'development_served_regions',
   `select distinct unnest(region_ids) as id from workers where seen_at > now() - interval '10 seconds'`,
 );
+
+/** The regions that live workers serve. */
+export async function findServedRegions(db: Db): Promise<number[]> {
+  return (await readServed(db)).map((row) => row.id);
+}

@@ -1,9 +1,9 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
-import { asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectRows } from '../../platform/statements.ts';
+import type { Placed } from '../../tasks/tasks.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -17,9 +17,7 @@ export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
 const resource = 'file_share';
 
 export const { lock, findById, lockById, update, remove: removeRow } = kit.singleRows(fileShares);
-export const { findPending, findKnown, findExpected } = kit.reconciledRows(fileShares, {
-  expected: `status = 'available'`,
-});
+export const { findPending, findKnown } = kit.reconciledRows(fileShares);
 
 const viewColumns = {
   ...getTableColumns(fileShares),
@@ -85,6 +83,15 @@ export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
   await kit.countRows(tx, resource, share, -1);
 }
 
+/** The available shares, which the hosts of their regions should have. */
+export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
+  const { id, regionId, clientId, status } = fileShares;
+  return db
+    .select({ id, regionId, clientId, onHost: sql<boolean>`true` })
+    .from(fileShares)
+    .where(and(inArray(regionId, regionIds), eq(status, 'available')));
+}
+
 /** What a reconcile needs of an access rule. */
 export type ReconciledRule = Pick<AccessRuleRow, 'id' | 'accessLevel' | 'network' | 'state'> & { deletedAt: unknown };
 
@@ -117,12 +124,16 @@ export async function recordObserved(
   await writeObserved(tx, id, observed.generation, observed.connectionPoint, observed.sizeGib, observed.real);
 }
 
-/** In the order in which they were created. */
-export const accessRules = selectRows<[fileShareId: string], AccessRuleRow>(
+const readAccessRules = prepared<AccessRuleRow>(
   'file_share_access_rules',
   `${kit.textOf(sql`select ${kit.selectList(getTableColumns(fileShareAccessRules))} from ${fileShareAccessRules}`)}
    where file_share_id = $1 order by created_at, id`,
 );
+
+/** In the order in which they were created. */
+export async function accessRules(on: Db | Tx, fileShareId: string): Promise<AccessRuleRow[]> {
+  return readAccessRules(on, fileShareId);
+}
 
 export const insertAccessRules = kit.insertRows(fileShareAccessRules);
 

@@ -8,10 +8,10 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { deferredWrite, selectRows } from '../../platform/statements.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
+import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
@@ -22,9 +22,7 @@ import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, P
 
 /** `remove` also removes all parts. */
 export const { find, lock, lockById, update, remove } = kit.singleRows(loadBalancers);
-export const { findPending, findKnown, findExpected } = kit.reconciledRows(loadBalancers, {
-  expected: `provisioning_status = 'ACTIVE'`,
-});
+export const { findPending, findKnown } = kit.reconciledRows(loadBalancers);
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
@@ -274,15 +272,32 @@ export async function recordObserved(tx: Tx, whole: WholeLoadBalancer): Promise<
   await writeObserved(tx, loadBalancer.id, loadBalancer.generation, idsOf(deleted));
 }
 
-export const markFailed = deferredWrite<[id: string]>('load_balancer_failed', {
+const writeFailed = deferred('load_balancer_failed', {
   parameters: 'uuid',
   body: markParts('ERROR', `provisioning_status <> 'ACTIVE'`),
 });
 
-export const markDeleting = deferredWrite<[id: string]>('load_balancer_deleting', {
+export async function markFailed(tx: Tx, id: string): Promise<void> {
+  await writeFailed(tx, id);
+}
+
+const writeDeleting = deferred('load_balancer_deleting', {
   parameters: 'uuid',
   body: markParts('PENDING_DELETE', 'true'),
 });
+
+export async function markDeleting(tx: Tx, id: string): Promise<void> {
+  await writeDeleting(tx, id);
+}
+
+/** The load balancers that the host of their region should have. */
+export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
+  const { id, regionId, clientId, provisioningStatus } = loadBalancers;
+  return db
+    .select({ id, regionId, clientId, onHost: sql<boolean>`true` })
+    .from(loadBalancers)
+    .where(and(inArray(regionId, regionIds), eq(provisioningStatus, 'ACTIVE')));
+}
 
 const readVersions = prepared<{ id: string; version: string }>(
   'load_balancer_versions',
@@ -323,8 +338,7 @@ export async function writeStatuses(tx: Tx, changes: StatusChanges): Promise<voi
 
 export const usesOfProject = kit.usesOfProject('load balancer', loadBalancers);
 
-/** Listeners and pools that use this secret. */
-export const usesOfSecret = selectRows<[secretId: string], Uses, Tx>(
+const readUsesOfSecret = prepared<Uses>(
   'load_balancer_uses_of_secret',
   `select kind, count(*) as count, (array_agg(id order by id))[1:3] as ids from (
      select 'listener' as kind, id from lb_listeners where secret_id = $1 or $1 = any(sni_secret_ids)
@@ -332,6 +346,11 @@ export const usesOfSecret = selectRows<[secretId: string], Uses, Tx>(
      select 'pool', id from lb_pools where $1 in (secret_id, ca_secret_id, crl_secret_id)) as users
    group by kind order by kind`,
 );
+
+/** Listeners and pools that use this secret. */
+export async function usesOfSecret(tx: Tx, secretId: string): Promise<Uses[]> {
+  return readUsesOfSecret(tx, secretId);
+}
 
 /** The VIP addresses of the region. */
 export async function usedAddresses(tx: Tx, regionId: number): Promise<Set<string>> {

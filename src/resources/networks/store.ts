@@ -2,11 +2,10 @@
  * SQL of networks. Writes touch this folder's table, and insert the subnet of a default network; reads also see the rows
  * that refer to networks.
  */
-import { asc, desc, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectRows } from '../../platform/statements.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
@@ -28,10 +27,12 @@ export const insertFirstSubnet = kit.insertRow(subnets);
 
 const subnetIds = sql<string[]>`array(
   select s.id from subnets s where s.network_id = networks.id order by s.created_at, s.id)`;
-const viewColumns = { ...getTableColumns(networks), subnetIds };
-const views = (db: Db) => db.select(viewColumns).from(networks);
+const views = (on: Db | Tx) => on.select({ ...getTableColumns(networks), subnetIds }).from(networks);
 
-export const view = kit.scopedView<NetworkView>('network_view', networks, viewColumns);
+export async function view(on: Db | Tx, scope: ProjectRegion, id: string): Promise<NetworkView | null> {
+  const [row] = await views(on).where(and(eq(networks.id, id), kit.inScope(networks, scope)));
+  return row ?? null;
+}
 
 const byName = kit.bytewise(networks.name);
 const newestFirst = [desc(networks.createdAt), desc(networks.id)];
@@ -90,8 +91,7 @@ export async function chooseForNewResource(
   return row ? { networkId: row.network_id, subnetId: row.subnet_id } : null;
 }
 
-/** References to a network: one entry per table. */
-export const findUses = selectRows<[networkId: string], Uses, Tx>(
+const readUses = prepared<Uses>(
   'network_uses',
   [
     kit.usesSql('subnet', 'subnets', 'network_id = $1'),
@@ -99,6 +99,11 @@ export const findUses = selectRows<[networkId: string], Uses, Tx>(
     kit.usesSql('load balancer', 'load_balancers', 'vip_network_id = $1'),
   ].join(' union all '),
 );
+
+/** References to a network: one entry per table. */
+export async function findUses(tx: Tx, networkId: string): Promise<Uses[]> {
+  return readUses(tx, networkId);
+}
 
 export const usesOfProject = kit.usesOfProject('network', networks);
 

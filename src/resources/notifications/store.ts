@@ -2,7 +2,6 @@
 import { and, asc, desc, eq, inArray } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectExists, selectValues } from '../../platform/statements.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
@@ -64,19 +63,27 @@ export async function requestAttempts(on: Db | Tx, ids: string[], afterSeconds =
   if (ids.length > 0) await enqueueDelivery(on, ids, afterSeconds);
 }
 
-/** Pending deliveries that were due before this time and have no job. */
-export const findWithoutJob = selectValues<[before: Date], string>(
+const lost = prepared<{ id: string }>(
   'delivery_lost',
   `select id from notification_deliveries d where state = 'pending' and next_attempt_at < $1
      and not ${hasJob(`'${deliverJob}'`, 'd.id::text')}`,
 );
 
-/** Whether a live process has the real driver of this name. */
-export const isRealElsewhere = selectExists<[driver: string]>(
+/** Pending deliveries that were due before this time and have no job. */
+export async function findWithoutJob(db: Db, before: Date): Promise<string[]> {
+  return (await lost(db, before)).map(({ id }) => id);
+}
+
+const realElsewhere = prepared(
   'delivery_real_elsewhere',
   `select from workers w, jsonb_array_elements(w.drivers) d
    where w.seen_at > now() - interval '10 seconds' and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
 );
+
+/** Whether a live process has the real driver of this name. */
+export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> {
+  return (await realElsewhere(db, driver)).length > 0;
+}
 
 export async function list(
   db: Db,

@@ -1,7 +1,7 @@
 /** SQL of quota requests. */
 import { and, desc, eq, getTableColumns, gte, inArray, lte } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectRow } from '../../platform/statements.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ListQuotaRequests, QuotaRequestStatus } from './schema.ts';
@@ -40,16 +40,24 @@ export async function list(db: Db, filter: QuotaRequestFilter): Promise<{ count:
 }
 
 const all = kit.textOf(kit.selectList(getTableColumns(quotaRequests)));
-/** `clientId`: null for a request of any client. */
-export const find = selectRow<[id: number, clientId: number | null], QuotaRequestRow>(
+const readOne = prepared<QuotaRequestRow>(
   'quota_requests_find',
   `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2)`,
 );
-/** Of two decisions, the second one waits for the first one. */
-export const lock = selectRow<[id: number, clientId: number | null], QuotaRequestRow, Tx>(
+const lockOne = prepared<QuotaRequestRow>(
   'quota_requests_lock',
   `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2) for update`,
 );
+
+/** `clientId`: null for a request of any client. */
+export async function find(on: Db | Tx, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
+  return (await readOne(on, id, clientId))[0] ?? null;
+}
+
+/** Of two decisions, the second one waits for the first one. */
+export async function lock(tx: Tx, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
+  return (await lockOne(tx, id, clientId))[0] ?? null;
+}
 
 /** Locks the client, so that the count holds until the commit. */
 export async function countOpenUnderLock(tx: Tx, clientId: number): Promise<number> {

@@ -1,8 +1,8 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectRows } from '../../platform/statements.ts';
+import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import * as volumeStore from '../volumes/store.ts';
@@ -22,14 +22,7 @@ const resource = 'snapshot';
 
 /** `lockById` takes the row's lock alone: enough to record what was observed. */
 export const { find, findById, lockById, update, remove: removeRow } = kit.singleRows(snapshots);
-/**
- * Expected are snapshots that the host created and that are not being deleted. A snapshot in status error is not on its
- * host: if a real host has created it, its data was lost, and may come back.
- */
-export const { load, findPending, findKnown, findExpected } = kit.reconciledRows(snapshots, {
-  expected: `deleted_at is null and (status = 'available' or (status = 'error' and observed_real))`,
-  onHost: `status = 'available'`,
-});
+export const { load, findPending, findKnown } = kit.reconciledRows(snapshots);
 
 const viewColumns = {
   ...getTableColumns(snapshots),
@@ -114,17 +107,25 @@ export async function lockWithVolume(
   return snapshot ? { snapshot, volume } : null;
 }
 
-const select = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
-/** Oldest first. */
-export const ofVolume = selectRows<[volumeId: string], SnapshotRow>(
+const selectRows = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
+const readOfVolume = prepared<SnapshotRow>(
   'snapshots_of_volume',
-  `${select} where volume_id = $1 order by created_at, id`,
+  `${selectRows} where volume_id = $1 order by created_at, id`,
 );
-/** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
-export const ofSchedule = selectRows<[scheduleId: string, volumeId: string], SnapshotRow>(
+const readOfSchedule = prepared<SnapshotRow>(
   'snapshots_of_schedule',
-  `${select} where schedule_id = $1 and volume_id = $2 and deleted_at is null order by scheduled_at desc, id desc`,
+  `${selectRows} where schedule_id = $1 and volume_id = $2 and deleted_at is null order by scheduled_at desc, id desc`,
 );
+
+/** Oldest first. */
+export async function ofVolume(on: Db | Tx, volumeId: string): Promise<SnapshotRow[]> {
+  return readOfVolume(on, volumeId);
+}
+
+/** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
+export async function ofSchedule(on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> {
+  return readOfSchedule(on, scheduleId, volumeId);
+}
 
 /** What identifies the snapshot that a run makes of a volume. */
 export type RunKey = Pick<SnapshotRow, 'volumeId'> & { scheduleId: string; scheduledAt: Date };
@@ -184,6 +185,24 @@ const moveRowsToPast = prepared(
  */
 export async function moveToPast(tx: Tx, now: Date): Promise<void> {
   await moveRowsToPast(tx, now);
+}
+
+/**
+ * Snapshots that the host created and that are not being deleted. A snapshot in status error is not on its host: if a
+ * real host has created it, its data was lost, and may come back.
+ */
+export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
+  const { id, regionId, clientId, status } = snapshots;
+  return db
+    .select({ id, regionId, clientId, onHost: sql<boolean>`${status} = 'available'` })
+    .from(snapshots)
+    .where(
+      and(
+        inArray(regionId, regionIds),
+        isNull(snapshots.deletedAt),
+        sql`(${status} = 'available' or (${status} = 'error' and ${snapshots.observedReal}))`,
+      ),
+    );
 }
 
 /** The quota that the rows use (quota/audit.ts). */

@@ -5,7 +5,6 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectRows } from '../../platform/statements.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import { networks } from '../networks/table.ts';
@@ -26,10 +25,12 @@ const totalIps = sql<number | null>`
   case when family(${subnets.cidr}) = 4 then (1::bigint << (32 - masklen(${subnets.cidr}))) - 2 end`;
 const availableIps = sql<number | null>`(${totalIps}) - (${subnets.gatewayIp} is not null)::int`;
 
-const viewColumns = { ...getTableColumns(subnets), totalIps, availableIps };
-const views = (db: Db) => db.select(viewColumns).from(subnets);
+const views = (on: Db | Tx) => on.select({ ...getTableColumns(subnets), totalIps, availableIps }).from(subnets);
 
-export const view = kit.scopedView<SubnetView>('subnet_view', subnets, viewColumns);
+export async function view(on: Db | Tx, scope: ProjectRegion, id: string): Promise<SubnetView | null> {
+  const [row] = await views(on).where(and(eq(subnets.id, id), kit.inScope(subnets, scope)));
+  return row ?? null;
+}
 
 /** Locks the network, so that its subnets are created one after the other. False when it does not exist. */
 export async function lockNetwork(tx: Tx, scope: ProjectRegion, networkId: string): Promise<boolean> {
@@ -101,14 +102,18 @@ export async function bytesOfNetworks(db: Db, networkIds: string[]): Promise<Map
   return new Map((await readBytes(db, networkIds)).map(({ id, bytes }) => [id, Number(bytes)]));
 }
 
-/** References to a subnet: one entry per table. */
-export const findUses = selectRows<[subnetId: string], Uses, Tx>(
+const readUses = prepared<Uses>(
   'subnet_uses',
   [
     kit.usesSql('file share', 'file_shares', 'subnet_id = $1'),
     kit.usesSql('load balancer', 'load_balancers', 'vip_subnet_id = $1'),
   ].join(' union all '),
 );
+
+/** References to a subnet: one entry per table. */
+export async function findUses(tx: Tx, subnetId: string): Promise<Uses[]> {
+  return readUses(tx, subnetId);
+}
 
 export const usesOfProject = kit.usesOfProject('subnet', subnets);
 

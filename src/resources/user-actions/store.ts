@@ -4,7 +4,6 @@ import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectExists, selectRows, selectValue } from '../../platform/statements.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { changedRow } from '../audit/store.ts';
 import type { EntryRow } from '../audit/store.ts';
@@ -77,11 +76,15 @@ export async function findAcknowledged(db: Db, ids: number[]): Promise<Set<numbe
 
 export type SubscriptionRow = typeof subscriptions.$inferSelect;
 
-/** The id is known before the insert, because the header value is encrypted for it. */
-export const reserveId = selectValue<[], number>(
+const nextId = prepared<{ id: number }>(
   'user_action_subscriptions_next_id',
   `select nextval('user_action_subscriptions_id_seq')::int as id`,
 );
+
+/** The id is known before the insert, because the header value is encrypted for it. */
+export async function reserveId(db: Db): Promise<number> {
+  return (await nextId(db))[0]!.id;
+}
 
 /** False if the client has a subscription. */
 export async function insert(tx: Tx, row: Omit<SubscriptionRow, 'failures' | 'busyUntil'>): Promise<boolean> {
@@ -123,8 +126,7 @@ export async function listSubscriptions(
 
 export const ciphertexts = kit.ciphertextsOf(subscriptions, subscriptions.authHeaderValue);
 
-/** Subscriptions with due deliveries that no process works on: they are ours for some seconds. */
-export const claimDue = selectRows<[limit: number, leaseSeconds: number], SubscriptionRow>(
+const claim = prepared<SubscriptionRow>(
   'user_action_subscriptions_claim',
   `update user_action_subscriptions s set busy_until = now() + $2::int * interval '1 second'
    where s.id in (
@@ -137,12 +139,21 @@ export const claimDue = selectRows<[limit: number, leaseSeconds: number], Subscr
      s.auth_header_value as "authHeaderValue", s.created_at as "createdAt", s.failures, s.busy_until as "busyUntil"`,
 );
 
-/** Extends the lease, or lets the subscription rest. False if it was deleted. */
-export const keepBusy = selectExists<[id: number, seconds: number, failures: number]>(
+/** Subscriptions with due deliveries that no process works on: they are ours for some seconds. */
+export function claimDue(db: Db, limit: number, leaseSeconds: number): Promise<SubscriptionRow[]> {
+  return claim(db, limit, leaseSeconds);
+}
+
+const setBusy = prepared<{ id: number }>(
   'user_action_subscriptions_busy',
   `update user_action_subscriptions set busy_until = now() + $2::float8 * interval '1 second', failures = $3
    where id = $1 returning id`,
 );
+
+/** Extends the lease, or lets the subscription rest. False if it was deleted. */
+export async function keepBusy(on: Db | Tx, id: number, seconds: number, failures: number): Promise<boolean> {
+  return (await setBusy(on, id, seconds, failures)).length > 0;
+}
 
 const readDue = prepared<{ entryId: number; failures: number }>(
   'user_action_deliveries_due',

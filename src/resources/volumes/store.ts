@@ -1,10 +1,10 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
-import { asc, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { selectRows } from '../../platform/statements.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
+import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import type { ListVolumes } from './schema.ts';
@@ -19,15 +19,7 @@ const resource = 'volume';
 
 /** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
 export const { lock, findById, lockById, update, remove: removeRow } = kit.singleRows(volumes);
-/**
- * Expected are volumes that the host created and that are not being changed or deleted. A volume in status error is not on
- * its host: if a real host has created it, its data was lost, and may come back.
- */
-export const { load, findPending, findKnown, findExpected } = kit.reconciledRows(volumes, {
-  expected: `deleted_at is null and observed_size is not null and (status <> 'error' or observed_real)
-    and observed_generation = generation`,
-  onHost: `status <> 'error'`,
-});
+export const { load, findPending, findKnown } = kit.reconciledRows(volumes);
 
 const snapshotIds = sql<string[]>`array(
   select s.id from snapshots s where s.volume_id = volumes.id order by s.created_at, s.id)`;
@@ -47,7 +39,10 @@ const lockingTask = sql<string | null>`coalesce(
 const viewColumns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
 const views = (db: Db) => db.select(viewColumns).from(volumes);
 
-export const view = kit.scopedView<VolumeView>('volume_view', volumes, viewColumns);
+export async function view(db: Db, scope: ProjectRegion, id: string): Promise<VolumeView | null> {
+  const [row] = await views(db).where(and(eq(volumes.id, id), kit.inScope(volumes, scope)));
+  return row ?? null;
+}
 
 /** Oldest first. `tags` are the requested ones. */
 export async function list(
@@ -108,12 +103,16 @@ export async function recordObserved(
   await writeObserved(tx, id, observed.generation, observed.sizeGib, observed.real);
 }
 
-/** Takes the locks of many volumes, always in the same order. */
-export const lockAll = selectRows<[ids: string[]], VolumeRow, Tx>(
+const lockRows = prepared<VolumeRow>(
   'volumes_lock_all',
   `${kit.textOf(sql`select ${kit.selectList(getTableColumns(volumes))} from ${volumes}`)}
    where id = any($1::uuid[]) order by id for update`,
 );
+
+/** Takes the locks of many volumes, always in the same order. */
+export async function lockAll(tx: Tx, ids: string[]): Promise<VolumeRow[]> {
+  return lockRows(tx, ids);
+}
 
 const readLockingTask = prepared<{ taskId: string | null }>(
   'volume_locking_task',
@@ -125,11 +124,34 @@ export async function findLockingTask(tx: Tx, id: string): Promise<string | null
   return (await readLockingTask(tx, id))[0]?.taskId ?? null;
 }
 
-/** The snapshots of a volume, and whether the host has yet to follow a change of them. */
-export const findSnapshots = selectRows<[id: string], { id: string; isPending: boolean }>(
+/**
+ * Volumes that the host created and that are not being changed or deleted. A volume in status error is not on its host:
+ * if a real host has created it, its data was lost, and may come back.
+ */
+export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
+  const { id, regionId, clientId, status } = volumes;
+  return db
+    .select({ id, regionId, clientId, onHost: sql<boolean>`${status} <> 'error'` })
+    .from(volumes)
+    .where(
+      and(
+        inArray(regionId, regionIds),
+        isNull(volumes.deletedAt),
+        sql`${volumes.observedSize} is not null and (${status} <> 'error' or ${volumes.observedReal})`,
+        sql`${volumes.observedGeneration} = ${volumes.generation}`,
+      ),
+    );
+}
+
+const readSnapshots = prepared<{ id: string; isPending: boolean }>(
   'volume_snapshots',
   `select id, observed_generation < generation as "isPending" from snapshots where volume_id = $1`,
 );
+
+/** The snapshots of a volume, and whether the host has yet to follow a change of them. */
+export async function findSnapshots(db: Db, id: string): Promise<{ id: string; isPending: boolean }[]> {
+  return readSnapshots(db, id);
+}
 
 /** A snapshot is not listed: it never exists without its volume. */
 export const usesOfProject = kit.usesOfProject('volume', volumes);

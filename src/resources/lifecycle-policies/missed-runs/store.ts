@@ -1,7 +1,6 @@
 /** SQL of missed runs: schedules that are late, and instants that were skipped. */
 import { prepared } from '../../../platform/db.ts';
-import type { Tx } from '../../../platform/db.ts';
-import { execute, selectRows, selectValue } from '../../../platform/statements.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
 
 /** A run that started late, or that replaced later instants. */
 export interface LateRun {
@@ -35,19 +34,27 @@ export async function recordStarted(tx: Tx, runs: LateRun[], now: Date): Promise
   );
 }
 
-/** Records the schedules that were due before `limit` and have not run. */
-export const recordLate = execute<[limit: Date, now: Date]>(
+const writeLate = prepared(
   'lifecycle_policy_missed_runs_late',
   `insert into lifecycle_policy_missed_runs (policy_id, schedule_id, scheduled_at, noticed_at)
    select policy_id, id, next_run_at, $2 from lifecycle_policy_schedules where next_run_at < $1
    on conflict (schedule_id, scheduled_at) do nothing`,
 );
 
-/** The number of schedules that were due before this time and have not run. */
-export const countLate = selectValue<[limit: Date], number>(
+/** Records the schedules that were due before `limit` and have not run. */
+export async function recordLate(db: Db, limit: Date, now: Date): Promise<void> {
+  await writeLate(db, limit, now);
+}
+
+const readCount = prepared<{ count: number }>(
   'lifecycle_policy_schedules_late',
   'select count(*) as count from lifecycle_policy_schedules where next_run_at < $1',
 );
+
+/** The number of schedules that were due before this time and have not run. */
+export async function countLate(db: Db, limit: Date): Promise<number> {
+  return (await readCount(db, limit))[0]!.count;
+}
 
 /** A policy with missed runs that no message has reported. */
 export interface PolicyOfReport {
@@ -58,8 +65,7 @@ export interface PolicyOfReport {
   regionId: number;
 }
 
-/** Locks policies with unreported missed runs whose last message was before `windowStart`. */
-export const claimReports = selectRows<[windowStart: Date, limit: number], PolicyOfReport, Tx>(
+const claim = prepared<PolicyOfReport>(
   'lifecycle_policy_missed_runs_claim',
   `select p.id, p.name, p.client_id as "clientId", p.project_id as "projectId", p.region_id as "regionId"
    from lifecycle_policies p
@@ -68,6 +74,11 @@ export const claimReports = selectRows<[windowStart: Date, limit: number], Polic
    order by p.id limit $2 for no key update of p skip locked`,
 );
 
+/** Locks policies with unreported missed runs whose last message was before `windowStart`. */
+export function claimReports(tx: Tx, windowStart: Date, limit: number): Promise<PolicyOfReport[]> {
+  return claim(tx, windowStart, limit);
+}
+
 export interface MissedRun {
   scheduleId: string;
   scheduledAt: Date;
@@ -75,8 +86,7 @@ export interface MissedRun {
   skipped: number;
 }
 
-/** Marks the unreported missed runs of a policy as reported, and returns them. */
-export const takeUnreported = selectRows<[policyId: number, now: Date], MissedRun, Tx>(
+const report = prepared<MissedRun>(
   'lifecycle_policy_missed_runs_report',
   `with policy as (update lifecycle_policies set missed_reported_at = $2 where id = $1),
    reported as (
@@ -85,7 +95,16 @@ export const takeUnreported = selectRows<[policyId: number, now: Date], MissedRu
    from reported order by scheduled_at, schedule_id`,
 );
 
-export const removeOld = execute<[before: Date]>(
+/** Marks the unreported missed runs of a policy as reported, and returns them. */
+export function takeUnreported(tx: Tx, policyId: number, now: Date): Promise<MissedRun[]> {
+  return report(tx, policyId, now);
+}
+
+const deleteOld = prepared(
   'lifecycle_policy_missed_runs_delete',
   'delete from lifecycle_policy_missed_runs where reported_at < $1',
 );
+
+export async function removeOld(db: Db, before: Date): Promise<void> {
+  await deleteOld(db, before);
+}

@@ -1,16 +1,15 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
 import { prepared } from '../../../platform/db.ts';
-import type { Tx } from '../../../platform/db.ts';
-import { execute, selectExists, selectRows, selectValues } from '../../../platform/statements.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+
+const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
 
 /** Locks the volume, as every change of one of its snapshots does. */
-export const lockVolume = execute<[volumeId: string], Tx>(
-  'lifecycle_policy_hold_volume',
-  'select from volumes where id = $1 for update',
-);
+export async function lockVolume(tx: Tx, volumeId: string): Promise<void> {
+  await lockVolumeRow(tx, volumeId);
+}
 
-/** Volumes of runs whose snapshots may have expired, in the order of locking volumes. */
-export const findExpiring = selectValues<[regionIds: number[], now: Date, limit: number], string>(
+const readExpiring = prepared<{ id: string }>(
   'lifecycle_policy_expiring',
   `select id from (
      select id, volume_id from lifecycle_policy_run_volumes
@@ -18,11 +17,20 @@ export const findExpiring = selectValues<[regionIds: number[], now: Date, limit:
    order by volume_id, id`,
 );
 
-/** Whether the creation of the snapshot is not yet recorded. */
-export const isUnsettled = selectExists<[snapshotId: string], Tx>(
+/** Volumes of runs whose snapshots may have expired, in the order of locking volumes. */
+export async function findExpiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
+  return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
+}
+
+const readUnsettled = prepared(
   'lifecycle_policy_snapshot_unsettled',
   `select from lifecycle_policy_run_volumes where snapshot_id = $1 and state = 'running'`,
 );
+
+/** Whether the creation of the snapshot is not yet recorded. */
+export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> {
+  return (await readUnsettled(tx, snapshotId)).length > 0;
+}
 
 const addExpired = prepared(
   'lifecycle_policy_note_expired',
@@ -43,8 +51,7 @@ export async function setExpireAt(tx: Tx, snapshotIds: string[], at: Date): Prom
   if (snapshotIds.length > 0) await writeExpireAt(tx, snapshotIds, at);
 }
 
-/** Recalculates when the snapshots of a policy expire, after its status, schedules or volumes changed. */
-export const scheduleExpiry = execute<[policyId: number], Tx>(
+const writeExpiry = prepared(
   'lifecycle_policy_schedule_expiry',
   `with wanted as (
      select rv.id, case when p.status = 'active' and pv.volume_id is not null
@@ -60,19 +67,24 @@ export const scheduleExpiry = execute<[policyId: number], Tx>(
    from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
 );
 
-/** Whether a snapshot that a schedule made of a volume is being deleted. */
-export const isAnyDeleting = selectExists<[scheduleId: string, volumeId: string], Tx>(
+/** Recalculates when the snapshots of a policy expire, after its status, schedules or volumes changed. */
+export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
+  await writeExpiry(tx, policyId);
+}
+
+const readDeleting = prepared(
   'lifecycle_policy_snapshot_going',
   `select from snapshots where schedule_id = $1 and volume_id = $2 and status = 'deleting' limit 1`,
 );
 
+/** Whether a snapshot that a schedule made of a volume is being deleted. */
+export async function isAnyDeleting(tx: Tx, scheduleId: string, volumeId: string): Promise<boolean> {
+  return (await readDeleting(tx, scheduleId, volumeId)).length > 0;
+}
+
 const maxWait = `interval '10 minutes'`;
 
-/**
- * Whether a snapshot of the client is about to be deleted: one in deletion, or the oldest of a volume whose next snapshot
- * is in creation. It may release the quota that this volume of a run needs. Only for some time after the run began.
- */
-export const isRoomComing = selectExists<[runVolumeId: string, now: Date], Tx>(
+const readRoomComing = prepared(
   'lifecycle_policy_room_coming',
   `select from lifecycle_policy_run_volumes own
      join lifecycle_policy_runs of_own on of_own.id = own.run_id and of_own.started_at > $2::timestamptz - ${maxWait}
@@ -90,6 +102,14 @@ export const isRoomComing = selectExists<[runVolumeId: string, now: Date], Tx>(
                     where n.schedule_id = s.id and n.volume_id = rv.volume_id and n.status = 'available')))`,
 );
 
+/**
+ * Whether a snapshot of the client is about to be deleted: one in deletion, or the oldest of a volume whose next snapshot
+ * is in creation. It may release the quota that this volume of a run needs. Only for some time after the run began.
+ */
+export async function isRoomComing(tx: Tx, runVolumeId: string, now: Date): Promise<boolean> {
+  return (await readRoomComing(tx, runVolumeId, now)).length > 0;
+}
+
 /** A snapshot whose deletion failed, and the actor of its run. */
 export interface FailedExpiry {
   snapshotId: string;
@@ -98,11 +118,8 @@ export interface FailedExpiry {
   userId: number;
 }
 
-/**
- * Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. Tasks are kept
- * forever, so retries back off: after one minute, two, … an hour.
- */
-export const findFailed = selectRows<[regionIds: number[], now: Date, limit: number], FailedExpiry>(
+/** Tasks are kept forever, so retries back off: after one minute, two, … an hour. */
+const readFailed = prepared<FailedExpiry>(
   'lifecycle_policy_failed_expiries',
   `select n.id as "snapshotId", r.id as "runId", p.client_id as "clientId", p.user_id as "userId"
    from snapshots n
@@ -114,3 +131,8 @@ export const findFailed = selectRows<[regionIds: number[], now: Date, limit: num
      and n.updated_at <= $2::timestamptz - least(n.generation - 1, 60) * interval '1 minute'
    order by n.volume_id, n.id limit $3`,
 );
+
+/** Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. */
+export function findFailed(db: Db, regionIds: number[], now: Date, limit: number): Promise<FailedExpiry[]> {
+  return readFailed(db, regionIds, now, limit);
+}

@@ -3,7 +3,6 @@ import { and, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { selectRows, selectValue } from '../../../platform/statements.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
@@ -30,7 +29,15 @@ const viewColumns = {
   taskId: kit.activeTask(lbL7Policies.loadBalancerId),
 };
 
-export const view = kit.scopedView<L7PolicyView>('lb_l7_policy_view', lbL7Policies, viewColumns);
+const viewById = prepared<L7PolicyView>(
+  'lb_l7_policy_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbL7Policies}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
+);
+
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<L7PolicyView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
 
 /** Oldest first, with the size of their references to rules. */
 export async function list(
@@ -47,11 +54,15 @@ export async function viewsById(db: Db, ids: string[]): Promise<L7PolicyView[]> 
   return db.select(viewColumns).from(lbL7Policies).where(inArray(lbL7Policies.id, ids));
 }
 
-/** The policies of a listener that are not being deleted. */
-export const count = selectValue<[listenerId: string], number, Tx>(
+const countOf = prepared<{ count: number }>(
   'lb_l7_policies_count',
   'select count(*)::int as count from lb_l7_policies where listener_id = $1 and deleted_at is null',
 );
+
+/** The policies of a listener that are not being deleted. */
+export async function count(tx: Tx, listenerId: string): Promise<number> {
+  return (await countOf(tx, listenerId))[0]!.count;
+}
 
 const shiftPositions = prepared(
   'lb_l7_policies_shift',
@@ -72,12 +83,16 @@ export async function markDeletedOfListener(tx: Tx, listenerId: string, deletedA
     .where(and(eq(lbL7Policies.listenerId, listenerId), isNull(lbL7Policies.deletedAt)));
 }
 
-/** The policies that redirect to a pool. */
-export const usesOfPool = selectRows<[poolId: string], Uses, Tx>(
+const readUsesOfPool = prepared<Uses>(
   'lb_l7_policies_uses_of_pool',
   `select 'L7 policy' as kind, count(*)::int as count, (array_agg(id order by created_at, id))[1:3] as ids
    from lb_l7_policies where redirect_pool_id = $1 and deleted_at is null having count(*) > 0`,
 );
+
+/** The policies that redirect to a pool. */
+export async function usesOfPool(tx: Tx, poolId: string): Promise<Uses[]> {
+  return readUsesOfPool(tx, poolId);
+}
 
 /** The comparisons of all rules of a listener that are not being deleted, by policy. */
 export async function comparisonsOf(tx: Tx, listenerId: string) {

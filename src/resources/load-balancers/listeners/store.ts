@@ -1,5 +1,6 @@
 /** SQL of listeners. Writers hold the lock of the load balancer's row. */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
+import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
@@ -28,7 +29,15 @@ const viewColumns = {
   taskId: kit.activeTask(lbListeners.loadBalancerId),
 };
 
-export const view = kit.scopedView<ListenerView>('lb_listener_view', lbListeners, viewColumns);
+const viewById = prepared<ListenerView>(
+  'lb_listener_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbListeners}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
+);
+
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<ListenerView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
 
 export async function poolCount(tx: Tx, id: string): Promise<number> {
   const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));

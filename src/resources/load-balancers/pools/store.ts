@@ -1,8 +1,8 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
 import { and, eq, getTableColumns, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
+import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { deferredWrite } from '../../../platform/statements.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
@@ -46,7 +46,15 @@ const viewColumns = <Member>(members: SQL<Member[]>) => ({
   taskId: kit.activeTask(lbPools.loadBalancerId),
 });
 
-export const view = kit.scopedView<PoolView>('lb_pool_view', lbPools, viewColumns(detailed));
+const viewById = prepared<PoolView>(
+  'lb_pool_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns(detailed))} from ${lbPools}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
+);
+
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<PoolView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
 
 const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_id = lb_pools.id)`;
 
@@ -97,8 +105,12 @@ export async function listenerProtocols(tx: Tx, poolId: string): Promise<Listene
   return rows.map((row) => row.protocol);
 }
 
-/** Makes the pool the default pool of the listener. */
-export const attach = deferredWrite<[listenerId: string, poolId: string]>('lb_pool_attach', {
+const writeAttachment = deferred('lb_pool_attach', {
   parameters: 'uuid, uuid',
   body: `update lb_listeners set default_pool_id = $2, provisioning_status = 'PENDING_UPDATE' where id = $1;`,
 });
+
+/** Makes the pool the default pool of the listener. */
+export async function attach(tx: Tx, listenerId: string, poolId: string): Promise<void> {
+  await writeAttachment(tx, listenerId, poolId);
+}

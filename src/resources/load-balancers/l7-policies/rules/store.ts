@@ -1,5 +1,6 @@
 /** SQL of L7 rules. Writers hold the lock of the load balancer's row. */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
+import { prepared } from '../../../../platform/db.ts';
 import type { Db } from '../../../../platform/db.ts';
 import * as kit from '../../../store-kit.ts';
 import type { ProjectRegion } from '../../../store-kit.ts';
@@ -25,7 +26,15 @@ const viewColumns = {
   taskId: kit.activeTask(lbL7Rules.loadBalancerId),
 };
 
-export const view = kit.scopedView<L7RuleView>('lb_l7_rule_view', lbL7Rules, viewColumns);
+const viewById = prepared<L7RuleView>(
+  'lb_l7_rule_view',
+  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbL7Rules}`) +
+    ' where id = $1 and project_id = $2 and region_id = $3',
+);
+
+export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<L7RuleView | null> {
+  return (await viewById(db, id, projectId, regionId))[0] ?? null;
+}
 
 /** Oldest first. */
 export async function list(
