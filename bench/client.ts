@@ -15,6 +15,7 @@ export function createClient({ url, headers }: Cloudyard): Client {
         response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
         response.on('end', () => {
           if (response.statusCode === 200) resolve(JSON.parse(text));
+          else if (response.statusCode === 204) resolve(undefined);
           else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
         });
       });

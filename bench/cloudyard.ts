@@ -37,6 +37,8 @@ export interface Launch {
   throughNpm?: boolean;
   /** In addition to the common settings. */
   settings?: Record<string, string>;
+  /** Another checkout of this project, with its dependencies. Default: this one. */
+  checkout?: string;
 }
 
 export async function startCloudyard(workplace: Workplace, launch: Launch): Promise<Cloudyard> {
@@ -79,18 +81,18 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
   };
 }
 
-function launchServer({ command, throughNpm }: Launch, logFile: string, env: Record<string, string>) {
+function launchServer({ command, throughNpm, checkout = root }: Launch, logFile: string, env: Record<string, string>) {
   const log = openSync(logFile, 'w');
   const npm = process.env.npm_execpath;
-  const args = throughNpm && npm ? [npm, 'start'] : [join(root, 'bin', 'cloudyard.mjs'), command];
+  const args = throughNpm && npm ? [npm, 'start'] : [join(checkout, 'bin', 'cloudyard.mjs'), command];
   // Detached, so that Ctrl-C does not reach it: the bench stops it.
-  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', log, log], detached: true });
+  const child = spawn(process.execPath, args, { cwd: checkout, env, stdio: ['ignore', log, log], detached: true });
   closeSync(log);
   return child;
 }
 
 /** The environment of this process without settings of Cloudyard. */
-function withSettings(settings: Record<string, string>): Record<string, string> {
+export function withSettings(settings: Record<string, string>): Record<string, string> {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(CLOUDYARD_|DATABASE_URL$|npm_)/.test(name));
   return { ...(Object.fromEntries(inherited) as Record<string, string>), ...settings };
 }
@@ -114,7 +116,7 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 function serverPid(logFile: string): number | null {
-  const starting = /"pid":(\d+),[^\n]*"starting"/.exec(readFileSync(logFile, 'utf8'));
+  const starting = /"pid":(\d+),[^\n]*(?:"starting"|Server listening)/.exec(readFileSync(logFile, 'utf8'));
   return starting && Number(starting[1]);
 }
 

@@ -1,4 +1,4 @@
-/** The statements that PostgreSQL executes for one create to FINISHED, from its log. */
+/** The statements that PostgreSQL executes for a request, up to the end of its task, from its log. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,21 +12,26 @@ import type { Workplace } from './workplace.ts';
 const creates = 20;
 const gapMs = 150;
 
+export type CountStatements = (work: () => Promise<unknown>, times: number) => Promise<Map<string, number>>;
+
 /**
- * Logs all statements of two equally long times: one with creates, one after the other, and one without. Their difference,
- * for each text, is the creates'. The client does not poll, because a poll is a statement, too.
+ * Logs all statements while `use` runs. The function that it gets counts, for each text, the statements of `work`: it runs
+ * `work` a number of times, then waits for as long without it, and subtracts. `work` must not poll, because a poll is a
+ * statement, too.
  */
-export async function statementsOfCreate(workplace: Workplace, cloudyard: Cloudyard, db: Db): Promise<Row[]> {
-  const client = createClient(cloudyard);
-  const body = JSON.stringify(await newShare(cloudyard));
-  const logged = async (work: () => Promise<unknown>) => {
-    const file = join(workplace.dir, 'data', 'postgres.log');
-    const before = readFileSync(file, 'utf8').length;
-    for (let i = 0; i < creates; i++) {
+export async function withStatementLog<T>(
+  { dir }: Workplace,
+  db: Db,
+  use: (count: CountStatements) => Promise<T>,
+): Promise<T> {
+  const file = join(dir, 'data', 'postgres.log');
+  const logged = async (work: () => Promise<unknown>, times: number) => {
+    const before = readFileSync(file).length;
+    for (let i = 0; i < times; i++) {
       await work();
       await sleep(gapMs);
     }
-    return countTexts(readFileSync(file, 'utf8').slice(before));
+    return countTexts(readFileSync(file).subarray(before).toString());
   };
   const log = async (what: string) => {
     await db.$client.query(`alter system set log_statement = '${what}'`);
@@ -34,19 +39,36 @@ export async function statementsOfCreate(workplace: Workplace, cloudyard: Cloudy
     await sleep(2 * gapMs);
   };
   await log('all');
-  const during = await logged(() => client('POST', sharesPath, body));
-  const idle = await logged(async () => {});
-  await log('none');
-  const texts = [...during].map(([text, count]) => ({ text, each: (count - (idle.get(text) ?? 0)) / creates }));
-  const counted = texts.filter(({ each }) => each > 0.5).sort((a, b) => b.each - a.each);
-  for (const { text, each } of counted) process.stderr.write(`\n  ${each.toFixed(2)}  ${text.slice(0, 110)}`);
-  const total = counted.reduce((sum, { each }) => sum + each, 0);
-  return [{ what: 'statements of one create to FINISHED', values: [total], unit: 'statements', bar: { atMost: 8 } }];
+  try {
+    return await use(async (work, times) => {
+      const during = await logged(work, times);
+      const idle = await logged(async () => {}, times);
+      const each = [...during].map(([text, count]) => [text, (count - (idle.get(text) ?? 0)) / times] as const);
+      return new Map(each.filter(([, count]) => count > 0.5).sort(([, a], [, b]) => b - a));
+    });
+  } finally {
+    await log('none');
+  }
+}
+
+export async function statementsOfCreate(workplace: Workplace, cloudyard: Cloudyard, db: Db): Promise<Row[]> {
+  const client = createClient(cloudyard);
+  const body = JSON.stringify(await newShare(cloudyard));
+  const counts = await withStatementLog(workplace, db, (count) =>
+    count(() => client('POST', sharesPath, body), creates),
+  );
+  for (const [text, each] of counts) process.stderr.write(`\n  ${each.toFixed(2)}  ${text.slice(0, 110)}`);
+  const values = [sum(counts)];
+  return [{ what: 'statements of one create to FINISHED', values, unit: 'statements', bar: { atMost: 8 } }];
+}
+
+export function sum(counts: Map<string, number>): number {
+  return [...counts.values()].reduce((total, each) => total + each, 0);
 }
 
 function countTexts(log: string): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const [, text] of log.matchAll(/LOG: {2}(?:statement|execute [^:]*): ([^\n]*)/g)) {
+  for (const [, text] of log.matchAll(/LOG: {2}(?:statement|execute [^:]*):\s+([^\n]*)/g)) {
     counts.set(text!, (counts.get(text!) ?? 0) + 1);
   }
   return counts;

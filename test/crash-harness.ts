@@ -103,23 +103,26 @@ class Injector {
     this.meddle = meddle;
   }
 
-  async step<T>(name: string, inTransaction: boolean, work: () => Promise<T>): Promise<T> {
+  /** `abort`: for a statement of a transaction, aborts the transaction, as PostgreSQL does when a statement fails. */
+  async step<T>(name: string, work: () => Promise<T>, abort?: () => Promise<unknown>): Promise<T> {
     if (this.injected && this.kind === 'death') throw new InjectedFailure('this process is dead');
     this.count += 1;
     const mine = this.count === this.at;
     if (mine) this.name = name;
-    if (mine && this.moment === 'before') await this.inject(inTransaction);
+    if (mine && this.moment === 'before') await this.inject(abort);
     const result = await work();
-    if (mine && this.moment === 'after') await this.inject(inTransaction);
+    if (mine && this.moment === 'after') await this.inject(abort);
     return result;
   }
 
-  private async inject(inTransaction: boolean): Promise<void> {
+  private async inject(abort?: () => Promise<unknown>): Promise<void> {
     this.injected = true;
+    // A commit may already be on its way behind this statement.
+    if (this.kind === 'fault' && this.moment === 'before') await abort?.().catch(() => {});
     if (this.kind !== 'meddle') throw new InjectedFailure(`failed ${this.moment} ${this.name}`);
     this.meddling = this.meddle();
     // The client may have to wait for this transaction.
-    if (!inTransaction) await this.meddling;
+    if (!abort) await this.meddling;
   }
 }
 
@@ -166,7 +169,8 @@ function injectedDb(db: Db, injector: Injector): Db {
   type Query = (...args: unknown[]) => Promise<unknown>;
   const counted = (on: { query: unknown }, inTransaction: boolean): Query => {
     const query = (on.query as Query).bind(on);
-    return (...args) => injector.step(statementOf(args[0]), inTransaction, () => query(...args));
+    const abort = inTransaction ? () => query('select 1 / 0') : undefined;
+    return (...args) => injector.step(statementOf(args[0]), () => query(...args), abort);
   };
   const client = (of: pg.PoolClient) => replace(of, { query: counted(of, true) });
   const pool = db.$client;
@@ -180,8 +184,7 @@ function injectedDriver<D extends object>(driver: D, injector: Injector): D {
     get(target, name) {
       const value = Reflect.get(target, name) as unknown;
       if (typeof value !== 'function' || name === 'status') return value;
-      return (...args: unknown[]) =>
-        injector.step(String(name), false, async () => value.apply(target, args) as unknown);
+      return (...args: unknown[]) => injector.step(String(name), async () => value.apply(target, args) as unknown);
     },
   });
 }

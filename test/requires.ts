@@ -20,10 +20,11 @@ const parts = {
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
   chromium: ['chromium'],
-  curl: ['curl'],
   iproute2: ['ip'],
   'util-linux': ['unshare'],
   nftables: ['nft'],
+  curl: ['curl'],
+  jq: ['jq'],
 } as const satisfies Record<string, string[]>;
 
 export type Part = keyof typeof parts;

@@ -190,8 +190,16 @@ async function afterWrites<T>(writes: Promise<unknown>, statement: Promise<T>): 
   return done.value;
 }
 
+/** The deferred writes of `work`, which sends no other statement, and what it calls after the commit. */
+export async function collectWrites(work: (tx: Tx) => Promise<void>): Promise<Pick<Tx, 'pending' | 'committed'>> {
+  const query = () => Promise.reject(new Error('this transaction only defers writes'));
+  const collected = { pending: [] as Write[], committed: [] as (() => void)[] };
+  await work({ ...collected, $client: { query }, sendPending: query } as unknown as Tx);
+  return collected;
+}
+
 /** Sends writes as a transaction of their own. */
-async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string): Promise<void> {
+export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string): Promise<void> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {

@@ -174,7 +174,8 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
 
     /**
      * Removes and returns the crossings that no message has reported, with current figures (with the recorded ones where the
-     * usage has fallen below the threshold since). Call it in the transaction that issues the message.
+     * usage has fallen below the threshold since). Call it in the transaction that issues the message. It holds the locks of
+     * all counters of the client until the commit, so messages of a client are written one after the other.
      */
     async take(tx: Tx, clientId: number): Promise<Crossing[]> {
       await evaluateAll(tx, clientId);

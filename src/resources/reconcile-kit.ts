@@ -1,9 +1,10 @@
 /** Shared by all reconcilers: comparison of a host with its rows, and recording of removals. */
-import { transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { groupedTransaction } from '../platform/group-commit.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Quota } from '../quota/quota.ts';
 import type { Placed, Tasks } from '../tasks/tasks.ts';
+import { RowChanged } from './store-kit.ts';
 
 export interface ReconcilerDeps {
   db: Db;
@@ -45,39 +46,48 @@ export async function findDrift(
   return expected.filter((row) => row.onHost !== onHost.has(row.id));
 }
 
+interface ReconciledRow {
+  id: string;
+  clientId: number;
+  projectId: number;
+  regionId: number;
+  generation: number;
+}
+
 /**
  * Records what the host has of a generation, and ends the tasks that wait for it. `write` only defers writes, so this is one
- * statement.
+ * statement, for concurrent reconciles of the same kind together.
  */
 export function recordObserved(
   { db, tasks }: Pick<ReconcilerDeps, 'db' | 'tasks'>,
-  id: string,
-  generation: number,
+  { id, generation }: ReconciledRow,
   write: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  return transaction(db, async (tx) => {
+  return groupedTransaction(db, { group: '', id }, async (tx) => {
     await write(tx);
     await tasks.finish(tx, id, generation);
   });
 }
 
-interface RemovableRow {
-  id: string;
-  clientId: number;
-  regionId: number;
-  generation: number;
-}
-
-/** Removes the row of a resource that left its host, ends the tasks that wait for it, and releases its quota. */
-export async function recordRemoval<Row extends RemovableRow>(
-  { tasks, quota }: Pick<ReconcilerDeps, 'tasks' | 'quota'>,
-  tx: Tx,
-  row: Row | null,
+/**
+ * Removes the row of a resource that left its host, ends the tasks that wait for it, and releases its quota. `remove` defers
+ * the removal of this generation (`removeRow` of store-kit.ts): if the row has changed since it was read, nothing is
+ * recorded, because the change has a job of its own. Removals of a project and region share the counters that they lock.
+ */
+export async function recordRemoval<Row extends ReconciledRow>(
+  { db, tasks, quota }: ReconcilerDeps,
+  row: Row,
   remove: (tx: Tx, row: Row) => Promise<void>,
-  amounts: (row: Row) => Partial<Record<Kind, number>>,
+  amounts: Partial<Record<Kind, number>>,
 ): Promise<void> {
-  if (!row) return;
-  await remove(tx, row);
-  await tasks.finish(tx, row.id, row.generation);
-  await quota.release(tx, row, amounts(row));
+  const { id, projectId, regionId, generation } = row;
+  try {
+    await groupedTransaction(db, { group: `${projectId} ${regionId}`, id }, async (tx) => {
+      await remove(tx, row);
+      await tasks.finish(tx, id, generation);
+      await quota.release(tx, row, amounts);
+    });
+  } catch (error) {
+    if (!(error instanceof RowChanged)) throw error;
+  }
 }

@@ -1,6 +1,5 @@
 /** Reconciles a share: reads its rows, has the driver apply them to the host, and records what was observed. */
 import type { FileShareDriver, ObservedFileShare } from '../../drivers/file-share.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
@@ -24,20 +23,13 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
       attempting(share.generation);
       if (share.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, async (tx) =>
-          recordRemoval(deps, tx, await store.lockById(tx, id), store.remove, ({ size }) => ({
-            sfs_count: 1,
-            sfs_size: size,
-          })),
-        );
+        await recordRemoval(deps, share, store.remove, { sfs_count: 1, sfs_size: share.size });
         return { kind: 'done' };
       }
       const { rules } = share;
       await announceRuleChanges(db, rules);
       const observed = await driver.apply(desiredFileShare(share, rules), signal);
-      await recordObserved(deps, id, share.generation, (tx) =>
-        writeObserved(tx, share, rules, { ...observed, real: driver.real }),
-      );
+      await recordObserved(deps, share, (tx) => writeObserved(tx, share, rules, { ...observed, real: driver.real }));
       return { kind: 'done' };
     },
 

@@ -1,6 +1,5 @@
 /** Reconciles a load balancer with its listeners, pools and members. */
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
@@ -22,25 +21,17 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
     resource: 'load_balancer',
 
     async reconcile(id, signal, attempting): Promise<Outcome> {
-      const found = await transaction(db, (tx) => read(deps, tx, id));
+      const found = await read(deps, id);
       if (!found) return { kind: 'done' };
       const { whole, pems } = found;
       attempting(whole.loadBalancer.generation);
       if (whole.loadBalancer.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, async (tx) =>
-          recordRemoval(
-            deps,
-            tx,
-            await store.lockById(tx, id),
-            (tx, row) => store.remove(tx, row.id),
-            () => ({ loadbalancer_count: 1 }),
-          ),
-        );
+        await recordRemoval(deps, whole.loadBalancer, store.remove, { loadbalancer_count: 1 });
         return { kind: 'done' };
       }
       await driver.apply(desiredLoadBalancer(whole, pems), signal);
-      await recordObserved(deps, id, whole.loadBalancer.generation, (tx) => store.recordObserved(tx, whole));
+      await recordObserved(deps, whole.loadBalancer, (tx) => store.recordObserved(tx, whole));
       return { kind: 'done' };
     },
 
@@ -55,17 +46,24 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
   };
 }
 
-/** Reads rows and secrets from one snapshot: a secret can be deleted as soon as no row uses it. */
+/**
+ * Reads the rows, and then the secrets that they use. A secret can be deleted as soon as no row uses it, so if one is
+ * missing, the rows are read again until they no longer change.
+ */
 async function read(
-  { pemOf }: LoadBalancerReconcilerDeps,
-  tx: Tx,
+  { db, pemOf }: LoadBalancerReconcilerDeps,
   id: string,
 ): Promise<{ whole: WholeLoadBalancer; pems: Pems } | null> {
-  await store.useSnapshot(tx);
-  const whole = await store.loadWhole(tx, id);
-  if (!whole) return null;
-  // A deletion needs no secrets.
-  return { whole, pems: whole.loadBalancer.deletedAt ? new Map() : await pemOf(tx, secretsOf(whole)) };
+  for (let last = -1; ; ) {
+    const whole = await store.loadWhole(db, id);
+    if (!whole) return null;
+    const { deletedAt, generation } = whole.loadBalancer;
+    // A deletion needs no secrets.
+    const needed = deletedAt ? [] : secretsOf(whole);
+    const pems = await pemOf(db, needed);
+    if (generation === last || needed.every((secretId) => pems.has(secretId))) return { whole, pems };
+    last = generation;
+  }
 }
 
 /** The rows keep the requested settings, so that the owner can change or delete the load balancer. */

@@ -6,6 +6,7 @@ import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
+import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
@@ -20,9 +21,9 @@ import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
+export const { find, lock, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */
-export const { find, lock, lockById, update, remove } = kit.singleRows(loadBalancers);
-export const { findPending, findKnown } = kit.reconciledRows(loadBalancers);
+export const { findPending, findKnown, removeRow: remove } = kit.reconciledRows(loadBalancers);
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
@@ -31,7 +32,7 @@ export interface WholeLoadBalancer {
   pools: PoolRow[];
   /** In the order of their pool. */
   members: MemberRow[];
-  /** In the order of their listener. */
+  /** By position. */
   l7Policies: L7PolicyRow[];
   l7Rules: L7RuleRow[];
 }
@@ -64,15 +65,17 @@ export const ofLoadBalancer = (
   filter: { load_balancer_id?: string; loadbalancer_id?: string },
 ) => [kit.equals(loadBalancerId, filter.load_balancer_id), kit.equals(loadBalancerId, filter.loadbalancer_id)];
 
-const views = (db: Db, showStats: boolean | undefined) =>
-  db
-    .select({
-      ...getTableColumns(loadBalancers),
-      listenerIds,
-      stats: showStats ? stats : sql<null>`null`,
-      taskId: kit.activeTask(loadBalancers.id),
-    })
-    .from(loadBalancers);
+const selectionWith = (statsColumn: SQL) => ({
+  columns: {
+    ...getTableColumns(loadBalancers),
+    listenerIds,
+    stats: statsColumn,
+    taskId: kit.activeTask(loadBalancers.id),
+  },
+});
+const [withoutStats, withStats] = [selectionWith(sql`null`), selectionWith(stats)];
+const viewWithoutStats = kit.viewOf<LoadBalancerView>(loadBalancers, withoutStats);
+const viewWithStats = kit.viewOf<LoadBalancerView>(loadBalancers, withStats, 'load_balancer_with_stats');
 
 export async function view(
   db: Db,
@@ -80,8 +83,7 @@ export async function view(
   id: string,
   showStats?: boolean,
 ): Promise<LoadBalancerView | null> {
-  const [row] = await views(db, showStats).where(and(eq(loadBalancers.id, id), kit.inScope(loadBalancers, scope)));
-  return row ?? null;
+  return (showStats ? viewWithStats : viewWithoutStats)(db, scope, id);
 }
 
 const columns: Record<Ordering, SQL | PgColumn> = {
@@ -104,6 +106,8 @@ function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
   + pg_column_size(${loadBalancers.tags})`;
 
+const readSizes = kit.pagesOf<SizedRow<string>>(loadBalancers, { columns: { id: loadBalancers.id, bytes } });
+
 /** Load balancers may have many listeners and tags, so the rows themselves are read in groups. */
 export async function list(
   db: Db,
@@ -112,9 +116,7 @@ export async function list(
   tags: TagFilter,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const { logging_enabled: logging } = filter;
-  return kit.readPage<SizedRow<string>>(db, db.select({ id: loadBalancers.id, bytes }).from(loadBalancers), {
-    table: loadBalancers,
-    scope,
+  return readSizes(db, scope, {
     filters: [
       ...hasTags(loadBalancers.tags, tags),
       kit.contains(loadBalancers.name, filter.name),
@@ -129,8 +131,11 @@ export async function list(
   });
 }
 
+const rowsWithoutStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withoutStats);
+const rowsWithStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withStats, 'load_balancers_with_stats');
+
 export async function viewsById(db: Db, ids: string[], showStats?: boolean): Promise<LoadBalancerView[]> {
-  return views(db, showStats).where(inArray(loadBalancers.id, ids));
+  return (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
 }
 
 export async function exists(tx: Tx, scope: ProjectRegion, id: string): Promise<boolean> {
@@ -150,47 +155,51 @@ export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
   return inserted.length > 0;
 }
 
-/** Load balancers with all their parts, oldest first. */
-async function wholes(on: Db | Tx, condition: SQL | undefined): Promise<WholeLoadBalancer[]> {
-  const rows = await on
-    .select()
-    .from(loadBalancers)
-    .where(condition)
-    .orderBy(...byAge(loadBalancers));
-  if (rows.length === 0) return [];
-  const ids = idsOf(rows);
-  const listeners = await on
-    .select()
-    .from(lbListeners)
-    .where(isOneOf(lbListeners.loadBalancerId, ids))
-    .orderBy(...byAge(lbListeners));
-  const pools = await on
-    .select()
-    .from(lbPools)
-    .where(isOneOf(lbPools.loadBalancerId, ids))
-    .orderBy(...byAge(lbPools));
-  const members = await on
-    .select()
-    .from(lbMembers)
-    .where(isOneOf(lbMembers.poolId, idsOf(pools)))
-    .orderBy(asc(lbMembers.poolId), asc(lbMembers.position));
-  const { l7Policies, l7Rules } = await readL7Policies(on, idsOf(listeners));
-  const policiesOf = Map.groupBy(l7Policies, (policy) => policy.loadBalancerId);
-  const rulesOf = Map.groupBy(l7Rules, (rule) => rule.loadBalancerId);
-  const listenersOf = Map.groupBy(listeners, (listener) => listener.loadBalancerId);
-  const poolsOf = Map.groupBy(pools, (pool) => pool.loadBalancerId);
+type Part = Partial<Record<'createdAt' | 'deletedAt', Date | null>>;
+
+/** SQL: the parts of a load balancer as JSON. */
+const parts = (table: PartTable | typeof lbMembers, condition: string, order?: string[]) =>
+  `(${kit.jsonRows(table, getTableColumns(table), condition, order)})`;
+const ofIt = 'load_balancer_id = load_balancers.id';
+
+const readWholes = preparedByIds<LoadBalancerRow & Omit<WholeLoadBalancer, 'loadBalancer'>>(
+  'load_balancers_whole',
+  (ids) => `${kit.textOf(sql`select ${kit.selectList(getTableColumns(loadBalancers))}`)},
+     ${parts(lbListeners, ofIt)} as listeners, ${parts(lbPools, ofIt)} as pools,
+     ${parts(lbMembers, 'pool_id in (select id from lb_pools where load_balancer_id = load_balancers.id)', ['r.position'])}
+       as members,
+     ${parts(lbL7Policies, ofIt, ['r.position', 'r.created_at', 'r.id'])} as "l7Policies",
+     ${parts(lbL7Rules, ofIt)} as "l7Rules"
+   from load_balancers where id in (${ids})`,
+);
+
+/** A load balancer with all its parts, as of one instant. Concurrent calls share a statement. */
+const readWhole = batchedRead(readWholes);
+
+export async function loadWhole(db: Db, id: string): Promise<WholeLoadBalancer | null> {
+  const row = await readWhole(db, id);
+  if (!row) return null;
+  const { listeners, pools, members, l7Policies, l7Rules, ...loadBalancer } = row;
   const membersOf = Map.groupBy(members, (member) => member.poolId);
-  return rows.map((loadBalancer) => {
-    const own = poolsOf.get(loadBalancer.id) ?? [];
-    return {
-      loadBalancer,
-      listeners: listenersOf.get(loadBalancer.id) ?? [],
-      pools: own,
-      members: own.flatMap((pool) => membersOf.get(pool.id) ?? []),
-      l7Policies: policiesOf.get(loadBalancer.id) ?? [],
-      l7Rules: rulesOf.get(loadBalancer.id) ?? [],
-    };
-  });
+  return {
+    loadBalancer,
+    listeners: withDates(listeners),
+    pools: withDates(pools),
+    members: pools.flatMap((pool) => membersOf.get(pool.id) ?? []),
+    l7Policies: withDates(l7Policies),
+    l7Rules: withDates(l7Rules),
+  };
+}
+
+/** JSON has times as texts. */
+function withDates<T extends Part>(rows: T[]): T[] {
+  const dateOf = (text: Date | null | undefined) => text && new Date(text);
+  return rows.map((row) => ({ ...row, createdAt: dateOf(row.createdAt), deletedAt: dateOf(row.deletedAt) }));
+}
+
+/** Those of the ids that exist, in the order of the ids. */
+export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalancer[]> {
+  return (await Promise.all(ids.map((id) => loadWhole(db, id)))).filter((whole) => whole !== null);
 }
 
 /** The L7 policies of listeners, by position, with their rules, oldest first. */
@@ -220,19 +229,6 @@ function isOneOf(column: PgColumn, ids: string[]): SQL {
 
 function idsOf(rows: { id: string }[]): string[] {
   return rows.map(({ id }) => id);
-}
-
-/** Makes the transaction read from one snapshot. Must be its first statement; the transaction cannot write. */
-export async function useSnapshot(tx: Tx): Promise<void> {
-  await tx.execute(sql`set transaction isolation level repeatable read, read only`);
-}
-
-export async function loadWhole(tx: Tx, id: string): Promise<WholeLoadBalancer | null> {
-  return (await wholes(tx, eq(loadBalancers.id, id)))[0] ?? null;
-}
-
-export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalancer[]> {
-  return ids.length === 0 ? [] : wholes(db, isOneOf(loadBalancers.id, ids));
 }
 
 /** The tables of parts, in an order in which their rows can be deleted. */

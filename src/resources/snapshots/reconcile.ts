@@ -1,6 +1,5 @@
 /** Reconciles a snapshot: reads its row and its volume's, has the driver copy, and records what was observed. */
 import type { SnapshotDriver } from '../../drivers/volume.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
@@ -16,7 +15,7 @@ export interface SnapshotReconcilerDeps extends ReconcilerDeps {
 const pollSeconds = 1;
 
 export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconciler {
-  const { db, driver } = deps;
+  const { db, driver, tasks } = deps;
   return {
     resource: 'snapshot',
 
@@ -26,23 +25,22 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
       attempting(snapshot.generation);
       if (snapshot.deletedAt) {
         await driver.remove(id, signal);
-        await transaction(db, async (tx) =>
-          recordRemoval(deps, tx, await store.lockById(tx, id), store.remove, ({ size }) => ({
-            volume_snapshots_count: 1,
-            volume_snapshots_size: size,
-          })),
-        );
+        await recordRemoval(deps, snapshot, store.remove, {
+          volume_snapshots_count: 1,
+          volume_snapshots_size: snapshot.size,
+        });
         return { kind: 'done' };
       }
       const obstacle = snapshot.status === 'creating' ? await obstacleIn(db, snapshot) : null;
       if (obstacle) return obstacle;
       const { volumeId, observedReal: settled } = snapshot;
       const observed = await driver.apply({ id, volumeId, settled }, signal);
-      if (observed.copying) return { kind: 'again', afterSeconds: pollSeconds };
+      if (observed.copying) {
+        if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
+        return { kind: 'again', afterSeconds: pollSeconds };
+      }
       const { generation } = snapshot;
-      await recordObserved(deps, id, generation, (tx) =>
-        store.recordObserved(tx, id, { generation, real: driver.real }),
-      );
+      await recordObserved(deps, snapshot, (tx) => store.recordObserved(tx, id, { generation, real: driver.real }));
       return { kind: 'done' };
     },
 

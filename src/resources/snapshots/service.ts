@@ -16,7 +16,7 @@ import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } f
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
-import type { Made, RunKey, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+import type { LockedSnapshot, Made, RunKey, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
@@ -37,18 +37,23 @@ interface SnapshotRequest {
   given: Pick<SnapshotRow, 'name' | 'description' | 'tags' | 'lifecyclePolicyId' | 'scheduleId' | 'scheduledAt'>;
 }
 
+interface DeletionRequest {
+  context: RequestContext;
+  snapshot: SnapshotRow;
+  /** The schedule whose snapshot expires. */
+  schedule?: NewTask['schedule'];
+}
+
 export function createSnapshots(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
   /** The snapshot, locked with its volume for this transaction; neither has an active task. @throws ClientError 404, 409 */
-  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<SnapshotRow> => {
-    const { snapshot, volume } = requireFound(await store.lockWithVolume(tx, id, scope), 'snapshot', id);
-    requireUnlocked(await activeTask(tx, snapshot, volume), 'snapshot', id);
+  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<LockedSnapshot> => {
+    const [found] = await store.lockAllWithVolumes(tx, [id], scope);
+    const snapshot = requireFound(found ?? null, 'snapshot', id);
+    requireUnlocked(snapshot.taskId, 'snapshot', id);
     return snapshot;
   };
-
-  const activeTask = async (tx: Tx, snapshot: SnapshotRow, volume: VolumeRow): Promise<string | null> =>
-    (await tasks.lockedBy(tx, snapshot.id)) ?? (await tasks.lockedBy(tx, volume.id));
 
   /** Requests snapshots from the host. Reserves quota last, because that locks the counters until the commit. */
   const insert = async (tx: Tx, requests: SnapshotRequest[]): Promise<Made[]> => {
@@ -87,29 +92,26 @@ export function createSnapshots(deps: ServiceDeps) {
     }
   };
 
-  /** Requests the removal of a locked snapshot. */
-  const markDeleted = async (tx: Tx, snapshot: SnapshotRow): Promise<number> => {
-    const generation = snapshot.generation + 1;
-    const deletedAt = snapshot.deletedAt ?? clock.now();
-    await store.update(tx, snapshot.id, { status: 'deleting', deletedAt, updatedAt: clock.now(), generation });
-    return generation;
-  };
-
-  const enqueueDeletion = async (
-    tx: Tx,
-    context: RequestContext,
-    snapshot: SnapshotRow,
-    more: Pick<NewTask, 'schedule'> = {},
-  ): Promise<string> => {
-    const generation = await markDeleted(tx, snapshot);
-    const { projectId } = snapshot;
-    return tasks.enqueue(tx, context, {
-      type: 'delete_snapshot',
-      key: keyOf(snapshot),
-      projectId,
-      generation,
-      ...more,
-    });
+  /** Requests the removal of locked snapshots. Returns the tasks. */
+  const enqueueDeletion = async (tx: Tx, requests: DeletionRequest[]): Promise<string[]> => {
+    await store.markDeleting(
+      tx,
+      requests.map(({ snapshot }) => snapshot.id),
+      clock.now(),
+    );
+    return tasks.enqueueAll(
+      tx,
+      requests.map(({ context, snapshot, schedule = null }) => ({
+        context,
+        task: {
+          type: 'delete_snapshot',
+          key: keyOf(snapshot),
+          projectId: snapshot.projectId,
+          generation: snapshot.generation + 1,
+          schedule,
+        },
+      })),
+    );
   };
 
   const view = async (scope: Scope, id: string): Promise<SnapshotView> =>
@@ -177,15 +179,23 @@ export function createSnapshots(deps: ServiceDeps) {
       store.ofSchedule(on, scheduleId, volumeId),
 
     /**
-     * Deletes a snapshot that a policy no longer retains, even if an earlier deletion failed. Returns the task; null when
-     * the snapshot is locked or already being deleted.
+     * Deletes different snapshots that policies no longer retain, even if an earlier deletion failed. Returns the task of each; null
+     * for a snapshot that is locked or already being deleted.
      */
-    async expire(tx: Tx, context: RequestContext, id: string): Promise<string | null> {
-      const found = await store.lockWithVolume(tx, id, null);
-      if (!found || found.snapshot.status === 'deleting') return null;
-      const { snapshot, volume } = found;
-      if ((await activeTask(tx, snapshot, volume)) ?? (await store.copyingTask(tx, snapshot.id))) return null;
-      return enqueueDeletion(tx, context, snapshot, { schedule: scheduleOf(snapshot) });
+    async expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]> {
+      if (requests.length === 0) return [];
+      const ids = requests.map(({ id }) => id);
+      const locked = await store.lockAllWithVolumes(tx, ids);
+      const byId = new Map(locked.map((snapshot) => [snapshot.id, snapshot]));
+      const deletions = requests.flatMap(({ context, id }) => {
+        const snapshot = byId.get(id);
+        if (!snapshot || snapshot.status === 'deleting') return [];
+        if (snapshot.taskId ?? snapshot.copyingTaskId) return [];
+        return [{ context, snapshot, schedule: scheduleOf(snapshot) }];
+      });
+      const taskIds = await enqueueDeletion(tx, deletions);
+      const taskOf = new Map(deletions.map(({ snapshot }, i) => [snapshot.id, taskIds[i]!]));
+      return ids.map((id) => taskOf.get(id) ?? null);
     },
 
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
@@ -210,8 +220,8 @@ export function createSnapshots(deps: ServiceDeps) {
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const snapshot = await lockForChange(tx, scope, id);
-        requireUnlocked(await store.copyingTask(tx, snapshot.id), 'snapshot', id);
-        return { tasks: [await enqueueDeletion(tx, context, snapshot)] };
+        requireUnlocked(snapshot.copyingTaskId, 'snapshot', id);
+        return { tasks: await enqueueDeletion(tx, [{ context, snapshot }]) };
       });
     },
 
@@ -220,11 +230,13 @@ export function createSnapshots(deps: ServiceDeps) {
 
     /** For the service of volumes: deletes snapshots with their volume, whose task waits for them. @throws ClientError 409 */
     async deleteWithVolume(tx: Tx, rows: SnapshotRow[]): Promise<void> {
-      for (const row of rows) {
-        requireUnlocked(await store.copyingTask(tx, row.id), 'snapshot', row.id);
-        await markDeleted(tx, row);
-        await tasks.requestReconcile(tx, keyOf(row), row);
-      }
+      for (const row of rows) requireUnlocked(await store.copyingTask(tx, row.id), 'snapshot', row.id);
+      await store.markDeleting(
+        tx,
+        rows.map(({ id }) => id),
+        clock.now(),
+      );
+      for (const row of rows) await tasks.requestReconcile(tx, keyOf(row), row);
     },
 
     /** For a clock that is set back: snapshots from the future get the time `now`. */
@@ -232,14 +244,15 @@ export function createSnapshots(deps: ServiceDeps) {
 
     /** The source of a new volume and its own volume, both locked until the commit. @throws ClientError 400, 409 */
     async lockForCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {
-      const found = await store.lockWithVolume(tx, id, scope);
-      if (!found) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} was not found` }]);
-      requireUnlocked(await tasks.lockedBy(tx, found.snapshot.id), 'snapshot', id);
-      if (found.snapshot.status !== 'available') {
-        const message = `snapshot ${id} is in status ${found.snapshot.status}; a volume can only be created from an available snapshot`;
+      const [snapshot] = await store.lockAllWithVolumes(tx, [id], scope);
+      if (!snapshot) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} was not found` }]);
+      requireUnlocked(await tasks.lockedBy(tx, snapshot.id), 'snapshot', id);
+      if (snapshot.status !== 'available') {
+        const message = `snapshot ${id} is in status ${snapshot.status}; a volume can only be created from an available snapshot`;
         throw new ClientError('Conflict', message);
       }
-      return found;
+      const [volume] = await store.lockVolumes(tx, [snapshot.volumeId]);
+      return { snapshot, volume: volume! };
     },
   };
 }

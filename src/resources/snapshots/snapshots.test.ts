@@ -205,9 +205,17 @@ describe("a policy's run", () => {
       '2026-03-30',
       '2026-03-29',
     ]);
-    const taskId = await inOne((tx) => cloud.services.snapshots.expire(tx, context, made[1]!.id));
+    const expire = () =>
+      inOne((tx) =>
+        cloud.services.snapshots.expire(tx, [
+          { context, id: made[1]!.id },
+          { context, id: randomUUID() },
+        ]),
+      );
+    const [taskId, none] = await expire();
+    expect(none).toBeNull();
     expect(await ended(taskId!)).toMatchObject({ state: 'FINISHED', task_type: 'delete_snapshot' });
     expect(await idsOf(`schedule_id=${scheduleId}`)).toEqual([made[0]!.id]);
-    expect(await inOne((tx) => cloud.services.snapshots.expire(tx, context, made[1]!.id))).toBeNull();
+    expect(await expire()).toEqual([null, null]);
   });
 });

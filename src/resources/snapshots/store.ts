@@ -1,5 +1,5 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
-import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
@@ -21,8 +21,8 @@ export type SnapshotView = SnapshotRow & { taskId: string | null };
 const resource = 'snapshot';
 
 /** `lockById` takes the row's lock alone: enough to record what was observed. */
-export const { find, findById, lockById, update, remove: removeRow } = kit.singleRows(snapshots);
-export const { load, findPending, findKnown } = kit.reconciledRows(snapshots);
+export const { lockById, update } = kit.singleRows(snapshots);
+export const { load, findPending, findKnown, removeRow } = kit.reconciledRows(snapshots);
 
 const viewColumns = {
   ...getTableColumns(snapshots),
@@ -31,12 +31,9 @@ const viewColumns = {
   /** Its own task, or else its volume's. */
   taskId: sql<string | null>`coalesce(${kit.activeTask(snapshots.id)}, ${kit.activeTask(snapshots.volumeId)})`,
 };
-const views = (db: Db) => db.select(viewColumns).from(snapshots).innerJoin(volumes, eq(volumes.id, snapshots.volumeId));
-
-export async function view(db: Db, scope: ProjectRegion, id: string): Promise<SnapshotView | null> {
-  const [row] = await views(db).where(and(eq(snapshots.id, id), kit.inScope(snapshots, scope)));
-  return row ?? null;
-}
+const selection = { columns: viewColumns, joins: sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}` };
+export const view = kit.viewOf<SnapshotView>(snapshots, selection);
+const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: resource });
 
 /** Oldest first. */
 export async function list(
@@ -44,9 +41,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListSnapshots,
 ): Promise<{ count: number; rows: SnapshotView[] }> {
-  return kit.readPage<SnapshotView>(db, views(db), {
-    table: snapshots,
-    scope,
+  return readPage(db, scope, {
     filters: [
       kit.equals(snapshots.volumeId, filter.volume_id),
       kit.equals(snapshots.scheduleId, filter.schedule_id),
@@ -54,7 +49,6 @@ export async function list(
     ],
     order: [asc(snapshots.createdAt), asc(snapshots.id)],
     page: filter,
-    counted: resource,
   });
 }
 
@@ -72,7 +66,7 @@ export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
 }
 
 export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
-  await removeRow(tx, snapshot.id);
+  await removeRow(tx, snapshot);
   await kit.countRows(tx, resource, snapshot, -1);
 }
 
@@ -90,21 +84,6 @@ export async function recordObserved(
   observed: { generation: number; real: boolean },
 ): Promise<void> {
   await writeObserved(tx, id, observed.generation, observed.real);
-}
-
-/**
- * Takes the locks of the snapshot's volume and then of the snapshot: all transactions take them in this order. Without a
- * scope for callers that have checked the id.
- */
-export async function lockWithVolume(
-  tx: Tx,
-  id: string,
-  scope: ProjectRegion | null,
-): Promise<{ snapshot: SnapshotRow; volume: VolumeRow } | null> {
-  const found = await (scope ? find(tx, scope, id) : findById(tx, id));
-  const volume = found && (await volumeStore.lockById(tx, found.volumeId));
-  const snapshot = volume && (await lockById(tx, id));
-  return snapshot ? { snapshot, volume } : null;
 }
 
 const selectRows = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
@@ -154,18 +133,71 @@ export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(Made | null)[]> {
   return rows.map(({ snapshotId, taskId }) => (snapshotId && taskId ? { snapshotId, taskId } : null));
 }
 
-const readCopyingTask = prepared<{ id: string }>(
-  'snapshot_copying_task',
-  `select t.id from volumes v cross join lateral (
-     select id, created_on from tasks where resource_id = v.id::text and state in ('NEW', 'RUNNING')
-     order by created_on limit 1) t
-   where v.source_snapshot_id = $1 and v.observed_size is null order by t.created_on limit 1`,
-);
+/** SQL: the active task that creates a volume from the snapshot; null when there is none. */
+const taskOfCopy = (id: string) => `(
+  select t.id from volumes v cross join lateral (
+    select id, created_on from tasks where resource_id = v.id::text and state in ('NEW', 'RUNNING')
+    order by created_on limit 1) t
+  where v.source_snapshot_id = ${id} and v.observed_size is null order by t.created_on limit 1)`;
+
+const readCopyingTask = prepared<{ id: string | null }>('snapshot_copying_task', `select ${taskOfCopy('$1')} as id`);
 
 /** The active task that creates a volume from the snapshot, or null. */
 export async function copyingTask(tx: Tx, id: string): Promise<string | null> {
-  const [task] = await readCopyingTask(tx, id);
-  return task?.id ?? null;
+  return (await readCopyingTask(tx, id))[0]!.id;
+}
+
+/** A locked snapshot. */
+export type LockedSnapshot = SnapshotRow & {
+  /** The active task that locks it or its volume, or null. */
+  taskId: string | null;
+  /** The active task that creates a volume from it, or null. */
+  copyingTaskId: string | null;
+};
+
+const lockVolumesOf = prepared(
+  'snapshots_lock_volumes',
+  `select from volumes where id in (
+     select volume_id from snapshots
+     where id = any($1::uuid[]) and ($2::int is null or project_id = $2) and ($3::int is null or region_id = $3))
+   order by id for update`,
+);
+const lockedColumns = {
+  ...getTableColumns(snapshots),
+  taskId: viewColumns.taskId,
+  copyingTaskId: sql.raw(taskOfCopy('snapshots.id')),
+};
+const lockRows = prepared<LockedSnapshot>(
+  'snapshots_lock_all',
+  `${kit.textOf(sql`select ${kit.selectList(lockedColumns)} from ${snapshots}`)}
+   where id = any($1::uuid[]) and ($2::int is null or project_id = $2) and ($3::int is null or region_id = $3)
+   order by id for update`,
+);
+
+/**
+ * Takes the locks of the snapshots' volumes and then of the snapshots: all transactions take them in this order. Without a
+ * scope for callers that have checked the ids.
+ */
+export async function lockAllWithVolumes(
+  tx: Tx,
+  ids: string[],
+  scope: ProjectRegion | null = null,
+): Promise<LockedSnapshot[]> {
+  await lockVolumesOf(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
+  // A statement of its own: it sees the tasks of those that held the locks before.
+  return lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
+}
+
+const writeDeleting = deferred('snapshots_deleting', {
+  parameters: 'uuid[], timestamptz',
+  body: `update snapshots set status = 'deleting', deleted_at = coalesce(deleted_at, $2), updated_at = $2,
+      generation = generation + 1
+    where id = any($1);`,
+});
+
+/** Requests the removal of locked snapshots, with the next generation of each. */
+export async function markDeleting(tx: Tx, ids: string[], now: Date): Promise<void> {
+  await writeDeleting(tx, ids, now);
 }
 
 const moveRowsToPast = prepared(

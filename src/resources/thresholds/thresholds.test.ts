@@ -326,4 +326,28 @@ describe('a crossing', () => {
     expect(await notified(client)).toEqual([['network_count_usage']]);
     expect(stringify(await feed(client))).toContain('"network_count_limit":{"limit":2,"usage":2}');
   });
+
+  it('is reported after an earlier message of the client, even if two processes report at once', async () => {
+    const client = await limited();
+    const { crossings } = cloud.services.quota;
+    await reserve(client, { volume_count: 9 });
+    const [taken, release] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+    const first = transaction(cloud.db, async (tx) => {
+      taken.resolve((await crossings.take(tx, client.clientId)).length);
+      await release.promise;
+      await crossings.recordMessage(tx, client.clientId, { written: 'first' }, cloud.clock.now());
+    });
+    expect(await taken.promise).toBe(1);
+    let hasEnded = false;
+    const second = cloud.services.thresholds.notify(client.clientId).then(() => (hasEnded = true));
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%quota_counters%'`;
+    const isWaiting = async () => (await cloud.db.$client.query(waiting)).rowCount! > 0;
+    await expect.poll(isWaiting, { timeout: 30_000 }).toBe(true);
+    expect(hasEnded).toBe(false);
+    release.resolve();
+    await Promise.all([first, second]);
+    const threshold = await crossings.threshold(cloud.db, client.clientId);
+    expect(threshold?.lastMessage).toEqual({ written: 'first' });
+    expect(await feed(client)).toEqual([]);
+  });
 });

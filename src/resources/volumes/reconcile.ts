@@ -1,6 +1,5 @@
 /** Reconciles a volume: reads its row, has the driver apply it to the host, and records what was observed. */
 import type { VolumeDriver } from '../../drivers/volume.ts';
-import { transaction } from '../../platform/db.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
@@ -17,7 +16,7 @@ export interface VolumeReconcilerDeps extends ReconcilerDeps {
 const pollSeconds = 1;
 
 export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
-  const { db, driver } = deps;
+  const { db, driver, tasks } = deps;
   return {
     resource: 'volume',
 
@@ -27,10 +26,13 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
       attempting(volume.generation);
       if (volume.deletedAt) return remove(deps, volume, signal);
       const observed = await driver.apply(desiredVolume(volume), signal);
-      if (observed.copying) return { kind: 'again', afterSeconds: pollSeconds };
+      if (observed.copying) {
+        if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
+        return { kind: 'again', afterSeconds: pollSeconds };
+      }
       const { generation } = volume;
       const { sizeGib } = observed;
-      await recordObserved(deps, id, generation, (tx) =>
+      await recordObserved(deps, volume, (tx) =>
         store.recordObserved(tx, id, { generation, sizeGib, real: driver.real }),
       );
       return { kind: 'done' };
@@ -51,12 +53,7 @@ async function remove(deps: VolumeReconcilerDeps, volume: VolumeRow, signal: Abo
   const [failed] = snapshots;
   if (failed) return { kind: 'failed', message: `Snapshot ${failed.id} of the volume could not be deleted.` };
   await deps.driver.remove(volume.id, signal);
-  await transaction(deps.db, async (tx) =>
-    recordRemoval(deps, tx, await store.lockById(tx, volume.id), store.remove, ({ size }) => ({
-      volume_count: 1,
-      volume_size: size,
-    })),
-  );
+  await recordRemoval(deps, volume, store.remove, { volume_count: 1, volume_size: volume.size });
   return { kind: 'done' };
 }
 

@@ -15,8 +15,8 @@ import type { FailedExpiry } from './store.ts';
 
 /** The part of the service of snapshots that retention needs. */
 export interface SnapshotsOfRetention {
-  ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string; createdAt: Date }[]>;
-  expire(tx: Tx, context: RequestContext, id: string): Promise<string | null>;
+  ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string }[]>;
+  expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]>;
 }
 
 export interface RetentionDeps {
@@ -32,41 +32,52 @@ export function contextOf({ clientId, userId, runId }: Pick<PendingVolume, 'clie
   return { actor, requestId: runId };
 }
 
-/** Handles a snapshot that may have expired. */
-export async function expire(deps: RetentionDeps, tx: Tx, id: string): Promise<void> {
-  const volume = await runs.lock(tx, id);
-  if (!volume?.expireAt || volume.expireAt > deps.clock.now()) return;
-  await runs.updateVolume(tx, id, { expireAt: null });
-  await expireOld(deps, tx, volume);
+/** Handles snapshots that may have expired, by the ids of their volumes' rows. */
+export async function expireDue(deps: RetentionDeps, tx: Tx, ids: string[]): Promise<void> {
+  const now = deps.clock.now();
+  const due = (await runs.lock(tx, ids)).filter(({ expireAt }) => expireAt && expireAt <= now);
+  await store.setExpireAt(
+    tx,
+    due.map(({ snapshotId }) => snapshotId!),
+    null,
+  );
+  await expireOld(deps, tx, due);
 }
 
-/** Retries a failed deletion. */
-export async function retryExpiry({ snapshots }: RetentionDeps, tx: Tx, failed: FailedExpiry): Promise<void> {
-  await snapshots.expire(tx, contextOf(failed), failed.snapshotId);
+/** Retries failed deletions. */
+export async function retryExpiry({ snapshots }: RetentionDeps, tx: Tx, failed: FailedExpiry[]): Promise<void> {
+  await snapshots.expire(
+    tx,
+    failed.map((one) => ({ context: contextOf(one), id: one.snapshotId })),
+  );
 }
 
-/** Deletes the available snapshots of a schedule and volume that are too many or too old, except the newest. */
-export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, volume: RunVolume): Promise<void> {
-  const { scheduleId, volumeId, maxQuantity, retentionSeconds } = volume;
-  if (!volume.expires) return;
-  await store.lockVolume(tx, volumeId);
-  const now = clock.now().getTime();
-  const all = await snapshots.ofSchedule(tx, scheduleId, volumeId);
-  const [newest, ...older] = all.filter(({ status }) => status === 'available');
-  if (!newest) return;
-  const expired: string[] = [];
-  const locked: string[] = [];
-  for (const [i, snapshot] of older.entries()) {
-    const tooMany = i + 1 >= (maxQuantity ?? defaultQuantity);
-    const tooOld = retentionSeconds !== null && now - snapshot.createdAt.getTime() >= retentionSeconds * 1000;
-    if (!tooMany && !tooOld) continue;
-    // Its creation must be recorded first; that runs this again.
-    if (await store.isUnsettled(tx, snapshot.id)) continue;
-    const task = await snapshots.expire(tx, contextOf(volume), snapshot.id);
-    (task ? expired : locked).push(snapshot.id);
-  }
-  await store.recordExpired(tx, newest.id, expired);
-  await store.setExpireAt(tx, locked, new Date(now + retryMs));
+/**
+ * Deletes the available snapshots that are too many or too old, except the newest, for the schedule and volume of each of
+ * these rows.
+ */
+export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, rows: RunVolume[]): Promise<void> {
+  const byPair = new Map(
+    rows.filter(({ expires }) => expires).map((row) => [`${row.scheduleId} ${row.volumeId}`, row] as const),
+  );
+  if (byPair.size === 0) return;
+  const pairs = [...byPair.values()];
+  await store.lockVolumes(
+    tx,
+    pairs.map(({ volumeId }) => volumeId),
+  );
+  const now = clock.now();
+  const found = await store.findSurplus(tx, pairs, now);
+  const taskIds = await snapshots.expire(
+    tx,
+    found.map(({ scheduleId, volumeId, id }) => ({ context: contextOf(byPair.get(`${scheduleId} ${volumeId}`)!), id })),
+  );
+  await store.recordExpired(
+    tx,
+    found.filter((_, i) => taskIds[i] !== null),
+  );
+  const locked = found.filter((_, i) => taskIds[i] === null).map(({ id }) => id);
+  await store.setExpireAt(tx, locked, new Date(now.getTime() + retryMs));
 }
 
 /**
@@ -80,11 +91,11 @@ export async function makeRoom(
   id: string,
   refusal: string,
 ): Promise<boolean> {
-  const volume = await runs.lock(tx, id);
+  const [volume] = await runs.lock(tx, [id]);
   if (volume?.state !== 'pending' || !volume.expires) return false;
   const { scheduleId, volumeId, maxQuantity, expired } = volume;
   const quantity = maxQuantity ?? defaultQuantity;
-  await store.lockVolume(tx, volumeId);
+  await store.lockVolumes(tx, [volumeId]);
   if (await store.isAnyDeleting(tx, scheduleId, volumeId)) {
     await runs.updateVolume(tx, id, { message: refusal });
     return true;
@@ -96,7 +107,7 @@ export async function makeRoom(
   if (!oldest || quantity < 2 || available.length < quantity) return store.isRoomComing(tx, id, clock.now());
   // Wait until its creation is recorded, or until it is unlocked.
   if (await store.isUnsettled(tx, oldest.id)) return true;
-  const task = await snapshots.expire(tx, contextOf(volume), oldest.id);
+  const [task] = await snapshots.expire(tx, [{ context: contextOf(volume), id: oldest.id }]);
   if (task) await runs.updateVolume(tx, id, { message: refusal, expired: [...expired, oldest.id] });
   return true;
 }

@@ -1,12 +1,17 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
-import { prepared } from '../../../platform/db.ts';
+import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import type { RunVolume } from '../runs/store.ts';
+import { defaultQuantity } from '../schedules.ts';
 
-const lockVolumeRow = prepared('lifecycle_policy_hold_volume', 'select from volumes where id = $1 for update');
+const lockVolumeRows = prepared(
+  'lifecycle_policy_hold_volumes',
+  'select from volumes where id = any($1::uuid[]) order by id for update',
+);
 
-/** Locks the volume, as every change of one of its snapshots does. */
-export async function lockVolume(tx: Tx, volumeId: string): Promise<void> {
-  await lockVolumeRow(tx, volumeId);
+/** Locks the volumes, as every change of one of their snapshots does. */
+export async function lockVolumes(tx: Tx, volumeIds: string[]): Promise<void> {
+  await lockVolumeRows(tx, volumeIds);
 }
 
 const readExpiring = prepared<{ id: string }>(
@@ -32,22 +37,72 @@ export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> 
   return (await readUnsettled(tx, snapshotId)).length > 0;
 }
 
-const addExpired = prepared(
-  'lifecycle_policy_note_expired',
-  `update lifecycle_policy_run_volumes set expired = expired || $2::jsonb where snapshot_id = $1`,
-);
-
-/** Records the expired snapshots with the newest one. */
-export async function recordExpired(tx: Tx, newest: string, expired: string[]): Promise<void> {
-  if (expired.length > 0) await addExpired(tx, newest, JSON.stringify(expired));
+/** A snapshot that its policy no longer retains. `newest`: the newest available one of its schedule and volume. */
+export interface SurplusSnapshot {
+  id: string;
+  scheduleId: string;
+  volumeId: string;
+  newest: string;
 }
 
-const writeExpireAt = prepared(
-  'lifecycle_policy_expire_at',
-  'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1::uuid[])',
+/** A snapshot whose creation is not yet recorded is handled again when it is. */
+const readSurplus = prepared<SurplusSnapshot>(
+  'lifecycle_policy_surplus',
+  `select s.id, g.schedule_id as "scheduleId", g.volume_id as "volumeId", s.newest
+   from unnest($1::uuid[], $2::uuid[], $3::int[], $4::int8[]) as g (schedule_id, volume_id, quantity, retention_seconds)
+     cross join lateral (
+       select n.id, n.created_at, row_number() over newest_first as position, first_value(n.id) over newest_first as newest
+       from snapshots n
+       where n.schedule_id = g.schedule_id and n.volume_id = g.volume_id and n.deleted_at is null
+         and n.status = 'available'
+       window newest_first as (order by n.scheduled_at desc, n.id desc)) s
+   where s.position > 1
+     and (s.position > g.quantity or s.created_at <= $5::timestamptz - g.retention_seconds * interval '1 second')
+     and not exists (
+       select from lifecycle_policy_run_volumes rv where rv.snapshot_id = s.id and rv.state = 'running')
+   order by g.volume_id, g.schedule_id, s.position`,
 );
 
-export async function setExpireAt(tx: Tx, snapshotIds: string[], at: Date): Promise<void> {
+/** The available snapshots of the pairs of schedule and volume that are too many or too old. Never the newest. */
+export function findSurplus(
+  tx: Tx,
+  pairs: Pick<RunVolume, 'scheduleId' | 'volumeId' | 'maxQuantity' | 'retentionSeconds'>[],
+  now: Date,
+): Promise<SurplusSnapshot[]> {
+  return readSurplus(
+    tx,
+    pairs.map(({ scheduleId }) => scheduleId),
+    pairs.map(({ volumeId }) => volumeId),
+    pairs.map(({ maxQuantity }) => maxQuantity ?? defaultQuantity),
+    pairs.map(({ retentionSeconds }) => retentionSeconds),
+    now,
+  );
+}
+
+const addExpired = deferred('lifecycle_policy_note_expired', {
+  parameters: 'uuid[], uuid[]',
+  body: `update lifecycle_policy_run_volumes rv set expired = rv.expired || e.ids
+    from (select newest, jsonb_agg(id order by n) as ids
+          from unnest($1, $2) with ordinality as one (newest, id, n) group by newest) as e
+    where rv.snapshot_id = e.newest;`,
+});
+
+/** Records expired snapshots with the newest one of their schedule and volume. */
+export async function recordExpired(tx: Tx, expired: SurplusSnapshot[]): Promise<void> {
+  if (expired.length === 0) return;
+  await addExpired(
+    tx,
+    expired.map(({ newest }) => newest),
+    expired.map(({ id }) => id),
+  );
+}
+
+const writeExpireAt = deferred('lifecycle_policy_expire_at', {
+  parameters: 'uuid[], timestamptz',
+  body: 'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1);',
+});
+
+export async function setExpireAt(tx: Tx, snapshotIds: string[], at: Date | null): Promise<void> {
   if (snapshotIds.length > 0) await writeExpireAt(tx, snapshotIds, at);
 }
 

@@ -17,14 +17,13 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { policyTag } from '../../../tags/tags.ts';
 import type { Tags } from '../../../tags/tags.ts';
-import { contextOf, expire, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
+import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
-import type { FailedExpiry } from '../retention/store.ts';
 import { snapshotName, timesOf } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
-import type { DueSchedule, NewRunVolume, PendingVolume } from './store.ts';
+import type { DueSchedule, NewRunVolume, PendingVolume, RunVolume } from './store.ts';
 import { recordStarted } from '../missed-runs/store.ts';
 import type { LateRun } from '../missed-runs/store.ts';
 import { createReschedule } from './reschedule.ts';
@@ -104,7 +103,7 @@ async function handleRefusal(
 
 /** Returns the run, if this settled one of its volumes. */
 async function recordFailure(tx: Tx, id: string, message: string): Promise<string | null> {
-  const volume = await store.lock(tx, id);
+  const [volume] = await store.lock(tx, [id]);
   if (volume?.state !== 'pending') return null;
   await store.updateVolume(tx, id, { state: 'failed', message });
   return volume.runId;
@@ -131,10 +130,8 @@ async function endRuns({ db, clock, notify }: LifecyclePolicyRunDeps, runIds: st
   });
 }
 
-/** Rows per statement. */
+/** Rows per transaction. */
 const batch = 250;
-/** Rows per transaction that handles each row separately, and holds all of them until the commit. */
-const smallBatch = 25;
 const retentionDays = 90;
 
 export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
@@ -144,9 +141,7 @@ export function createLifecyclePolicyDuties(
   deps: DutyDeps & { pollSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
   const { db, clock, regionIds, pollSeconds } = deps;
-  const settleAll = async (ids: string[]) => endSettled(deps, await eachOf(db, ids, (tx, id) => settle(deps, tx, id)));
-  const expireAll = (ids: string[]) => eachOf(db, ids, (tx, id) => expire(deps, tx, id));
-  const retryAll = (all: FailedExpiry[]) => eachOf(db, all, (tx, one) => retryExpiry(deps, tx, one));
+  const settleAll = async (ids: string[]) => endSettled(deps, await withLockTimeout(db, (tx) => settle(deps, tx, ids)));
   return [
     { seconds: pollSeconds, work: () => startAndRequest(deps) },
     // Snapshots whose first request failed, or whose worker died.
@@ -156,21 +151,26 @@ export function createLifecyclePolicyDuties(
     },
     {
       seconds: pollSeconds,
-      work: async () => inSets(await store.findSettled(db, regionIds, batch), smallBatch, settleAll),
+      work: async () => inSets(await store.findSettled(db, regionIds), batch, settleAll),
     },
     {
       seconds: pollSeconds,
-      work: async () => inSets(await findExpiring(db, regionIds, clock.now(), batch), smallBatch, expireAll),
+      work: async () =>
+        inSets(await findExpiring(db, regionIds, clock.now(), batch), batch, (ids) =>
+          withLockTimeout(db, (tx) => expireDue(deps, tx, ids)),
+        ),
     },
     // Runs whose worker died between settling the last volume and ending the run.
     {
       seconds: 120 * pollSeconds,
-      work: async () =>
-        inSets(await store.findAbandonedRuns(db, regionIds, batch), smallBatch, (ids) => endRuns(deps, ids)),
+      work: async () => inSets(await store.findAbandonedRuns(db, regionIds, batch), batch, (ids) => endRuns(deps, ids)),
     },
     {
       seconds: 4 * pollSeconds,
-      work: async () => inSets(await findFailed(db, regionIds, clock.now(), batch), smallBatch, retryAll),
+      work: async () =>
+        inSets(await findFailed(db, regionIds, clock.now(), batch), batch, (failed) =>
+          withLockTimeout(db, (tx) => retryExpiry(deps, tx, failed)),
+        ),
     },
     { seconds: 240 * pollSeconds, work: createReschedule(deps) },
     {
@@ -297,31 +297,45 @@ function withLockTimeout<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
   });
 }
 
-/** Handles each item of a set, all in one transaction. */
-function eachOf<T, R>(db: Db, set: T[], work: (tx: Tx, one: T) => Promise<R>): Promise<R[]> {
-  return withLockTimeout(db, async (tx) => {
-    const results: R[] = [];
-    for (const one of set) results.push(await work(tx, one));
-    return results;
-  });
+/** Records the results of volumes' snapshots. Returns the runs of the volumes that this settled. */
+async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, ids: string[]): Promise<string[]> {
+  const ended = (await store.lock(tx, ids)).filter(
+    ({ state, snapshotStatus }) => state === 'running' && snapshotStatus !== 'creating',
+  );
+  const [made, failed] = [true, false].map((isMade) =>
+    ended.filter(({ snapshotStatus }) => (snapshotStatus === 'available') === isMade),
+  ) as [RunVolume[], RunVolume[]];
+  const removed = await withoutFailedSnapshots(deps, tx, failed);
+  await store.recordSettled(tx, [
+    ...made.map((volume) => ({ id: volume.id, state: 'made' as const, message: null, expireAt: expiryOf(volume) })),
+    ...removed.map(({ id, snapshotError }) => {
+      const message = snapshotError ?? 'The snapshot was deleted before it was complete.';
+      return { id, state: 'failed' as const, message, expireAt: null };
+    }),
+  ]);
+  await expireOld(deps, tx, made);
+  return [...made, ...removed].map(({ runId }) => runId);
 }
 
-/** Records the result of a volume's snapshot. Returns the run, if this settled one of its volumes. */
-async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, id: string): Promise<string | null> {
-  const volume = await store.lock(tx, id);
-  if (volume?.state !== 'running' || volume.snapshotStatus === 'creating') return null;
-  if (volume.snapshotStatus === 'available') {
-    const { expires, retentionSeconds, snapshotCreatedAt } = volume;
-    const expiresByAge = expires && retentionSeconds !== null;
-    const expireAt = expiresByAge ? new Date(snapshotCreatedAt!.getTime() + retentionSeconds * 1000) : null;
-    await store.updateVolume(tx, id, { state: 'made', expireAt });
-    await expireOld(deps, tx, volume);
-  } else {
-    // A failed snapshot is useless, so it is deleted. One that is locked is tried again at the next scan.
-    const failed = volume.snapshotStatus === 'error';
-    if (failed && !(await deps.snapshots.expire(tx, contextOf(volume), volume.snapshotId!))) return null;
-    const message = volume.snapshotError ?? 'The snapshot was deleted before it was complete.';
-    await store.updateVolume(tx, id, { state: 'failed', message });
-  }
-  return volume.runId;
+function expiryOf({ expires, retentionSeconds, snapshotCreatedAt }: RunVolume): Date | null {
+  const expiresByAge = expires && retentionSeconds !== null;
+  return expiresByAge ? new Date(snapshotCreatedAt!.getTime() + retentionSeconds * 1000) : null;
+}
+
+/**
+ * Deletes failed snapshots, which are useless. Returns the volumes whose snapshot is deleted or in deletion; one that is
+ * locked is tried again at the next scan.
+ */
+async function withoutFailedSnapshots(
+  { snapshots }: LifecyclePolicyRunDeps,
+  tx: Tx,
+  volumes: RunVolume[],
+): Promise<RunVolume[]> {
+  const useless = volumes.filter(({ snapshotStatus }) => snapshotStatus === 'error');
+  const taskIds = await snapshots.expire(
+    tx,
+    useless.map((volume) => ({ context: contextOf(volume), id: volume.snapshotId! })),
+  );
+  const locked = new Set(useless.filter((_, i) => taskIds[i] === null));
+  return volumes.filter((volume) => !locked.has(volume));
 }

@@ -1,6 +1,6 @@
 /** SQL of runs: due schedules, runs and their volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
-import { prepared } from '../../../platform/db.ts';
+import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
@@ -166,8 +166,8 @@ export const setRunning = prepared(
    from unnest($1::uuid[], $2::uuid[]) as made (id, snapshot_id) where rv.id = made.id`,
 );
 
-const lockVolume = prepared<RunVolume>(
-  'lifecycle_policy_run_volume_lock',
+const lockVolumes = prepared<RunVolume>(
+  'lifecycle_policy_run_volumes_lock',
   `select ${columns}, rv.region_id as "regionId", rv.snapshot_id as "snapshotId", rv.state, rv.message,
      rv.expire_at as "expireAt", rv.expired,
      n.status as "snapshotStatus", n.created_at as "snapshotCreatedAt", t.error as "snapshotError",
@@ -178,15 +178,31 @@ const lockVolume = prepared<RunVolume>(
      left join lifecycle_policy_volumes pv on pv.policy_id = p.id and pv.volume_id = rv.volume_id
      left join snapshots n on n.id = rv.snapshot_id
      left join tasks t on t.id = n.creator_task_id
-   where rv.id = $1 for update of rv`,
+   where rv.id = any($1::uuid[]) order by rv.volume_id, rv.id for update of rv`,
 );
 
-/** Null when the policy was deleted: the records of its runs are deleted with it. */
-export async function lock(tx: Tx, id: string): Promise<RunVolume | null> {
-  return (await lockVolume(tx, id))[0] ?? null;
+/** Locks rows, always in the same order. Those of a deleted policy are gone: the records of its runs are deleted with it. */
+export function lock(tx: Tx, ids: string[]): Promise<RunVolume[]> {
+  return lockVolumes(tx, ids);
 }
 
 export const updateVolume = updateRow(lifecyclePolicyRunVolumes);
+
+const writeSettled = deferred('lifecycle_policy_run_volumes_settled', {
+  parameters: 'jsonb',
+  body: `update lifecycle_policy_run_volumes rv set state = s.state, message = s.message, expire_at = s.expire_at
+    from jsonb_to_recordset($1) as s (id uuid, state text, message text, expire_at timestamptz) where rv.id = s.id;`,
+});
+
+/** Records the results of volumes, which are locked. */
+export async function recordSettled(
+  tx: Tx,
+  settled: Pick<RunVolumeRow, 'id' | 'state' | 'message' | 'expireAt'>[],
+): Promise<void> {
+  if (settled.length === 0) return;
+  const rows = settled.map(({ id, state, message, expireAt }) => ({ id, state, message, expire_at: expireAt }));
+  await writeSettled(tx, JSON.stringify(rows));
+}
 
 const hasOpenVolumes = (run: string) => `exists (
   select from lifecycle_policy_run_volumes rv where rv.run_id = ${run} and rv.state in ('pending', 'running'))`;
@@ -275,12 +291,15 @@ const readSettled = prepared<{ id: string }>(
   'lifecycle_policy_run_settled',
   `select rv.id from lifecycle_policy_run_volumes rv left join snapshots s on s.id = rv.snapshot_id
    where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating'
-   order by rv.volume_id, rv.id limit $2`,
+   order by rv.volume_id, rv.id`,
 );
 
-/** Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. */
-export async function findSettled(db: Db, regionIds: number[], limit: number): Promise<string[]> {
-  return (await readSettled(db, regionIds, limit)).map((row) => row.id);
+/**
+ * Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that rows
+ * whose failed snapshot is locked cannot block the others.
+ */
+export async function findSettled(db: Db, regionIds: number[]): Promise<string[]> {
+  return (await readSettled(db, regionIds)).map((row) => row.id);
 }
 
 const readPending = prepared<{ id: string }>(

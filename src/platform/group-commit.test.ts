@@ -1,0 +1,62 @@
+/** Grouped transactions: that concurrent ones share commits, and what the refusal of one leaves of the others. */
+import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { useCloudyard } from '../../test/harness.ts';
+import { afterCommit, deferred } from './db.ts';
+import { installWrites } from './deferred-writes.ts';
+import { groupedTransaction } from './group-commit.ts';
+
+const cloud = useCloudyard({ driver: null, audit: false });
+/** A write of these tests: fails for a text that is longer than three characters. */
+const note = deferred('test_note', {
+  parameters: 'text',
+  body: 'insert into test_notes values ($1);',
+});
+let committed: string[] = [];
+
+beforeAll(async () => {
+  await cloud.db.$client.query('create table test_notes (text varchar(3) primary key)');
+  const client = await cloud.db.$client.connect();
+  await installWrites(client as never).finally(() => client.release());
+});
+beforeEach(async () => {
+  committed = [];
+  await cloud.db.$client.query('truncate test_notes');
+});
+
+const write = (text: string) =>
+  groupedTransaction(cloud.db, { group: 'test', id: text }, async (tx) => {
+    await note(tx, text);
+    afterCommit(tx, () => committed.push(text));
+  });
+
+const notes = async (): Promise<{ count: number; transactions: number }> => {
+  const { rows } = await cloud.db.$client.query(
+    `select count(*)::int as count, count(distinct xmin::text)::int as transactions from test_notes`,
+  );
+  return rows[0];
+};
+
+it('concurrent transactions share a few commits, and each is committed once', async () => {
+  const texts = Array.from({ length: 40 }, (_, i) => String(i));
+  await Promise.all(texts.map(write));
+  const { count, transactions } = await notes();
+  expect(count).toBe(40);
+  expect(committed.toSorted()).toEqual(texts.toSorted());
+  expect(transactions).toBeGreaterThan(1);
+  expect(transactions).toBeLessThan(10);
+});
+
+it('the refusal of one affects no other', async () => {
+  const results = await Promise.allSettled(['a', 'b', 'too long', 'c', 'd'].map(write));
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+  expect(results[2]).toMatchObject({ reason: { code: '22001' } });
+  expect((await notes()).count).toBe(4);
+  expect(committed.toSorted()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it('a transaction that sends a statement of its own is refused', async () => {
+  const work = groupedTransaction(cloud.db, { group: 'test', id: 'a' }, async (tx) => {
+    await tx.$client.query('select 1');
+  });
+  await expect(work).rejects.toThrow('this transaction only defers writes');
+});
