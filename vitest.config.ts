@@ -4,7 +4,7 @@ import type { TestUserConfig } from 'vitest/config';
 import { SlowestFirst } from './test/sequencer.ts';
 import { groupTestFiles } from './test/test-files.ts';
 
-const { system, isolated, fast } = groupTestFiles();
+const { system, browser, isolated, fast } = groupTestFiles();
 
 const common: TestUserConfig = {
   // Generous, because machines that run tests are slow and shared; measurements belong in bench/.
@@ -32,6 +32,15 @@ export default defineConfig({
           include: system,
           // A shared machine may stall for seconds, longer than the deadlines of real daemons. .ci/run names each case
           // that was retried.
+          retry: process.env['CI'] ? 1 : 0,
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'browser',
+          include: browser,
+          globalSetup: ['test/browser/build.ts'],
           retry: process.env['CI'] ? 1 : 0,
         },
       },

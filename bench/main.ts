@@ -7,6 +7,7 @@ import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
 import { changePolicies } from './change-policies.ts';
 import { createShare } from './create-share.ts';
+import { events } from './events.ts';
 import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
 import { fullRegion } from './full-region.ts';
@@ -17,6 +18,7 @@ import { kindStatements } from './kind-statements.ts';
 import { path } from './path.ts';
 import { disturbance } from './quiet.ts';
 import { manyThresholds } from './many-thresholds.ts';
+import { moreProcesses } from './more-processes.ts';
 import { pushAndPull } from './push-and-pull.ts';
 import { reads } from './reads.ts';
 import { runPolicies } from './run-policies.ts';
@@ -33,6 +35,7 @@ type Bench = (workplace: Workplace) => Promise<Row[]>;
 
 const benches: Record<string, Bench> = {
   get: getShare,
+  processes: moreProcesses,
   reads,
   path,
   create: createShare,
@@ -42,6 +45,7 @@ const benches: Record<string, Bench> = {
   fairness,
   thresholds: manyThresholds,
   alerts: alertDelivery,
+  events,
   authorize,
   start: startServer,
   balance: balanceHttp,

@@ -85,7 +85,8 @@ async function shareLoad(cloudyard: Cloudyard) {
   return { method: 'POST', url: url + sharesPath, headers, body: await newShare(cloudyard) } as const;
 }
 
-async function untilIdle(db: Db): Promise<void> {
+/** Waits until all tasks have ended. */
+export async function untilIdle(db: Db): Promise<void> {
   for (;;) {
     const { rows } = await db.$client.query(`select from tasks where state in ('NEW', 'RUNNING') limit 1`);
     if (rows.length === 0) return;

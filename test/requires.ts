@@ -19,9 +19,12 @@ const parts = {
   skopeo: ['skopeo'],
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
+  chromium: ['chromium'],
   iproute2: ['ip'],
   'util-linux': ['unshare'],
   nftables: ['nft'],
+  curl: ['curl'],
+  jq: ['jq'],
 } as const satisfies Record<string, string[]>;
 
 export type Part = keyof typeof parts;

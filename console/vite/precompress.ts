@@ -18,7 +18,7 @@ export function precompress(): Plugin {
         const path = join(entry.parentPath, entry.name);
         const text = readFileSync(path);
         writeFileSync(`${path}.gz`, gzipSync(text, { level: 9 }));
-        const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: text.length };
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: text.length };
         writeFileSync(`${path}.br`, brotliCompressSync(text, { params }));
       }
     },

@@ -24,6 +24,8 @@ export async function ensureFilterIndex(db: Db): Promise<void> {
       await client.query(
         `create index concurrently ${name} on audit_entries using gin (cloudyard_audit_keys(changes))`,
       );
+      // Until then PostgreSQL takes each table for a rare one, and reads all its entries for each page.
+      await client.query('analyze audit_entries');
     } finally {
       await client.query('select pg_advisory_unlock($1)', [building]);
     }

@@ -2,7 +2,8 @@
  * The access rule of an operation: its reach (the part of the path that must belong to the caller's client) and the role
  * that the token needs. Every operation declares one rule; policy.txt lists them all.
  */
-import type { Role } from './actor.ts';
+import { atLeast } from './actor.ts';
+import type { Actor, Role } from './actor.ts';
 
 /**
  * - `public`: no token.
@@ -31,3 +32,13 @@ export const clientReader = access('client', 'reader');
 export const clientMember = access('client', 'member');
 export const clientAdmin = access('client', 'admin');
 export const operatorAdmin = access('operator', 'admin');
+
+/** Whether an operation affects all projects of a client, which share its webhooks, addresses and thresholds. */
+export function concernsAllProjects({ reach, role }: Access): boolean {
+  return reach === 'operator' || (reach === 'client' && role !== 'reader');
+}
+
+/** Whether a token may call operations on any client. */
+export function seesAllClients(actor: Actor): boolean {
+  return actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
+}

@@ -30,6 +30,8 @@ export interface RequestContext {
   idempotency?: IdempotencyClaim;
   /** Recorded in the audit log. Absent if no request caused the change. */
   request?: RequestFacts;
+  /** What authenticated the request, for a stream that outlives it. Absent if no request caused the call. */
+  credential?: { text: string; check(): Promise<Actor | null> };
   /** The request's slot on this server. Absent if no request caused the call. */
   slot?: RequestSlot;
 }
@@ -40,6 +42,8 @@ export interface RequestSlot {
    * @throws ClientError 429 if the client has too many open waits
    */
   whileWaiting<T>(wait: (gone: AbortSignal) => Promise<T>): Promise<T>;
+  /** Releases the slot before the response ends. */
+  end(): void;
 }
 
 /** Runs `wait` without holding the slot of the request, if it has one. */

@@ -27,7 +27,15 @@ export interface DesiredSnapshot {
  * The result of `apply`. A copy may take hours, and waiting for it would occupy a job slot. So `apply` resolves with
  * `copying: true` while the copy is in progress; call it again until it is false.
  */
-export type Observed<Fact> = { copying: true } | ({ copying: false; changed: string[] } & Fact);
+export type Observed<Fact> =
+  | { copying: true; progress?: Progress | null }
+  | ({ copying: false; changed: string[] } & Fact);
+
+/** How much of a copy is done. Holes of an image do not count. */
+export interface Progress {
+  doneBytes: number;
+  totalBytes: number;
+}
 
 /** `sizeGib`: the size in GiB. */
 export type ObservedVolume = Observed<{ sizeGib: number }>;

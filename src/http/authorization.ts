@@ -7,6 +7,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { atLeast } from '../authz/actor.ts';
 import type { Actor, RequestFacts } from '../authz/actor.ts';
+import { concernsAllProjects, seesAllClients } from '../authz/access.ts';
 import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
@@ -17,6 +18,8 @@ import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie
 export interface Authenticator {
   /** The caller; null for a credential that is unknown, expired or revoked. */
   authenticate(credential: string): Promise<Actor | null>;
+  /** As `authenticate`, but not a use: for a stream that outlives its request. */
+  check(credential: string): Promise<Actor | null>;
   /** Whether this server has accepted the credential before; reads memory only. */
   recognizes(credential: string): boolean;
 }
@@ -105,7 +108,8 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
   // A read that any reader may do has no entry in the audit log; one that shows a secret has.
   const isAudited = request.method !== 'GET' || access.role !== 'reader';
   const facts = isAudited ? { request: factsOf(request) } : {};
-  request.by = { actor, requestId: request.id, ...facts };
+  const recheck = { text: credential, check: () => authenticator.check(credential) };
+  request.by = { actor, requestId: request.id, credential: recheck, ...facts };
   if (!atLeast(actor, access.role)) {
     throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);
   }
@@ -124,11 +128,6 @@ function reasonOf(token: string | null, cookie: string | null): string {
   if (token !== null) return 'the token is unknown, expired or revoked';
   if (cookie !== null) return 'the session has ended; sign in again';
   return 'send the header `Authorization: apikey <id>$<secret>`';
-}
-
-/** All projects of a client share its webhooks, addresses and thresholds. */
-function concernsAllProjects({ reach, role }: Access): boolean {
-  return reach === 'operator' || (reach === 'client' && role !== 'reader');
 }
 
 /** Resolves the client, project and region of the path. @throws ClientError 403, 404 */
@@ -194,8 +193,7 @@ export function unauthenticated(message: string): ClientError {
 }
 
 function requireClient(actor: Actor, clientId: number): void {
-  const seesAllClients = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
-  if (clientId === actor.clientId || seesAllClients) return;
+  if (clientId === actor.clientId || seesAllClients(actor)) return;
   throw notFound('client', clientId);
 }
 

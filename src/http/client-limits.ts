@@ -24,6 +24,8 @@ export interface ClientLimits {
   openRequests: number;
   /** Requests that wait for a task. */
   openWaits: number;
+  /** Open streams of events. */
+  eventStreams: number;
 }
 
 export interface ClientLimitsOptions {
@@ -38,6 +40,13 @@ export interface ClientLimitsOptions {
   };
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The open event streams that a client of weight 1 may have on this server. */
+    maxEventStreams: number;
+  }
+}
+
 /** One client on this server. */
 interface Client {
   flow: Flow;
@@ -49,6 +58,7 @@ export function clientLimits(
   app: App,
   { limits, poolSize, metrics, rates = createRateBuckets() }: ClientLimitsOptions,
 ): void {
+  app.decorate('maxEventStreams', limits?.eventStreams);
   const slots = createRequestSlots(poolSize);
   const clients = new Map<number, Client>();
   let waits = 0;

@@ -93,6 +93,8 @@ export interface OperationDefinition<
   body?: Body;
   /** The shape of the response body. Without one the body is empty. */
   answer?: Answer;
+  /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */
+  produces?: string;
   /** Default: 200 with `answer`, 204 without it. */
   status?: 200 | 201 | 204;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
@@ -129,7 +131,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
     path: Path,
     definition: OperationDefinition<Path, Own, Query, Body, Answer>,
   ): Operation => {
-    const { id, summary, description, access, deprecated, query, body, answer, route } = definition;
+    const { id, summary, description, access, deprecated, query, body, answer, produces, route } = definition;
     const status = definition.status ?? (answer ? 200 : 204);
     const params = shapeOfPath(path, parameters);
     const schema = {
@@ -138,6 +140,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(deprecated && { deprecated }),
       ...(access.reach === 'public' && { security: [] }),
       ...(params && { params }),
+      ...(produces && { produces: [produces] }),
       querystring: query ?? noQuery,
       ...(body && { body }),
       response: { [status]: answer ?? Type.Null({ description: 'No content' }) },

@@ -7,6 +7,9 @@ import type { App } from './app.ts';
 /** Disables every feature that would send requests to the vendor of the page. */
 const configuration = {
   url: '/openapi.json',
+  pageTitle: 'Cloudyard API reference',
+  // Without it, browsers request /favicon.ico, which does not exist.
+  favicon: 'data:,',
   telemetry: false,
   withDefaultFonts: false,
   agent: { disabled: true },

@@ -11,6 +11,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Neither measured nor logged, for requests so frequent and cheap that telemetry would double their cost. */
     quiet?: boolean;
+    /** Logged, but not measured: it lasts as long as the client wants. */
+    isStream?: boolean;
   }
 }
 
@@ -23,8 +25,10 @@ export function requestTelemetry(app: App, { log, metrics }: { log: Logger; metr
   });
   app.addHook('onResponse', (request, reply, done) => {
     if (request.routeOptions.config.quiet) return done();
-    const seconds = reply.elapsedTime / 1000;
-    metrics.observeRequest(request.routeOptions.schema?.operationId ?? 'none', reply.statusCode, seconds);
+    const { config, schema } = request.routeOptions;
+    if (!config.isStream || reply.statusCode >= 400) {
+      metrics.observeRequest(schema?.operationId ?? 'none', reply.statusCode, reply.elapsedTime / 1000);
+    }
     const level = isProbe(request.routeOptions.url, reply.statusCode) ? 'debug' : 'info';
     lines[level](
       {

@@ -56,11 +56,11 @@ const minPoolSize = 4;
 /** The part of this process of what the processes of a server have together. Request rates are leased, not divided. */
 function partOf(settings: Settings): Settings {
   const { processes, clientLimits, databasePoolSize } = settings;
-  const { openRequests, openWaits } = clientLimits;
+  const { openRequests, openWaits, eventStreams } = clientLimits;
   return {
     ...settings,
     databasePoolSize: Math.max(Math.min(minPoolSize, databasePoolSize), Math.ceil(databasePoolSize / processes)),
-    clientLimits: { ...clientLimits, ...dividedBy(processes, { openRequests, openWaits }) },
+    clientLimits: { ...clientLimits, ...dividedBy(processes, { openRequests, openWaits, eventStreams }) },
   };
 }
 

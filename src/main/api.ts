@@ -42,7 +42,7 @@ export function apiSettings(settings: Settings, serves: boolean): Omit<ApiOption
 }
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
-  const { db, metrics, apiKeys } = services;
+  const { db, metrics, apiKeys, events } = services;
   const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     log: options.log,
@@ -78,12 +78,15 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   });
   if (options.resources !== false) {
     // What is answered from memory is read before the first request comes.
-    app.addHook('onReady', apiKeys.start);
-    app.addHook('onClose', apiKeys.stop);
-    for (const { start, stop } of [services.tokens, services.sessions]) {
-      app.addHook('onReady', async () => start());
-      app.addHook('onClose', stop);
-    }
+    app.addHook('onReady', async () => {
+      events.start();
+      for (const { start } of [services.tokens, services.sessions]) start();
+      await apiKeys.start();
+    });
+    app.addHook('onClose', async () => {
+      events.endStreams();
+      await Promise.all([events, apiKeys, services.tokens, services.sessions].map(({ stop }) => stop()));
+    });
   }
   return app;
 }
@@ -105,6 +108,7 @@ async function driverStatus(db: Db): Promise<StatusOfWorkers> {
 /** Answers the requests that were read, and closes the server. */
 export async function closeApi(api: App, services: Services): Promise<void> {
   services.taskViews.releaseWaiting();
+  services.events.endStreams();
   await api.drain.drain();
   await api.close();
 }

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
 import pg from 'pg';
-import { installAuditTriggers } from '../audit/triggers.ts';
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { root } from './root.ts';
-import { installWrites } from './services.ts';
+import { installTriggers, installWrites } from './services.ts';
 
 const oldestVersion = 15;
 const migrationsFolder = join(root, 'migrations');
@@ -64,7 +63,7 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
     await refuseUnreleased(client);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
-    await installAuditTriggers(client);
+    await installTriggers(client);
     await installWrites(client);
   } finally {
     await client.end();

@@ -1,7 +1,7 @@
 /**
  * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md,
- * docs/compatibility.md and the types of the console's API client. `--check` writes nothing and fails when a file is stale, or when the tables have a change that
- * no migration contains.
+ * docs/compatibility.md and the types of the console's API client. `--check` writes nothing and fails when a file is stale,
+ * or when the tables have a change that no migration contains.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -99,7 +99,7 @@ describe('migrations', () => {
     expect(await query(connection, `select to_regclass('projects') as name`)).toEqual([{ name: null }]);
   });
 
-  it('take over the jobs of 0.2.0, and drop the schema that had them', async () => {
+  it('copy the jobs of 0.2.0, and drop the schema that had them', async () => {
     const connection = await emptyDatabase();
     await query(connection, readFileSync(join(folder, '0000_initial.sql'), 'utf8'));
     await query(connection, jobsOfRelease);

@@ -2,11 +2,14 @@
  * Constructs the engines and the service of each resource, for servers, workers, commands and tests alike. Nothing here
  * listens or runs by itself.
  */
+import type pg from 'pg';
 import { createAudit } from '../audit/audit.ts';
+import { installAuditTriggers } from '../audit/triggers.ts';
 import { createPatternCheck } from '../drivers/haproxy/pattern-check.ts';
 import type { CheckPattern } from '../drivers/haproxy/pattern-check.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
+import { installEventTriggers } from '../events/triggers.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -15,6 +18,7 @@ import type { MovableClock } from '../platform/development-clock.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import { recentLocalNetworks } from '../platform/local-networks.ts';
+import { createListener } from '../platform/listener.ts';
 import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
@@ -40,7 +44,8 @@ import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/se
 import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
-import { resources } from '../resources/list.ts';
+import { createEvents } from '../resources/events/service.ts';
+import { eventSources, resources } from '../resources/list.ts';
 import type { ReencryptionServices } from '../resources/list.ts';
 import { createListeners } from '../resources/load-balancers/listeners/service.ts';
 import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
@@ -62,6 +67,7 @@ import { createSnapshots } from '../resources/snapshots/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
 import { createThresholds } from '../resources/thresholds/service.ts';
+import { createTokenManagement } from '../resources/tokens/management/service.ts';
 import { createTokens } from '../resources/tokens/service.ts';
 import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
@@ -74,6 +80,12 @@ import type { Configuration } from './configuration.ts';
 
 /** Here, because loading this module defines all writes. */
 export { installWrites } from '../platform/deferred-writes.ts';
+
+/** The triggers of the audit log and of events. Their caller holds the lock of migrations. */
+export async function installTriggers(client: pg.Client): Promise<void> {
+  await installAuditTriggers(client);
+  await installEventTriggers(client, eventSources);
+}
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
@@ -132,7 +144,8 @@ export async function createServices(deps: ServicesDeps) {
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
   const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
-  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, log }) });
+  const listener = createListener({ db, log });
+  const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, listener }) });
   const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
   const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
@@ -171,10 +184,12 @@ export async function createServices(deps: ServicesDeps) {
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
+    tokenManagement: createTokenManagement({ ...shared, tokens, clients, projects }),
     clientQuotas: createClientQuotas({ ...shared, clients }),
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
     auditLog: createAuditLog(shared),
+    events: createEvents({ listener, log, sources: eventSources, clientOfProject: projects.clientOf, metrics }),
     userActions: createUserActions({ ...shared, keyring, refuseUrl: refuseUrl(deps.webhookAllowPrivate) }),
     quotaAudit: createQuotaAudit(
       db,

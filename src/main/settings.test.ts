@@ -119,7 +119,7 @@ describe('settings', () => {
     );
   });
 
-  it('a terminal gets readable logs, unless told otherwise', () => {
+  it('a terminal gets readable logs by default', () => {
     expect(readSettings({}, '/checkout', true).logFormat).toBe('pretty');
     expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, '/checkout', true).logFormat).toBe('json');
     expect(read({}).logFormat).toBe('json');

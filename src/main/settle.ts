@@ -3,19 +3,18 @@ import type { App } from '../http/app.ts';
 import type { Logger } from '../platform/log.ts';
 
 const compileAfterMs = 1000;
-const collectAfterMs = 5000;
+const collectAfterMs = 4000;
 
 /**
  * Soon compiles the shapes that no request has used yet, because the first request of each operation would wait for that.
- * Later returns the memory that loading the modules took: an idle heap does not shrink by itself (docs/decisions/0010).
- * `api` is null in a process that serves no requests.
+ * Later returns the memory that both this and loading the modules took: an idle heap does not shrink by itself
+ * (docs/decisions/0010). `api` is null in a process that serves no requests.
  */
 export function settleAfterStartup(api: App | null, log: Logger): void {
-  const compile = () =>
-    void api?.compileShapes().catch((error: unknown) => log.error({ err: error }, 'a shape cannot be compiled'));
-  setTimeout(compile, compileAfterMs).unref();
-  setTimeout(
-    () => globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
-    collectAfterMs,
-  ).unref();
+  const collect = () => globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  const settle = async () => {
+    await api?.compileShapes().catch((error: unknown) => log.error({ err: error }, 'a shape cannot be compiled'));
+    setTimeout(collect, collectAfterMs).unref();
+  };
+  setTimeout(() => void settle(), compileAfterMs).unref();
 }

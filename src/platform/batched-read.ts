@@ -6,7 +6,7 @@
  * kind run; later calls wait for the next one. If a statement fails, all calls that share it fail.
  */
 import { prepared } from './db.ts';
-import type { Db } from './db.ts';
+import type { Db, Tx } from './db.ts';
 
 const concurrency = 2;
 /** Lists of ids are padded to one of these lengths, so that there are few prepared statements. */
@@ -26,9 +26,10 @@ interface Batches<Row> {
   isDue: boolean;
 }
 
-export function batchedRead<Row extends { id: string }>(
-  read: (db: Db, ids: string[]) => Promise<Row[]>,
-): (db: Db, id: string) => Promise<Row | null> {
+/** The reads of a transaction share nothing: they are sent one by one. */
+export function batchedRead<Row extends { id: string | number }>(
+  read: (on: Db | Tx, ids: string[]) => Promise<Row[]>,
+): (on: Db | Tx, id: string | number) => Promise<Row | null> {
   const states = new WeakMap<Db, Batches<Row>>();
 
   const run = async (db: Db, state: Batches<Row>): Promise<void> => {
@@ -36,7 +37,9 @@ export function batchedRead<Row extends { id: string }>(
     while (state.waiting.length > 0) {
       const batch = state.waiting.splice(0, largest);
       try {
-        const rows = new Map((await read(db, [...new Set(batch.map((one) => one.id))])).map((row) => [row.id, row]));
+        const rows = new Map(
+          (await read(db, [...new Set(batch.map((one) => one.id))])).map((row) => [`${row.id}`, row]),
+        );
         for (const one of batch) one.resolve(rows.get(one.id) ?? null);
       } catch (error) {
         for (const one of batch) one.reject(error);
@@ -45,19 +48,20 @@ export function batchedRead<Row extends { id: string }>(
     state.running -= 1;
   };
 
-  return (db, id) => {
-    let state = states.get(db);
-    if (!state) states.set(db, (state = { waiting: [], running: 0, isDue: false }));
+  return async (on, id) => {
+    if ('pending' in on) return (await read(on, [`${id}`]))[0] ?? null;
+    let state = states.get(on);
+    if (!state) states.set(on, (state = { waiting: [], running: 0, isDue: false }));
     const own = state;
     return new Promise((resolve, reject) => {
       // PostgreSQL writes ids in lower case.
-      own.waiting.push({ id: id.toLowerCase(), resolve, reject });
+      own.waiting.push({ id: `${id}`.toLowerCase(), resolve, reject });
       if (own.isDue || own.running === concurrency) return;
       own.isDue = true;
       // At the end of this turn of the event loop, which may bring more reads.
       setImmediate(() => {
         own.isDue = false;
-        if (own.running < concurrency) void run(db, own);
+        if (own.running < concurrency) void run(on, own);
       });
     });
   };
@@ -67,16 +71,16 @@ export function batchedRead<Row extends { id: string }>(
  * A prepared read by a list of ids, with one parameter for each id. With an array parameter, whose length PostgreSQL
  * estimates at ten, it would plan each call again, which takes longer than the read.
  */
-export function preparedByIds<Row extends { id: string }>(
+export function preparedByIds<Row extends object>(
   name: string,
   text: (ids: string) => string,
-): (db: Db, ids: string[]) => Promise<Row[]> {
+): (on: Db | Tx, ids: string[]) => Promise<Row[]> {
   const statements = lengths.map((length) => ({
     length,
     run: prepared<Row>(`${name}_${length}`, text(Array.from({ length }, (_, i) => `$${i + 1}`).join(', '))),
   }));
-  return (db, ids) => {
+  return (on, ids) => {
     const { length, run } = statements.find((statement) => statement.length >= ids.length)!;
-    return run(db, ...ids, ...Array.from({ length: length - ids.length }, () => ids[0]));
+    return run(on, ...ids, ...Array.from({ length: length - ids.length }, () => ids[0]));
   };
 }

@@ -85,6 +85,15 @@ export function createMetrics() {
       this.set({ state: 'open_wait' }, waits);
     },
   });
+  let countStreams = () => 0;
+  new Gauge({
+    name: 'cloudyard_event_streams',
+    help: 'Open event streams',
+    registers: [registry],
+    collect() {
+      this.set(countStreams());
+    },
+  });
   /** By operation and status: to find the labels takes longer than to observe. */
   const durationsOf = new Map<string, ReturnType<typeof requests.labels>>();
   return {
@@ -106,6 +115,10 @@ export function createMetrics() {
     /** Adds the gauge of requests. */
     watchRequests(state: () => RequestCounts) {
       requestCounts = state;
+    },
+    /** Adds the gauge of event streams. */
+    watchEventStreams(count: () => number) {
+      countStreams = count;
     },
     countDelivery(channel: string, outcome: string) {
       deliveries.inc({ channel, outcome });

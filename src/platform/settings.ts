@@ -38,6 +38,7 @@ export interface Settings {
     /** On each server. */
     openRequests: number;
     openWaits: number;
+    eventStreams: number;
     /** Tasks that have not ended. */
     tasks: number;
     /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
@@ -88,6 +89,7 @@ export const coreSettingNames = [
   'CLOUDYARD_CLIENT_REQUESTS_PER_SECOND',
   'CLOUDYARD_CLIENT_OPEN_REQUESTS',
   'CLOUDYARD_CLIENT_OPEN_WAITS',
+  'CLOUDYARD_CLIENT_EVENT_STREAMS',
   'CLOUDYARD_CLIENT_TASKS',
   'CLOUDYARD_CLIENT_RECONCILE_SLOTS',
   'CLOUDYARD_MAX_BACKLOG',
@@ -120,6 +122,7 @@ export const defaultClientLimits: Settings['clientLimits'] = {
   requestBurst: 0,
   openRequests: 500,
   openWaits: 500,
+  eventStreams: 1000,
   tasks: 10_000,
   reconcileSlots: 0,
 };
@@ -160,6 +163,7 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
       requestBurst: Math.max(perMinute, perSecond),
       openRequests: integer('CLOUDYARD_CLIENT_OPEN_REQUESTS', defaultClientLimits.openRequests, 1, 100_000),
       openWaits: integer('CLOUDYARD_CLIENT_OPEN_WAITS', defaultClientLimits.openWaits, 1, 100_000),
+      eventStreams: integer('CLOUDYARD_CLIENT_EVENT_STREAMS', defaultClientLimits.eventStreams, 1, 100_000),
       tasks: integer('CLOUDYARD_CLIENT_TASKS', defaultClientLimits.tasks, 1, 10_000_000),
       reconcileSlots: integer('CLOUDYARD_CLIENT_RECONCILE_SLOTS', 0, 0, 100),
     },

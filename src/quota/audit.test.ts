@@ -67,6 +67,9 @@ describe('the quota audit', () => {
       { clientId, regionId: 1, kind: 'volume_count', counted: 2, inRows: 0 },
     ];
     expect(await cloud.services.quotaAudit.find()).toEqual(drifts);
+    const { body } = await cloud.get('/cloudyard/v1/quota_audit');
+    const shown = body.results.map((each: { in_use: number }) => each.in_use);
+    expect([body.count, shown]).toEqual([drifts.length, drifts.map(({ inRows }) => Number(inRows))]);
     expect(await cloud.services.quotaAudit.repair()).toEqual(drifts);
     expect(await cloud.services.quotaAudit.find()).toEqual([]);
     expect(await cloud.services.quotaAudit.repair()).toEqual([]);

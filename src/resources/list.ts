@@ -6,6 +6,7 @@ import { apiKeys } from './api-keys/index.ts';
 import { audit } from './audit/index.ts';
 import { clients } from './clients/index.ts';
 import { development } from './development/index.ts';
+import { events } from './events/index.ts';
 import { fileShares } from './file-shares/index.ts';
 import { lifecyclePolicies } from './lifecycle-policies/index.ts';
 import { loadBalancers } from './load-balancers/index.ts';
@@ -24,13 +25,15 @@ import { snapshots } from './snapshots/index.ts';
 import { subnets } from './subnets/index.ts';
 import { tasks } from './tasks/index.ts';
 import { thresholds } from './thresholds/index.ts';
+import { tokens } from './tokens/index.ts';
 import { userActions } from './user-actions/index.ts';
 import { volumes } from './volumes/index.ts';
 import { webhooks } from './webhooks/index.ts';
-import type { ParametersOf, Resource } from './resource.ts';
+import type { Names, ParametersOf, Resource } from './resource.ts';
 
 const list = [
   sessions,
+  tokens,
   tasks,
   projects,
   regions,
@@ -53,14 +56,19 @@ const list = [
   notifications,
   webhooks,
   audit,
+  events,
   userActions,
   development,
 ];
 
 export const resources: readonly Resource[] = list;
 
-/** The names by which faults of development mode refer to resources. */
-export const faultNames = resources.flatMap(({ faults }) => faults ?? []).sort();
+export const eventSources = resources.flatMap(({ events }) => events);
+
+const names: Names = {
+  faults: resources.flatMap(({ faults }) => faults ?? []).sort(),
+  events: [...new Set(eventSources.map(({ kind }) => kind))].sort(),
+};
 
 type Listed = (typeof list)[number];
 
@@ -74,5 +82,5 @@ export type ResourceDrivers = ParametersOf<Listed, 'driver'>;
 
 export const resourceRoutes = (services: ResourceServices): Routes[] =>
   resources
-    .flatMap(({ operations }): (Routes | Operation)[] | Routes => operations(services as never, faultNames))
+    .flatMap(({ operations }): (Routes | Operation)[] | Routes => operations(services as never, names))
     .map((each) => (typeof each === 'function' ? each : routesOf([each])));

@@ -5,6 +5,7 @@
  * A function declares the services that it needs in the type of its parameter. The types in list.ts collect them, so that
  * main/services.ts does not compile while one is missing.
  */
+import type { EventSource } from '../events/source.ts';
 import type { Routes } from '../http/app.ts';
 import type { Operation } from '../http/operations.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
@@ -22,9 +23,18 @@ export interface DutyOptions {
   pollSeconds: number;
 }
 
+/** What the resources register together, for operations that name it. */
+export interface Names {
+  /** The resources whose operations can fail on request in development mode. */
+  faults: string[];
+  /** The kinds of resources in events. */
+  events: string[];
+}
+
 export interface Resource {
-  /** `faultNames`: the resources whose operations can fail on request in development mode. */
-  operations(services: never, faultNames: string[]): Routes | Routes[] | Operation[];
+  operations(services: never, names: Names): Routes | Routes[] | Operation[];
+  /** Its tables whose changes are events. */
+  events: readonly EventSource[];
   usageOfRows?: UsageOfRows;
   usesOfProject?: FindUses<number>;
   /** Encrypts all ciphertexts with the current key. Returns the number that another key had encrypted. */

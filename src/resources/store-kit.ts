@@ -1,31 +1,25 @@
 /**
- * What every store needs: rows of a project and region, single rows by id, inserts, pages, counts, pending rows.
+ * What every store needs: rows of a project and region (read-kit.ts), single rows by id, inserts, counts, pending rows.
  *
  * Statements on single rows are prepared and built from the table's columns, so a new column needs no change here or in
  * a store. Inserts, updates and deletes are deferred, so their errors are thrown by a later statement (platform/db.ts).
  * Inserts take whole rows as objects: a missing or misspelled column is a type error. Where a column is raw SQL it is
  * qualified, so a fragment means the same inside a subselect.
  */
-import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
+import { eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
 import type { Column, SQL, Table } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
-import { rowCounts } from '../platform/table.ts';
 import type { Placed } from '../tasks/tasks.ts';
+import { selectList, textOf, viewOf } from './read-kit.ts';
+import type { ProjectRegion, ScopedTable, TableWithId } from './read-kit.ts';
 
-/** The project and region of a row or a request. */
-export interface ProjectRegion {
-  projectId: number;
-  regionId: number;
-}
+export * from './read-kit.ts';
 
-/** A table whose rows belong to a project and region. */
-export type ScopedTable = PgTable & { id: PgColumn; projectId: PgColumn; regionId: PgColumn };
 /** A table whose rows a reconciler brings to the host of their region. */
 export type ReconciledTable = ScopedTable & {
   clientId: PgColumn;
@@ -37,26 +31,6 @@ export type ReconciledTable = ScopedTable & {
 export const newReconciledRow = { generation: 1, observedGeneration: 0, deletedAt: null } as const;
 
 type Row<T extends Table> = T['$inferSelect'];
-type Columns = Record<string, Column | SQL>;
-
-export function inScope(table: ScopedTable, { projectId, regionId }: ProjectRegion): SQL {
-  return and(eq(table.projectId, projectId), eq(table.regionId, regionId))!;
-}
-
-const dialect = new PgDialect();
-
-/** The text of SQL without parameters, for prepared statements. Columns in it are qualified. */
-export function textOf(query: SQL): string {
-  const { sql: text, params } = dialect.sqlToQuery(query);
-  if (params.length > 0) throw new Error(`not a constant statement: ${text}`);
-  return text;
-}
-
-/** Columns as a select list, each under its field's name: what prepared statements return is a row. */
-export function selectList(columns: Columns): SQL {
-  const items = Object.entries(columns).map(([field, column]) => sql`${column} as ${sql.identifier(field)}`);
-  return sql.join(items, sql`, `);
-}
 
 /** SQL: rows of a table as a JSON array of objects with these columns, by default oldest first. Times become texts. */
 export function jsonRows(
@@ -103,6 +77,11 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   const byId = `${select} where id = $1`;
   const byKey = `${select} where ${key.name} = $1 and project_id = $2 and region_id = $3 and ${condition}`;
   const find = prepared<Found>(`${name}_find`, byKey);
+  const view = viewOf<Found & ProjectRegion & { id: string | number }>(
+    table,
+    { columns, condition: sql.raw(condition) },
+    `${name}_find_by_ids`,
+  );
   const lock = prepared<Found>(`${name}_lock`, `${byKey} for update`);
   const lockForChange = prepared<Found>(`${name}_lock_for_change`, `${byKey} for no key update`);
   const findById = prepared<Found>(`${name}_find_by_id`, byId);
@@ -113,8 +92,9 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
     body: `delete from ${name} where id = $1;`,
   });
   return {
-    async find(on: Db | Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
-      return (await find(on, key, projectId, regionId))[0] ?? null;
+    async find(on: Db | Tx, scope: ProjectRegion, value: string | number): Promise<Found | null> {
+      if (key === table.id) return view(on, scope, value);
+      return (await find(on, value, scope.projectId, scope.regionId))[0] ?? null;
     },
     async lock(tx: Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
       return (await lock(tx, key, projectId, regionId))[0] ?? null;
@@ -174,9 +154,6 @@ export function reconciledRows<T extends ReconciledTable>(table: T) {
     },
   };
 }
-
-/** A table whose rows have an id. */
-type TableWithId = PgTable & { id: PgColumn };
 
 const typeOfId = (table: TableWithId) => table.id.getSQLType().replace('serial', 'integer');
 
@@ -271,61 +248,6 @@ function addToCounts(tx: Tx, resource: string, places: ProjectRegion[], by: 1 | 
 /** Adds to the count of a resource's rows in a project and region. The count is locked until the commit. */
 export async function countRows(tx: Tx, resource: string, place: ProjectRegion, by: 1 | -1): Promise<void> {
   await addToCounts(tx, resource, [place], by);
-}
-
-const readCount = prepared<{ count: number }>(
-  'row_counts_read',
-  `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
-);
-
-export interface PageOptions {
-  table: ScopedTable;
-  scope: ProjectRegion;
-  filters?: (SQL | undefined)[];
-  order: (SQL | PgColumn)[];
-  page: { limit?: number; offset?: number };
-  /** The resource whose rows are counted as they come and go: a list without filters then costs the same at any length. */
-  counted?: string;
-}
-
-/** A page of a select over rows of a project and region, and how many rows there are on all pages. */
-export async function readPage<Found>(
-  db: Db,
-  select: PromiseLike<Found[]>,
-  { table, scope, filters = [], order, page, counted }: PageOptions,
-): Promise<{ count: number; rows: Found[] }> {
-  const where = and(inScope(table, scope), ...filters);
-  const isFiltered = filters.some((filter) => filter !== undefined);
-  const count = counted && !isFiltered ? () => readCountOf(db, counted, scope) : () => db.$count(table, where);
-  return pageOf(select, { where, order, page, count });
-}
-
-/**
- * A page of a select, and how many rows there are on all pages. A page that is not full is the last one, so `count` is
- * called for other pages only.
- */
-export async function pageOf<Found>(
-  select: PromiseLike<Found[]>,
-  { where, order, page: { limit = 1000, offset = 0 }, count }: Pick<PageOptions, 'order' | 'page'> & Counted,
-): Promise<{ count: number; rows: Found[] }> {
-  // Drizzle types each step of a query by its selection; only the row type matters here.
-  const query = select as unknown as ReturnType<ReturnType<Db['select']>['from']>;
-  const rows = await query
-    .where(where)
-    .orderBy(...order)
-    .limit(limit)
-    .offset(offset);
-  const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
-  return { count: isLast ? offset + rows.length : await count(), rows: rows as Found[] };
-}
-
-interface Counted {
-  where: SQL | undefined;
-  count(): Promise<number>;
-}
-
-async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {
-  return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
 }
 
 /** True when a text column contains the text, without patterns. */

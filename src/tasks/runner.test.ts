@@ -159,7 +159,7 @@ describe.concurrent('workers of one queue', () => {
 });
 
 describe.concurrent('a job', () => {
-  it('that is requested while it runs, runs once more afterwards', async (t) => {
+  it('that is requested while it runs, runs again afterwards', async (t) => {
     const { expect } = t;
     const { connection, enqueue, jobs } = await openQueue(t);
     const { running, run, end } = held();

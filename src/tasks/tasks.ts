@@ -96,7 +96,8 @@ const end = deferred<EndedTask[]>('task_end', {
   declare: 'v_ended jsonb;',
   body: `
   with ended as (
-    update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5
+    update tasks set state = $3, error = $4, updated_on = $5, finished_on = $5,
+      data = case when data ? 'progress' then data - 'progress' else data end
     where resource_id = $1 and generation <= $2 and state in ('NEW', 'RUNNING') returning id, task_type, created_on)
   select coalesce(jsonb_agg(jsonb_build_object('id', id, 'type', task_type, 'state', $3, 'seconds', extract(epoch from $5 - created_on))), '[]')
     into v_ended from ended;
@@ -136,8 +137,16 @@ export interface Tasks {
   fail(tx: Tx, resourceId: string, generation: number, message: string): Promise<void>;
   /** Shows the customer why a task takes long: the last failure and the number of attempts. */
   recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
+  /** Shows the progress of the resource's tasks in `data.progress`, until they end. */
+  recordProgress(db: Db, resourceId: string, progress: TaskProgress): Promise<void>;
   /** Calls `listener`, which must not throw, for each task that a worker of this process has ended, after the commit. */
   onEnd(listener: (task: EndedTask) => void): void;
+}
+
+/** How much of the work of a task is done. */
+export interface TaskProgress {
+  doneBytes: number;
+  totalBytes: number;
 }
 
 export interface TasksDeps {
@@ -214,6 +223,9 @@ export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
     },
     async recordRetry(db, resourceId, attempt, message) {
       await note(db, resourceId, { attempt, last_error: message }, clock.now());
+    },
+    async recordProgress(db, resourceId, { doneBytes, totalBytes }) {
+      await note(db, resourceId, { progress: { done_bytes: doneBytes, total_bytes: totalBytes } }, clock.now());
     },
     onEnd: (listener) => void listeners.push(listener),
   };

@@ -54,10 +54,10 @@ export interface Traffic {
   stop(): Promise<void>;
 }
 
-const loops = 4;
 const pauseMs = 2;
 
-export function startTraffic(one: () => Promise<void>): Traffic {
+/** `loops` requests are under way at a time. */
+export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
   const failures: string[] = [];
   let [answered, stopped] = [0, false];
   const loop = async () => {

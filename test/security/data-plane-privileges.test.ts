@@ -1,5 +1,5 @@
 /**
- * A tenant who controls where HAProxy, nginx or distribution connects, or who takes over one of them, gains neither the
+ * A tenant who controls where HAProxy, nginx or distribution connects, or who controls one of them, gains neither the
  * trust of this host in loopback, nor root, nor access to the other data planes.
  */
 import { execFile, execFileSync } from 'node:child_process';

@@ -94,6 +94,8 @@ describe('the event loop is not blocked', () => {
         );
         if (fault) faults.push(`${operationId} with ${name} ${fault}`);
       }
+      // Without a fault in its query, a stream does not end.
+      if (operationId === 'streamEvents') continue;
       const longPath = operation.path.replace(/\{\w+\}/g, `${'a-'.repeat(240)}!`);
       const fault = faultOf(await measure(async () => [await send(method, longPath)]));
       if (fault) faults.push(`${operationId} with a long path ${fault}`);

@@ -17,8 +17,12 @@ export interface ResourceEvent {
 export type Liveness = 'connecting' | 'live' | 'polling';
 
 const POLL_MS = 5000;
-/** The server sends a heartbeat every 15 s. */
+/** The server sends a heartbeat every 15 s. A stream that is silent for longer is opened again. */
 const SILENCE_MS = 40_000;
+/** A proxy that collects responses does not even pass on the headers. */
+const OPEN_MS = 10_000;
+/** How long a tab in the background keeps its stream. */
+const HIDDEN_MS = 30_000;
 /** While polling, how often events are tried again. */
 const RETRY_MS = 60_000;
 /** Changes that arrive together are one refresh. */
@@ -59,76 +63,105 @@ function setLiveness(next: Liveness): void {
 
 /** Keeps the queries of the page current while it is shown: by events of the project, or by polling where they cannot flow. */
 export function useLiveQueries(projectId: string): void {
-  useEffect(() => {
-    const stream = openStream(projectId);
-    return () => stream.close();
-  }, [projectId]);
+  useEffect(() => openStream(projectId), [projectId]);
 }
 
-function openStream(projectId: string): { close: () => void } {
-  let source: EventSource | null = null;
-  let failures = 0;
-  let isClosed = false;
-  const timers = { poll: 0, retry: 0, silence: 0 };
+interface StreamHandlers {
+  readonly opened: () => void;
+  /** `change` is null for a heartbeat. */
+  readonly received: (id: string, change: (() => void) | null) => void;
+  readonly failed: (isRefused: boolean) => void;
+}
 
+function openSource(projectId: string, lastId: string, handlers: StreamHandlers): EventSource {
+  const query = new URLSearchParams({ project_id: projectId, ...(lastId === '' ? {} : { last_event_id: lastId }) });
+  const source = new EventSource(`/cloudyard/v1/events?${query.toString()}`);
+  const on = (name: string, changeOf: (event: MessageEvent<string>) => (() => void) | null) =>
+    source.addEventListener(name, (event) => {
+      const message = event as MessageEvent<string>;
+      handlers.received(message.lastEventId, changeOf(message));
+    });
+  source.addEventListener('open', handlers.opened);
+  on('message', (event) => () => collect(JSON.parse(event.data) as ResourceEvent));
+  on('reset', () => refreshAll);
+  on('heartbeat', () => null);
+  // The browser reopens a stream that broke, but not one that the server refused.
+  source.addEventListener('error', () => handlers.failed(source.readyState === EventSource.CLOSED));
+  return source;
+}
+
+function refreshAll(): void {
+  void queryClient.invalidateQueries();
+}
+
+/**
+ * Follows the events of a project. Returns the function that stops it.
+ *
+ * A browser opens at most six connections to a server over HTTP/1.1, so tabs in the background close their stream. A stream that
+ * is opened again resumes after the last event that was received.
+ */
+function openStream(projectId: string): () => void {
+  let source: EventSource | null = null;
+  let lastId = '';
+  let failures = 0;
+  let timers: number[] = [];
+
+  const after = (delay: number, act: () => void) => timers.push(window.setTimeout(act, delay));
+  const clearTimers = () => {
+    for (const timer of timers) clearTimeout(timer);
+    timers = [];
+  };
+  const stop = () => {
+    clearTimers();
+    source?.close();
+    source = null;
+  };
+  const expectMessage = () => {
+    clearTimers();
+    after(SILENCE_MS, connect);
+  };
   function connect(): void {
-    if (isClosed) return;
-    source = new EventSource(`/cloudyard/v1/events?project_id=${encodeURIComponent(projectId)}`);
-    source.addEventListener('open', heard);
-    source.addEventListener('heartbeat', heard);
-    source.addEventListener('message', (event) => received(event.data));
-    source.addEventListener('change', (event) => received((event as MessageEvent<string>).data));
-    source.addEventListener('reset', () => {
-      heard();
-      void queryClient.invalidateQueries();
+    stop();
+    const isResumed = lastId !== '';
+    after(OPEN_MS, poll);
+    source = openSource(projectId, lastId, {
+      opened() {
+        // What changed between the reads of the page and this moment is in no event.
+        if (!isResumed || liveness === 'polling') refreshAll();
+        failures = 0;
+        setLiveness('live');
+        expectMessage();
+      },
+      received(id, change) {
+        lastId = id || lastId;
+        expectMessage();
+        change?.();
+      },
+      failed(isRefused) {
+        failures += 1;
+        if (failures >= 2 || isRefused) poll();
+      },
     });
-    source.addEventListener('error', () => {
-      failures += 1;
-      // A stream that closed is not reopened by the browser: the server refused it.
-      if (failures >= 2 || source?.readyState === EventSource.CLOSED) poll();
-    });
-    watch();
-  }
-  function received(data: string): void {
-    heard();
-    collect(JSON.parse(data) as ResourceEvent);
-  }
-  function heard(): void {
-    // Changes between the last poll, or the first reads of the page, and this moment are in no event.
-    if (liveness === 'polling') void queryClient.invalidateQueries();
-    failures = 0;
-    setLiveness('live');
-    watch();
-  }
-  function watch(): void {
-    clearTimeout(timers.silence);
-    timers.silence = window.setTimeout(poll, SILENCE_MS);
   }
   function poll(): void {
-    source?.close();
-    clearTimers();
+    stop();
     setLiveness('polling');
-    timers.poll = window.setInterval(() => {
-      if (!document.hidden) void queryClient.invalidateQueries({ type: 'active' });
-    }, POLL_MS);
-    timers.retry = window.setTimeout(() => {
-      clearInterval(timers.poll);
-      failures = 0;
-      connect();
-    }, RETRY_MS);
+    const repeat = () => {
+      if (!document.hidden) refreshAll();
+      after(POLL_MS, repeat);
+    };
+    after(POLL_MS, repeat);
+    after(RETRY_MS, connect);
   }
-  function clearTimers(): void {
-    clearInterval(timers.poll);
-    clearTimeout(timers.retry);
-    clearTimeout(timers.silence);
-  }
+  const onVisibility = () => {
+    if (!document.hidden && source === null) connect();
+    else if (document.hidden) window.setTimeout(() => document.hidden && stop(), HIDDEN_MS);
+  };
+  document.addEventListener('visibilitychange', onVisibility);
   connect();
-  return {
-    close() {
-      isClosed = true;
-      clearTimers();
-      source?.close();
-    },
+  return () => {
+    document.removeEventListener('visibilitychange', onVisibility);
+    stop();
   };
 }
 

@@ -127,6 +127,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tokens
+         * @description The newest token comes first.
+         */
+        get: operations["listTokens"];
+        put?: never;
+        /**
+         * Create a token
+         * @description This answer is the only one that contains the secret. The token has no more rights than that of the caller.
+         */
+        post: operations["createToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a token */
+        get: operations["getToken"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a token
+         * @description Every server refuses the token, and ends its sessions, within a second. Lists still show it.
+         */
+        delete: operations["revokeToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/tasks": {
         parameters: {
             query?: never;
@@ -1969,6 +2014,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Forecast the runs of a lifecycle policy
+         * @description Lists the next runs, and the existing snapshots that expire meanwhile.
+         */
+        get: operations["forecastLifecyclePolicy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/schedule/{project_id}/{region_id}/{schedule_id}": {
         parameters: {
             query?: never;
@@ -2493,6 +2558,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/quota_audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare quota usage with the resources
+         * @description Lists the usages that differ; `cloudyard quota audit --repair` corrects them.
+         */
+        get: operations["auditQuotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v2/client_quotas": {
         parameters: {
             query?: never;
@@ -2812,6 +2897,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List clients
+         * @description The oldest client comes first.
+         */
+        get: operations["listClients"];
+        put?: never;
+        /**
+         * Create a client
+         * @description With a default project, and a network in each region. Create a token for it with `createToken`.
+         */
+        post: operations["createClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/clients/{client_id}": {
         parameters: {
             query?: never;
@@ -2828,7 +2937,7 @@ export interface paths {
         head?: never;
         /**
          * Update a client
-         * @description Sets the e-mail addresses that receive the notifications of the client.
+         * @description Sets the name, and the e-mail addresses that receive the notifications of the client.
          */
         patch: operations["updateClient"];
         trace?: never;
@@ -2941,6 +3050,26 @@ export interface paths {
          * @description The newest entry comes first. As `csv` or `jsonl` (`format`, or `Accept: text/csv` or `application/x-ndjson`), the response is a stream of all entries that match.
          */
         get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream changes of resources
+         * @description A stream of server-sent events. Each names a resource that was created, updated or deleted, by a request or by a worker; read it to see its state. A client that reconnects with `Last-Event-ID` gets the events since. `event: reset` means that events were missed: read everything again. `event: heartbeat` comes every 15 s. The stream ends when the token is revoked or expires.
+         */
+        get: operations["streamEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3409,6 +3538,12 @@ export interface components {
             /** @description When the client was created */
             created_at: string;
         };
+        ClientCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["Client"][];
+        };
         ClientQuotaFigures: {
             /** @description ID of the region */
             region_id?: number;
@@ -3656,6 +3791,17 @@ export interface components {
              */
             now: string;
         };
+        ComingRun: {
+            /**
+             * Format: uuid
+             * @description ID of the schedule
+             */
+            schedule_id: string;
+            /** @description Time of the run in UTC */
+            utc: string;
+            /** @description The same time with the offset of the time zone of the schedule */
+            local: string;
+        };
         /** @description Where the region is */
         Coordinates: {
             /** @description Degrees north, as a decimal number */
@@ -3680,6 +3826,10 @@ export interface components {
              * @default false
              */
             is_disabled: boolean;
+        };
+        CreateClient: {
+            /** @description Name of the client, unique, without control characters */
+            name: string;
         };
         CreateFault: {
             /**
@@ -4336,6 +4486,21 @@ export interface components {
         CreateTags: {
             [key: string]: string;
         };
+        CreateToken: {
+            /** @description Any text without control characters; need not be unique */
+            name: string;
+            /**
+             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Projects that the token is limited to; null: all projects of the client */
+            project_ids?: number[] | null;
+            /** @description When the token expires, ISO 8601, UTC if it has no offset; null: never */
+            expires_at?: string | null;
+            /** @description ID of the client; only the operator may name another client than its own */
+            client_id?: number;
+        };
         CreateVastFileShare: {
             /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
             name: string;
@@ -4598,6 +4763,32 @@ export interface components {
              * @description ID of the floating IP
              */
             existing_floating_id: string;
+        };
+        ExpiringSnapshot: {
+            /**
+             * Format: uuid
+             * @description ID of the snapshot
+             */
+            snapshot_id: string;
+            /** @description Name of the snapshot */
+            name: string;
+            /**
+             * Format: uuid
+             * @description ID of the volume
+             */
+            volume_id: string;
+            /**
+             * Format: uuid
+             * @description ID of the schedule
+             */
+            schedule_id: string;
+            /** @description Size in GiB */
+            size: number;
+            /**
+             * Format: date-time
+             * @description When the policy deletes it, if the runs before succeed
+             */
+            expires_at: string;
         };
         ExtendFileShare: {
             /** @description New size in GiB; larger than the current one */
@@ -5327,6 +5518,12 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["LifecyclePolicy"][];
         };
+        LifecyclePolicyForecast: {
+            /** @description The next runs, soonest first; empty while the policy is paused */
+            runs: components["schemas"]["ComingRun"][];
+            /** @description Existing snapshots that expire until the last of these runs, soonest first */
+            expiring: components["schemas"]["ExpiringSnapshot"][];
+        };
         LifecyclePolicyPrice: {
             /** @description Currency of the prices; null when no price is shown */
             currency_code: ("AZN" | "EUR" | "USD") | null;
@@ -5934,6 +6131,41 @@ export interface components {
             /** @description Limits in regions; each entry needs a `region_id` */
             regional_limits?: components["schemas"]["RequestedRegionalLimits"][];
         };
+        NewToken: {
+            /** @description ID of the token */
+            id: number;
+            /** @description The part of the token before the `$` */
+            key_id: string;
+            /** @description ID of the client */
+            client_id: number;
+            /** @description Name of the token; may be empty */
+            name: string;
+            /**
+             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Projects that the token is limited to; null: all projects of the client */
+            project_ids: number[] | null;
+            /**
+             * @description Only `active` tokens are accepted
+             * @enum {unknown}
+             */
+            state: "active" | "expired" | "revoked";
+            /**
+             * Format: date-time
+             * @description When the token was created
+             */
+            created_at: string;
+            /** @description When the token expires; null: never */
+            expires_at: string | null;
+            /** @description When the token was revoked */
+            revoked_at: string | null;
+            /** @description When a request last had the token, up to a minute late; null: never */
+            last_used_at: string | null;
+            /** @description The token `<id>$<secret>`; only this answer contains it */
+            token: string;
+        };
         NewWebhook: {
             /**
              * Format: uuid
@@ -6151,6 +6383,24 @@ export interface components {
             outcome: "accepted" | "refused" | "not_asked" | "no_registry" | "unreachable" | "not_allowed" | "unusable";
             /** @description The result as text */
             message: string;
+        };
+        QuotaDrift: {
+            /** @description ID of the client */
+            client_id: number;
+            /** @description ID of the region; null: a global quota */
+            region_id: number | null;
+            /** @description Kind of quota, such as `volume_count` */
+            kind: string;
+            /** @description The usage that limits are checked against */
+            counted: number;
+            /** @description The usage of the resources */
+            in_use: number;
+        };
+        QuotaDriftCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["QuotaDrift"][];
         };
         /** @description Limit and usage of a quota */
         QuotaFigure: {
@@ -7108,6 +7358,32 @@ export interface components {
              */
             storage_limit: number;
         };
+        ResourceEvent: {
+            /** @description Opaque ID of the event, the same on all servers */
+            id: string;
+            /** @description Kind of the resource, such as `file_share` */
+            kind: string;
+            /** @description ID of the resource */
+            resource_id: string;
+            /**
+             * @description What happened to it
+             * @enum {unknown}
+             */
+            change: "created" | "updated" | "deleted";
+            /** @description ID of the client; null if the resource belongs to none */
+            client_id: number | null;
+            /** @description ID of the project; null if the resource belongs to none */
+            project_id: number | null;
+            /** @description ID of the region; null if the resource belongs to none */
+            region_id: number | null;
+            /** @description ID of the task that the change belongs to */
+            task_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the change was made
+             */
+            at: string;
+        };
         RetentionTime: {
             /** @description Weeks of the retention time */
             weeks: number | null;
@@ -7476,6 +7752,45 @@ export interface components {
             /** @description The regions of the worker; empty: deliveries only */
             region_ids: number[];
         };
+        Token: {
+            /** @description ID of the token */
+            id: number;
+            /** @description The part of the token before the `$` */
+            key_id: string;
+            /** @description ID of the client */
+            client_id: number;
+            /** @description Name of the token; may be empty */
+            name: string;
+            /**
+             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+             * @enum {unknown}
+             */
+            role: "reader" | "member" | "admin";
+            /** @description Projects that the token is limited to; null: all projects of the client */
+            project_ids: number[] | null;
+            /**
+             * @description Only `active` tokens are accepted
+             * @enum {unknown}
+             */
+            state: "active" | "expired" | "revoked";
+            /**
+             * Format: date-time
+             * @description When the token was created
+             */
+            created_at: string;
+            /** @description When the token expires; null: never */
+            expires_at: string | null;
+            /** @description When the token was revoked */
+            revoked_at: string | null;
+            /** @description When a request last had the token, up to a minute late; null: never */
+            last_used_at: string | null;
+        };
+        TokenCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["Token"][];
+        };
         /** @description Omitted fields are unchanged */
         UpdateApiKey: {
             /** @description Containers that the key opens, at most 10,000; a key without containers opens none; null: none */
@@ -7488,6 +7803,8 @@ export interface components {
             is_disabled?: boolean | null;
         };
         UpdateClient: {
+            /** @description New name; only the operator may set it */
+            name?: string;
             /** @description Addresses that receive notifications; at most 20 */
             emails?: string[];
         };
@@ -7733,7 +8050,7 @@ export interface components {
              */
             status?: "active" | "paused";
         };
-        /** @description Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
+        /** @description Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
         UpdateLifecyclePolicySchedule: {
             /**
              * @description `cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule
@@ -8500,10 +8817,12 @@ export interface components {
         query_before: number;
         /** @description No volume is bootable: `true` returns an empty list */
         query_bootable: boolean;
-        /** @description Only changes of this client */
+        /** @description ID of the client; only the operator may name another client than its own */
         query_client_id: number;
         /** @description Clusters are not supported: any value returns an empty list */
         query_cluster_id: string;
+        /** @description Number of runs of each schedule */
+        query_count: number;
         /** @description Only requests created at or after this date */
         query_created_from: string;
         /** @description Only requests created at or before this date */
@@ -8534,6 +8853,10 @@ export interface components {
         query_is_acknowledged: boolean;
         /** @description Key of the tag */
         query_key: string;
+        /** @description Only resources of these kinds */
+        query_kinds: ("api_key" | "client" | "development_clock" | "development_fault" | "file_share" | "l7_policy" | "l7_rule" | "lb_listener" | "lb_pool" | "lifecycle_policy" | "load_balancer" | "network" | "notification" | "project" | "pull_secret" | "quota" | "quota_request" | "region" | "registry" | "secret" | "snapshot" | "subnet" | "task" | "threshold" | "token" | "user_action_subscription" | "volume" | "webhook" | "worker")[];
+        /** @description As the header `Last-Event-ID`, which takes precedence */
+        query_last_event_id: string;
         /** @description Only snapshots that this lifecycle policy created */
         query_lifecycle_policy_id: number;
         /** @description Maximum number of results */
@@ -8608,8 +8931,8 @@ export interface components {
         query_sorting: "asc" | "desc";
         /** @description Only actions from these addresses */
         query_source_user_ips: string[];
-        /** @description Only tasks of these states */
-        query_state: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
+        /** @description Only tokens in this state */
+        query_state: "active" | "expired" | "revoked";
         /** @description Only requests in these states */
         query_status: ("done" | "in progress" | "rejected")[];
         /** @description Only changes of this table, such as `file_shares` */
@@ -8689,6 +9012,11 @@ export interface components {
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
          */
         task_id: string;
+        /**
+         * @description ID of the token
+         * @example 1
+         */
+        token_id: number;
         /**
          * @description ID of the user of the registry
          * @example 1
@@ -8888,6 +9216,120 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listTokens: {
+        parameters: {
+            query?: {
+                /** @description ID of the client; only the operator may name another client than its own */
+                client_id?: components["parameters"]["query_client_id"];
+                /** @description Only tokens in this state */
+                state?: components["parameters"]["query_state"];
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "role": "member",
+                 *       "expires_at": "2030-01-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateToken"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewToken"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the token
+                 * @example 1
+                 */
+                token_id: components["parameters"]["token_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Token"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    revokeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the token
+                 * @example 1
+                 */
+                token_id: components["parameters"]["token_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listTasks: {
         parameters: {
             query?: {
@@ -8910,7 +9352,7 @@ export interface operations {
                 /** @description Only tasks of these regions */
                 region_id?: number[];
                 /** @description Only tasks of these states */
-                state?: components["parameters"]["query_state"];
+                state?: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
                 /** @description Only tasks of this type, such as `create_volume` */
                 task_type?: components["parameters"]["query_task_type"];
             };
@@ -14468,6 +14910,48 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    forecastLifecyclePolicy: {
+        parameters: {
+            query?: {
+                /** @description Number of runs of each schedule */
+                count?: components["parameters"]["query_count"];
+                /** @description Maximum number of snapshots */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LifecyclePolicyForecast"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     getLifecyclePolicySchedule: {
         parameters: {
             query?: never;
@@ -14520,7 +15004,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
+        /** @description Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed interval starts at the change. */
         requestBody?: {
             content: {
                 /**
@@ -15742,6 +16226,27 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    auditQuotas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaDriftCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listClientQuotas: {
         parameters: {
             query?: never;
@@ -16546,6 +17051,54 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listClients: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Example"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateClient"];
+            };
+        };
+        responses: {
+            201: components["responses"]["Client"];
+            default: components["responses"]["Error"];
+        };
+    };
     getClient: {
         parameters: {
             query?: never;
@@ -16811,7 +17364,7 @@ export interface operations {
                 /** @description Only changes by this operationId */
                 operation?: components["parameters"]["query_operation"];
                 /** @description Only changes of this client */
-                client_id?: components["parameters"]["query_client_id"];
+                client_id?: number;
                 /** @description Only changes in this project */
                 project_id?: number;
                 /** @description Only changes in this region */
@@ -16848,6 +17401,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: {
+                /** @description Only resources of these projects, or of none */
+                project_id?: number[];
+                /** @description Only resources of these kinds */
+                kinds?: components["parameters"]["query_kinds"];
+                /** @description As the header `Last-Event-ID`, which takes precedence */
+                last_event_id?: components["parameters"]["query_last_event_id"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ResourceEvent"];
                 };
             };
             default: components["responses"]["Error"];

@@ -43,9 +43,8 @@ export async function signIn(token: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await request('DELETE', PATH);
-  keep(null);
-  queryClient.clear();
-  queryClient.setQueryData(sessionQuery.queryKey, null);
+  // A new document: nothing that this session read stays in memory.
+  location.assign('/console/');
 }
 
 /** The session of the signed-in user. Only for components inside the frame, which a session always renders. */

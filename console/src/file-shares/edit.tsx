@@ -25,6 +25,7 @@ function EditDialog({ share }: { share: FileShare }) {
   const squash = share.share_settings.root_squash ?? false;
   const form = useForm({
     schema,
+    isEdit: true,
     initial: { name: share.name, share_settings: { root_squash: squash }, tags: tagsForEdit(share.tags) },
     // Only what changed is sent, so that a change by another client in the meantime is not undone.
     toBody: (values) => {

@@ -73,9 +73,7 @@ export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
             key={tab.key}
             to="."
             search={{ tab: tab === tabs[0] ? undefined : tab.key } as never}
-            activeOptions={{ includeSearch: true }}
-            activeProps={{ 'aria-current': undefined }}
-            aria-current={tab === open ? 'page' : undefined}
+            activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
             resetScroll={false}
             replace
           >

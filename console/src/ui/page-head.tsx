@@ -66,8 +66,11 @@ export function ActionLink({ to, children, className = '', disabledReason, short
     );
   }
   return (
-    <Link to={to} className={`button ${className}`} data-shortcut={shortcut}>
+    <Link to={to} search={keepSearch} className={`button ${className}`} data-shortcut={shortcut}>
       {children}
     </Link>
   );
 }
+
+/** The page below a dialog keeps its tab, filter and page. */
+const keepSearch = ((search: object) => search) as never;

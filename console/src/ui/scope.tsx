@@ -41,7 +41,7 @@ export const regionsQuery = queryOptions({
 });
 
 /** The page that `/console` opens. */
-export const HOME = 'file-shares';
+export const HOME = 'overview';
 
 const LAST = 'cloudyard-scope';
 

@@ -24,7 +24,7 @@ interface TableProps<T> {
 /** A table of at most one page of rows. Arrow keys move between the links of the rows. */
 export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: TableProps<T>) {
   return (
-    <div className="table-wrap" role="region" aria-label={label} tabIndex={-1}>
+    <div className="table-wrap" role="group" aria-label={label} tabIndex={0}>
       <table aria-label={label} onKeyDown={moveBetweenRows}>
         <thead>
           <tr>

@@ -11,6 +11,7 @@ import { copyFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostError, refuseAborted, run } from '../command.ts';
 import { limited } from '../turns.ts';
+import type { Progress } from '../volume.ts';
 import { extend, replaceFile } from './layout.ts';
 
 export interface Copy {
@@ -23,6 +24,8 @@ export interface Copy {
 export interface Copies {
   /** Starts a copy, or waits for the running one. Returns whether it is complete. @throws DriverError if it failed */
   copy(wanted: Copy, signal: AbortSignal): Promise<boolean>;
+  /** How much of the copy to a path is done; null if none runs, or it has not started to write. */
+  progress(to: string): Promise<Progress | null>;
   /** Stops and discards the copy to a path, if there is one. */
   cancel(to: string): Promise<void>;
   cancelAll(): Promise<void>;
@@ -30,6 +33,8 @@ export interface Copies {
 
 interface Running {
   from: string;
+  /** The file that it writes. */
+  unfinished?: string;
   done: Promise<void>;
   controller: AbortController;
 }
@@ -45,13 +50,14 @@ export function createCopies(reflinks: () => boolean, waitMs = WAIT_MS): Copies 
 
   const start = (wanted: Copy): Running => {
     const controller = new AbortController();
-    const done = (async () => {
+    const done = (async (): Promise<void> => {
       const queue = reflinks() || (await allocated(wanted.from)) <= SMALL_BYTES ? queues.small : queues.big;
-      await queue(() => perform(wanted, reflinks(), controller.signal));
+      const onWrite = (unfinished: string) => void (mine.unfinished = unfinished);
+      await queue(() => perform(wanted, reflinks(), controller.signal, onWrite));
     })();
     // The next call reports the failure; there may be none for a while.
     done.catch(() => undefined);
-    const mine = { from: wanted.from, done, controller };
+    const mine: Running = { from: wanted.from, done, controller };
     running.set(wanted.to, mine);
     return mine;
   };
@@ -78,15 +84,28 @@ export function createCopies(reflinks: () => boolean, waitMs = WAIT_MS): Copies 
         throw err;
       }
     },
+    async progress(to) {
+      const { from, unfinished } = running.get(to) ?? {};
+      if (from === undefined || unfinished === undefined) return null;
+      const sizes = await Promise.all([allocated(unfinished), allocated(from)]).catch(() => null);
+      // Another filesystem may store the same data in more blocks.
+      return sizes && { doneBytes: Math.min(...sizes), totalBytes: sizes[1] };
+    },
     async cancelAll() {
       await Promise.all([...running.keys()].map(cancel));
     },
   };
 }
 
-async function perform({ from, to, bytes }: Copy, reflinks: boolean, signal: AbortSignal): Promise<void> {
+async function perform(
+  { from, to, bytes }: Copy,
+  reflinks: boolean,
+  signal: AbortSignal,
+  onWrite: (unfinished: string) => void,
+): Promise<void> {
   refuseAborted(signal);
   await replaceFile(to, async (unfinished) => {
+    onWrite(unfinished);
     if (!reflinks || !(await cloned(from, unfinished))) {
       // A child process, because Node's copy fills holes and cannot be interrupted.
       await run('cp', ['--reflink=never', '--sparse=auto', '--', from, unfinished], { signal, timeout: 0 });

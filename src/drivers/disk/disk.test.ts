@@ -219,7 +219,7 @@ describe('a long copy', () => {
     const { id: volumeId } = await big();
     const id = randomUUID();
     const ask = () => driver.snapshots.apply({ id, volumeId, settled: false }, signal);
-    expect(await ask()).toEqual({ copying: true });
+    expect(await ask()).toMatchObject({ copying: true });
     expect(await driver.snapshots.list()).not.toContain(id);
     const other = volume();
     expect(await driver.apply(other, signal)).toMatchObject({ copying: false });
@@ -228,6 +228,24 @@ describe('a long copy', () => {
     expect(await driver.snapshots.list()).toContain(small);
     await settled(ask);
     execFileSync('cmp', [place.volume(volumeId), place.snapshot(id)]);
+  });
+
+  it('reports how much of a copy is done', async () => {
+    const { id: volumeId } = await big();
+    const id = randomUUID();
+    const seen: { doneBytes: number; totalBytes: number }[] = [];
+    await settled(async () => {
+      const observed = await driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+      if (observed.copying && observed.progress) seen.push(observed.progress);
+      return observed;
+    });
+    expect(seen.length).toBeGreaterThan(0);
+    const done = seen.map(({ doneBytes }) => doneBytes);
+    expect(done).toEqual([...done].sort((a, b) => a - b));
+    for (const { doneBytes, totalBytes } of seen) {
+      expect(totalBytes).toBe(statSync(place.volume(volumeId)).blocks * 512);
+      expect(doneBytes).toBeLessThanOrEqual(totalBytes);
+    }
   });
 
   it('reverts once for repeated calls, and again for a later revert', async () => {

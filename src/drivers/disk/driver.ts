@@ -11,7 +11,14 @@ import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { renameDurably, syncPath } from '../durable-files.ts';
 import { oneAtATime } from '../turns.ts';
-import type { DesiredSnapshot, DesiredVolume, ObservedSnapshot, ObservedVolume, VolumeDriver } from '../volume.ts';
+import type {
+  DesiredSnapshot,
+  DesiredVolume,
+  ObservedSnapshot,
+  ObservedVolume,
+  Progress,
+  VolumeDriver,
+} from '../volume.ts';
 import { cloned, createCopies, type Copies } from './copies.ts';
 import { idsIn, type Layout, layoutOf, extend, prepareFolders, replaceFile, sizeOf } from './layout.ts';
 
@@ -85,7 +92,7 @@ async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSign
   if (from !== null) {
     const snapshot = layout.snapshot(from);
     if ((await sizeOf(snapshot)) === null) throw dataMissing('snapshot', snapshot);
-    if (!(await copies.copy({ from: snapshot, to: path, bytes }, signal))) return { copying: true };
+    if (!(await copies.copy({ from: snapshot, to: path, bytes }, signal))) return copying(disk, path);
     changed.push(`${before === null ? 'made from' : 'reverted to'} snapshot ${from}`);
   } else {
     // An abandoned copy must not be mistaken for the next one.
@@ -96,6 +103,10 @@ async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSign
     else if (before < bytes) changed.push(`grown to ${desired.sizeGib} GiB`);
   }
   return { copying: false, changed, sizeGib: Math.floor(bytes / GIB) };
+}
+
+async function copying({ copies }: Disk, to: string): Promise<{ copying: true; progress: Progress | null }> {
+  return { copying: true, progress: await copies.progress(to) };
 }
 
 async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: AbortSignal): Promise<ObservedSnapshot> {
@@ -109,7 +120,7 @@ async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: Abort
   if (desired.settled) throw dataMissing('snapshot', to);
   // Retryable, because the volume may follow: resources of a simulated host become real in any order.
   if ((await sizeOf(from)) === null) throw dataMissing('volume', from, { retryable: true });
-  if (!(await copies.copy({ from, to, bytes: 0 }, signal))) return { copying: true };
+  if (!(await copies.copy({ from, to, bytes: 0 }, signal))) return copying(disk, to);
   return { copying: false, changed: ['copied'] };
 }
 

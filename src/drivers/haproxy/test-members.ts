@@ -111,7 +111,7 @@ export function askUdp(address: string, from?: string, timeoutMs = 500): Promise
   });
 }
 
-export interface Told {
+export interface Answer {
   status: number;
   headers: IncomingMessage['headers'];
   name: string | null;
@@ -121,13 +121,13 @@ export interface Told {
 }
 
 /** One request on a new connection. */
-export function ask(address: string, headers: Record<string, string> = {}, path = '/', port = 80): Promise<Told> {
+export function ask(address: string, headers: Record<string, string> = {}, path = '/', port = 80): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = { host: address, port, path, headers, agent: false, timeout: 5_000 };
     const sent = request(options, (message) => {
       let text = '';
       message.setEncoding('utf8').on('data', (part: string) => (text += part));
-      message.on('end', () => resolve(toldBy(message, text))).on('error', reject);
+      message.on('end', () => resolve(toAnswer(message, text))).on('error', reject);
     });
     sent
       .on('error', reject)
@@ -136,7 +136,7 @@ export function ask(address: string, headers: Record<string, string> = {}, path 
   });
 }
 
-function toldBy(message: IncomingMessage, text: string): Told {
+function toAnswer(message: IncomingMessage, text: string): Answer {
   const { statusCode: status = 0, headers } = message;
   const reported = text.startsWith('{"name"') ? JSON.parse(text) : {};
   return { status, headers, name: reported.name ?? null, seen: reported.headers ?? {}, shown: reported.shown ?? null };

@@ -18,7 +18,7 @@ const exportLog = command({
     table: { type: 'string', value: 'NAME', description: 'only changes of this table' },
     row: { type: 'string', value: 'ID', description: 'only changes of the resource with this ID' },
     from: { type: 'string', value: 'DATE', description: 'only changes at or after this date' },
-    to: { type: 'string', value: 'DATE', description: 'only changes before this date' },
+    to: { type: 'string', value: 'DATE', description: 'only changes at or before this date' },
   },
   async run(settings, { format, client, operation, table, row, from, to }) {
     if (!(exportFormats as readonly string[]).includes(format)) {

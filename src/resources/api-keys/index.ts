@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { apiKeyRoutes } from './routes.ts';
 import type { ApiKeys } from './service.ts';
@@ -9,4 +10,5 @@ export const apiKeys = {
   operations: (services: Services) => apiKeyRoutes(services.apiKeys),
   usesOfProject,
   duties: (services: Services) => [{ seconds: 3600, work: services.apiKeys.forget }],
+  events: [{ table: 'api_keys', kind: 'api_key', access: projectReader, softDelete: true }],
 } satisfies Resource;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sha256 } from '../../platform/crypto.ts';
 import { connect } from '../../platform/db.ts';
+import { createListener } from '../../platform/listener.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { createKeyCache } from './key-cache.ts';
@@ -21,7 +22,7 @@ afterEach(async () => {
 /** The cache of another server, which receives changes through the database only. */
 async function anotherCache(): Promise<KeyCache> {
   const db = connect({ ...cloud.connection, poolSize: 2, name: 'another cache', log: silentLogger });
-  const cache = createKeyCache({ db, clock: cloud.clock, log: silentLogger });
+  const cache = createKeyCache({ clock: cloud.clock, listener: createListener({ db, log: silentLogger }) });
   await cache.start();
   stops.push(() => db.$client.end(), cache.stop);
   return cache;
@@ -94,7 +95,10 @@ describe('another server', () => {
 
   it('treats every key as known until it has loaded', async () => {
     const key = await createKey();
-    const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
+    const cache = createKeyCache({
+      clock: cloud.clock,
+      listener: createListener({ db: cloud.db, log: silentLogger }),
+    });
     expect(cache.knows(key.secret.split('.')[0]!)).toBe(true);
     expect(cache.isLoaded()).toBe(false);
     const other = await anotherCache();
@@ -118,7 +122,10 @@ describe('a late update', () => {
   });
 
   it('does not overwrite a newer version', () => {
-    const cache = createKeyCache({ db: cloud.db, clock: cloud.clock, log: silentLogger });
+    const cache = createKeyCache({
+      clock: cloud.clock,
+      listener: createListener({ db: cloud.db, log: silentLogger }),
+    });
     const refusal = () => cache.refusal('late.secret', container);
     cache.apply(row({ version: 1_000_000 }));
     expect(refusal()).toBeNull();

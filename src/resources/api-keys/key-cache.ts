@@ -3,22 +3,19 @@
  * database is unavailable.
  *
  * Invariant: a change takes effect on this server before its request is answered (`apply`), and on the other servers when
- * they are notified. Changes have versions in the order of their commits. The cache has a connection of its own: it
- * listens for notifications, also polls twice a second, and reads the rows with newer versions.
- * Failure modes: a broken connection is opened again and polls first; until then the last known keys stay valid.
+ * they are notified. Changes have versions in the order of their commits. On the connection for notifications
+ * (platform/listener.ts) the cache also polls twice a second, and reads the rows with newer versions.
+ * Failure modes: a new connection polls first; until then the last known keys stay valid.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { equalInConstantTime, sha256 } from '../../platform/crypto.ts';
-import { openUnboundedPool } from '../../platform/db.ts';
-import type { Db } from '../../platform/db.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Listener } from '../../platform/listener.ts';
 import * as store from './store.ts';
 import type { CachedRow } from './store.ts';
 
 const pollMs = 500;
-const reconnectMs = 100;
 /** Small enough that processing a page delays no request. */
 const pageSize = 500;
 /** Rows of deleted keys exist for a day; after a longer interruption than this all keys are read again. */
@@ -65,13 +62,13 @@ interface Entry {
 
 export type KeyCache = ReturnType<typeof createKeyCache>;
 
-export function createKeyCache({ db, clock, log }: { db: Db; clock: Clock; log: Logger }) {
+export function createKeyCache({ clock, listener }: { clock: Clock; listener: Listener }) {
   const entries = new Map<string, Entry>();
   const over = new AbortController();
   let version = 0;
   let polledAt = Number.NEGATIVE_INFINITY;
   let wake = () => {};
-  let following: Promise<void> | undefined;
+  let unfollow: (() => Promise<void>) | undefined;
   const firstLoad = Promise.withResolvers<void>();
   /** Deleted keys stay among the entries until no change older than their deletion can arrive. */
   const deleted = new Set<string>();
@@ -112,52 +109,34 @@ export function createKeyCache({ db, clock, log }: { db: Db; clock: Clock; log: 
   };
 
   /** Returns when the connection breaks. */
-  const followOn = async (client: pg.PoolClient) => {
-    client.on('notification', () => wake());
-    client.once('end', () => wake());
-    await client.query(`listen ${store.channel}`);
-    while (!over.signal.aborted) {
+  const onConnected = async (client: pg.ClientBase, lost: AbortSignal) => {
+    const end = () => wake();
+    lost.addEventListener('abort', end);
+    while (!lost.aborted && !over.signal.aborted) {
       const woken = new Promise<void>((resolve) => (wake = resolve));
       await catchUp(client);
       await Promise.race([woken, sleep(pollMs, undefined, { ref: false })]);
     }
   };
 
-  const follow = async () => {
-    const pool = openUnboundedPool(db, log);
-    while (!over.signal.aborted) {
-      let client: pg.PoolClient | undefined;
-      try {
-        client = await pool.connect();
-        await followOn(client);
-      } catch (error) {
-        log.debug({ err: error }, 'API keys are out of date: the connection to the database broke');
-      } finally {
-        client?.release(true);
-      }
-      if (!over.signal.aborted) await sleep(reconnectMs, undefined, { ref: false });
-    }
-    await pool.end();
-  };
-
   return {
     /** Reads all keys, then follows changes. Resolves when all keys are read, or after 5 s without a database. */
     async start(): Promise<void> {
-      following ??= follow();
+      unfollow ??= listener.follow(store.channel, { onNotification: () => wake(), onConnected });
       await Promise.race([firstLoad.promise, sleep(5000, undefined, { ref: false })]);
     },
 
     async stop(): Promise<void> {
       over.abort();
       wake();
-      await following;
+      await unfollow?.();
     },
 
     /** Applies a change that this server has committed. */
     apply: put,
 
     /** Whether a key of the database is in the cache. True when the cache was not started. */
-    knows: (keyId: string) => following === undefined || entries.has(keyId),
+    knows: (keyId: string) => unfollow === undefined || entries.has(keyId),
 
     /** False until all keys have been read once. */
     isLoaded: () => polledAt >= 0,

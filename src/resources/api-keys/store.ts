@@ -1,5 +1,5 @@
 /** SQL of API keys. A deleted key stays as a row for a day, and only `findChanged` reads it. */
-import { asc, inArray, isNull, sql } from 'drizzle-orm';
+import { asc, isNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -21,25 +21,21 @@ export const { find, lock, update } = kit.singleRows(apiKeys, {
 });
 export const insert = kit.insertRow(apiKeys);
 
+const readSizes = kit.pagesOf<SizedRow<string>>(apiKeys, {
+  columns: { id: apiKeys.id, bytes: sql<number>`pg_column_size(${apiKeys.containers})` },
+  condition: isNull(apiKeys.deletedAt),
+});
+
 /** A page of keys, by name. Keys may be large, so their rows are read separately. */
 export async function list(
   db: Db,
   scope: ProjectRegion,
   page: ListApiKeys,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const bytes = sql<number>`pg_column_size(${apiKeys.containers})`;
-  return kit.readPage<SizedRow<string>>(db, db.select({ id: apiKeys.id, bytes }).from(apiKeys), {
-    table: apiKeys,
-    scope,
-    filters: [isNull(apiKeys.deletedAt)],
-    order: [asc(apiKeys.name)],
-    page,
-  });
+  return readSizes(db, scope, { order: [asc(apiKeys.name)], page });
 }
 
-export async function findRows(db: Db, ids: string[]): Promise<ApiKeyRow[]> {
-  return db.select().from(apiKeys).where(inArray(apiKeys.id, ids));
-}
+export const findRows = kit.rowsByIds<ApiKeyRow>(apiKeys);
 
 const bump = prepared<{ value: number }>(
   'api_key_version',

@@ -1,5 +1,5 @@
 /** SQL of the audit log: reads only. */
-import { and, desc, eq, gte, inArray, lt, or, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, lte, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import type { Db } from '../../platform/db.ts';
@@ -35,7 +35,7 @@ export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number
         kit.equals(e.operation, filter.operation),
         kit.equals(e.requestId, filter.request_id),
         filter.from && gte(e.at, filter.from),
-        filter.to && lt(e.at, filter.to),
+        filter.to && lte(e.at, filter.to),
         filter.before === undefined ? undefined : lt(e.id, filter.before),
         table === undefined && row_id === undefined ? undefined : changedRow(table, row_id),
       ),

@@ -1,17 +1,36 @@
 /** The operations of clients. */
-import { clientAdmin, clientReader } from '../../authz/access.ts';
+import { clientAdmin, clientReader, operatorAdmin } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
-import { Client, UpdateClient } from './schema.ts';
+import { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
 import type { Clients } from './service.ts';
 
 const operation = operationsOf({
   name: 'Clients',
-  description:
-    'A client is a tenant: it owns projects, tokens, quotas and webhooks. The operator creates clients by command.',
+  description: 'A client is a tenant: it owns projects, tokens, quotas and webhooks. The operator creates clients.',
 });
-const one = '/cloudyard/v1/clients/:client_id';
+const all = '/cloudyard/v1/clients';
+const one = `${all}/:client_id`;
 
 export const clientOperations = (clients: Clients) => [
+  operation('POST', all, {
+    id: 'createClient',
+    summary: 'Create a client',
+    description: 'With a default project, and a network in each region. Create a token for it with `createToken`.',
+    access: operatorAdmin,
+    body: CreateClient,
+    answer: Client,
+    status: 201,
+    handle: ({ by, body }) => clients.createByApi(by, body),
+  }),
+  operation('GET', all, {
+    id: 'listClients',
+    summary: 'List clients',
+    description: 'The oldest client comes first.',
+    access: operatorAdmin,
+    query: ListClients,
+    answer: ClientCollection,
+    handle: ({ query }) => clients.page(query),
+  }),
   operation('GET', one, {
     id: 'getClient',
     summary: 'Get a client',
@@ -22,7 +41,7 @@ export const clientOperations = (clients: Clients) => [
   operation('PATCH', one, {
     id: 'updateClient',
     summary: 'Update a client',
-    description: 'Sets the e-mail addresses that receive the notifications of the client.',
+    description: 'Sets the name, and the e-mail addresses that receive the notifications of the client.',
     access: clientAdmin,
     body: UpdateClient,
     answer: Client,

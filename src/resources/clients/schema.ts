@@ -1,10 +1,26 @@
 /** Requests and responses of clients. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Described, Timestamp } from '../../http/shapes.ts';
+import { Collection, Described, noControlCharacters, Paging, Timestamp } from '../../http/shapes.ts';
 
 /** The format allows no line breaks, quotes or comments. */
 const EmailAddress = Type.String({ format: 'email', maxLength: 254 });
+
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: noControlCharacters,
+  description: 'Name of the client, unique, without control characters',
+});
+
+export const CreateClient = Type.Object(
+  { name: Name },
+  { title: 'CreateClient', additionalProperties: false, examples: [{ name: 'Example' }] },
+);
+export type CreateClient = Static<typeof CreateClient>;
+
+export const ListClients = Type.Object(Paging(1000));
+export type ListClients = Static<typeof ListClients>;
 
 export const Client = Type.Object(
   {
@@ -16,9 +32,12 @@ export const Client = Type.Object(
   { title: 'Client' },
 );
 export type Client = Static<typeof Client>;
+export const ClientCollection = Collection(Client);
+export type ClientCollection = Static<typeof ClientCollection>;
 
 export const UpdateClient = Type.Object(
   {
+    name: Type.Optional(Described(Name, 'New name; only the operator may set it')),
     emails: Type.Optional(
       Type.Array(EmailAddress, { maxItems: 20, description: 'Addresses that receive notifications; at most 20' }),
     ),

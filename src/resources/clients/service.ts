@@ -2,17 +2,18 @@
 import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { requireFound } from '../service-kit.ts';
+import { orNameTaken, requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import type { Client, UpdateClient } from './schema.ts';
+import type { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
+import type { ClientRow } from './store.ts';
 
 export interface ClientsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   audit: Audit;
@@ -40,23 +41,41 @@ export function createClients(deps: ClientsDeps) {
     return { clientId, projectId };
   };
 
-  const get = async (id: number): Promise<Client> => {
-    const client = requireFound(await store.find(db, id), 'client', id);
-    return { id, name: client.name, emails: client.emails, created_at: withZone(client.createdAt) };
-  };
+  const get = async (id: number): Promise<Client> => toResponse(requireFound(await store.find(db, id), 'client', id));
 
   return {
     get,
 
     async update(context: RequestContext, id: number, body: UpdateClient): Promise<Client> {
       await get(id);
-      const { emails } = body;
-      if (emails) {
-        const errors = repeated(emails).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
-        if (errors.length > 0) throw invalidInput(errors);
-        await deps.idempotency.auditedTransaction(db, context, (tx) => store.setEmails(tx, id, emails));
+      const { name, emails } = body;
+      if (name !== undefined && !context.actor.operator) {
+        const message = 'only the operator may rename a client';
+        throw new ClientError('Forbidden', message, { errors: [{ path: 'name', message }] });
+      }
+      const errors = repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
+      if (errors.length > 0) throw invalidInput(errors);
+      if (name !== undefined || emails) {
+        await deps.idempotency.auditedTransaction(db, context, async (tx) => {
+          // Sessions show the name.
+          if (name !== undefined) await deps.caches.changed(tx);
+          await orTaken(store.update(tx, id, { name, emails }), name);
+        });
       }
       return get(id);
+    },
+
+    async createByApi(context: RequestContext, { name }: CreateClient): Promise<Client> {
+      return deps.idempotency.auditedTransaction(db, context, async (tx, act) => {
+        const { clientId } = await orTaken(insertClient(tx, name, false), name);
+        act.clientId = clientId;
+        return toResponse((await store.find(tx, clientId))!);
+      });
+    },
+
+    async page(query: ListClients): Promise<ClientCollection> {
+      const { count, rows } = await store.page(db, query);
+      return { count, results: rows.map(toResponse) };
     },
 
     /** @throws ClientError 404 */
@@ -97,6 +116,15 @@ export function createClients(deps: ClientsDeps) {
       });
     },
   };
+}
+
+function toResponse({ id, name, emails, createdAt }: ClientRow): Client {
+  return { id, name, emails, created_at: withZone(createdAt) };
+}
+
+function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
+  const message = `another client has the name ${JSON.stringify(name)}`;
+  return orNameTaken(write, 'clients_name_unique', message, [{ path: 'name', message }]);
 }
 
 /** Positions of repeated addresses. Case is ignored, because it does not distinguish mailboxes. */

@@ -1,6 +1,7 @@
 /** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
+import { pageOf, rowById } from '../store-kit.ts';
 import { clients } from './table.ts';
 
 export type ClientRow = typeof clients.$inferSelect;
@@ -14,13 +15,28 @@ export async function list(db: Db | Tx): Promise<ClientRow[]> {
   return db.select().from(clients).orderBy(asc(clients.id));
 }
 
-export async function find(db: Db | Tx, id: number): Promise<ClientRow | null> {
-  const [row] = await db.select().from(clients).where(eq(clients.id, id));
-  return row ?? null;
+export const find = rowById<ClientRow>(clients);
+
+export async function page(
+  db: Db,
+  page: { limit?: number; offset?: number },
+): Promise<{ count: number; rows: ClientRow[] }> {
+  const order = [asc(clients.id)];
+  return pageOf<ClientRow>(db.select().from(clients), {
+    where: undefined,
+    order,
+    page,
+    count: () => db.$count(clients),
+  });
 }
 
-export async function setEmails(tx: Tx, id: number, emails: string[]): Promise<void> {
-  await tx.update(clients).set({ emails }).where(eq(clients.id, id));
+/** Undefined values keep the column. */
+export async function update(
+  tx: Tx,
+  id: number,
+  changes: { name: string | undefined; emails: string[] | undefined },
+): Promise<void> {
+  await tx.update(clients).set(changes).where(eq(clients.id, id));
 }
 
 /** False when the client does not exist. */

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
-import { faultNames } from '../list.ts';
+import { resources } from '../list.ts';
 
 const cloud = useCloudyard({ development: true });
 const closed = useCloudyard({ driver: null });
@@ -198,7 +198,7 @@ describe('faults', () => {
     expect(paths(await create(body))).toEqual([400, ...named]);
   });
 
-  it.each(faultNames.map((resource) => [resource]))('of %s are accepted', async (resource) => {
+  it.each(resources.flatMap(({ faults }) => (faults ? [[faults]] : [])))('of %s are accepted', async (resource) => {
     expect((await create({ resource })).status).toBe(200);
   });
 });

@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { FileShareDriver } from '../../drivers/file-share.ts';
 import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
@@ -16,4 +17,13 @@ export const fileShares = {
     faults: 'file_share',
     reconciler: (services: ReconcilerDeps, driver) => createFileShareReconciler({ ...services, driver }),
   }),
+  events: [
+    { table: 'file_shares', kind: 'file_share', access: projectReader },
+    {
+      table: 'file_share_access_rules',
+      kind: 'file_share',
+      access: projectReader,
+      owner: { table: 'file_shares', id: 'c.file_share_id' },
+    },
+  ],
 } satisfies Resource;

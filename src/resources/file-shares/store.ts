@@ -28,17 +28,13 @@ const viewColumns = {
 /** A share with the names of its network and subnet, and the task that locks it. */
 export type FileShareView = FileShareRow & { networkName: string; subnetName: string; taskId: string | null };
 
-/** Plain SQL, because building and mapping a query takes longer than running it, and no request is more frequent. */
-const selectViews = kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${fileShares}
-  join ${networks} on ${networks.id} = ${fileShares.networkId} join ${subnets} on ${subnets.id} = ${fileShares.subnetId}`);
-const viewById = batchedRead<FileShareView>(
-  preparedByIds('file_share_views', (ids) => `${selectViews} where file_shares.id in (${ids})`),
-);
-
-export async function view(db: Db, scope: ProjectRegion, id: string): Promise<FileShareView | null> {
-  const share = await viewById(db, id);
-  return share?.projectId === scope.projectId && share.regionId === scope.regionId ? share : null;
-}
+const selection = {
+  columns: viewColumns,
+  joins: sql`join ${networks} on ${networks.id} = ${fileShares.networkId}
+    join ${subnets} on ${subnets.id} = ${fileShares.subnetId}`,
+};
+export const view = kit.viewOf<FileShareView>(fileShares, selection);
+const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted: resource });
 
 /** Oldest first. */
 export async function list(
@@ -46,18 +42,10 @@ export async function list(
   scope: ProjectRegion,
   filter: ListFileShares,
 ): Promise<{ count: number; rows: FileShareView[] }> {
-  const views = db
-    .select(viewColumns)
-    .from(fileShares)
-    .innerJoin(networks, eq(networks.id, fileShares.networkId))
-    .innerJoin(subnets, eq(subnets.id, fileShares.subnetId));
-  return kit.readPage<FileShareView>(db, views, {
-    table: fileShares,
-    scope,
+  return readPage(db, scope, {
     filters: [kit.contains(fileShares.name, filter.name), kit.equals(fileShares.typeName, filter.type_name)],
     order: [asc(fileShares.createdAt), asc(fileShares.id)],
     page: filter,
-    counted: resource,
   });
 }
 

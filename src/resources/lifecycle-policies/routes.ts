@@ -4,6 +4,7 @@ import { NumberOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { Price } from '../pricing/schema.ts';
+import { Forecast, ForecastQuery } from './forecast/schema.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
 import { scheduleOperations } from './schedules/routes.ts';
 import type { LifecyclePolicySchedules } from './schedules/service.ts';
@@ -139,6 +140,15 @@ const schedulesOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyR
     answer: RunCollection,
     handle: async ({ scope, params, query }, reply) =>
       sendInGroups(reply, await runs.list(scope, params.policy_id, query)),
+  }),
+  operation('GET', '/cloudyard/v1/lifecycle_policy/:project_id/:region_id/:policy_id/forecast', {
+    id: 'forecastLifecyclePolicy',
+    summary: 'Forecast the runs of a lifecycle policy',
+    description: 'Lists the next runs, and the existing snapshots that expire meanwhile.',
+    access: projectReader,
+    query: ForecastQuery,
+    answer: Forecast,
+    handle: ({ scope, params, query }) => runs.forecast(scope, params.policy_id, query),
   }),
 ];
 

@@ -95,12 +95,14 @@ export function timesOf({ id, given, createdAt }: Pick<ScheduleRow, 'id' | 'give
 
 /**
  * A schedule after a patch: absent fields keep their value, null removes it. Another type keeps the fields that both have.
+ * The older Go client sends an empty retention time if there is none to set, which keeps the value, too.
  */
 export function patchedSchedule(given: CreateSchedule, patch: UpdateSchedule): CreateSchedule {
   const { max_quantity, resource_name_template, retention_time } = given;
   const isSameType = patch.type === undefined || patch.type === given.type;
   const kept = isSameType ? given : { max_quantity, resource_name_template, retention_time };
-  return { ...kept, ...patch, type: patch.type ?? given.type };
+  const isUnset = patch.retention_time && Object.keys(patch.retention_time).length === 0;
+  return { ...kept, ...patch, ...(isUnset && { retention_time }), type: patch.type ?? given.type };
 }
 
 /** Whether two schedules run at the same times. */

@@ -127,7 +127,7 @@ export const UpdateSchedule = Type.Object(
     title: 'UpdateLifecyclePolicySchedule',
     additionalProperties: false,
     description:
-      'Omitted fields are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
+      'Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
       'interval starts at the change.',
     examples: [{ hour: '4', max_quantity: 14 }],
   },
@@ -197,7 +197,7 @@ export const PreviewSchedule = Type.Object(
   { title: 'PreviewSchedule', additionalProperties: false, examples: [{ schedule, count: 5 }] },
 );
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
-const RunTime = Type.Object(
+export const RunTime = Type.Object(
   {
     utc: Type.String({ description: 'Time of the run in UTC' }),
     local: Type.String({ description: 'The same time with the offset of the time zone of the schedule' }),

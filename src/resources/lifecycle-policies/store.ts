@@ -1,5 +1,6 @@
 /** SQL of policies, their schedules and volumes. */
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -28,25 +29,24 @@ export async function findAllIds(db: Db): Promise<number[]> {
 const bytesOfVolumes = sql<number>`(
   select count(*) * 64 from lifecycle_policy_volumes v where v.policy_id = lifecycle_policies.id)`;
 
+const sizesOf = (bytes: SQL<number>) =>
+  kit.pagesOf<SizedRow<number>>(lifecyclePolicies, {
+    columns: { id: lifecyclePolicies.id, bytes },
+    counted: resource,
+  });
+const [readSizes, readSizesWithVolumes] = [sizesOf(sql`0`), sizesOf(bytesOfVolumes)];
+
 /** A page of policies, by id. A thousand policies may have millions of volumes, so the rows are read separately. */
 export async function list(
   db: Db,
   scope: ProjectRegion,
   page: { limit?: number; offset?: number; need_volumes?: boolean },
 ): Promise<{ count: number; rows: SizedRow<number>[] }> {
-  const bytes = page.need_volumes ? bytesOfVolumes : sql<number>`0`;
-  return kit.readPage<SizedRow<number>>(db, db.select({ id: lifecyclePolicies.id, bytes }).from(lifecyclePolicies), {
-    table: lifecyclePolicies,
-    scope,
-    order: [asc(lifecyclePolicies.id)],
-    page,
-    counted: resource,
-  });
+  const read = page.need_volumes ? readSizesWithVolumes : readSizes;
+  return read(db, scope, { order: [asc(lifecyclePolicies.id)], page });
 }
 
-export async function findRows(db: Db, ids: number[]): Promise<PolicyRow[]> {
-  return db.select().from(lifecyclePolicies).where(inArray(lifecyclePolicies.id, ids));
-}
+export const findRows = kit.rowsByIds<PolicyRow>(lifecyclePolicies);
 
 export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id' | 'missedReportedAt'>): Promise<PolicyRow> {
   const [row] = await tx.insert(lifecyclePolicies).values(policy).returning();

@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { driverBacked } from '../resource.ts';
@@ -19,6 +20,9 @@ import { usageOfRows, usesOfProject } from './store.ts';
 
 type Services = ReconcilerDeps & { secrets: Pick<Secrets, 'pemOf'> };
 type DutyServices = ReconcilerDeps & DutyOptions & { clock: Clock };
+
+/** Locked, and so changed by tasks, together with the load balancer. */
+const part = { access: projectReader, taskResource: 'r.load_balancer_id' };
 
 export const loadBalancers = {
   operations: (services: {
@@ -42,4 +46,12 @@ export const loadBalancers = {
       createLoadBalancerReconciler({ ...services, driver, pemOf: secrets.pemOf }),
     duties: (services: DutyServices, driver) => createLoadBalancerDuties({ ...services, driver }),
   }),
+  events: [
+    { table: 'load_balancers', kind: 'load_balancer', access: projectReader },
+    { ...part, table: 'lb_listeners', kind: 'lb_listener' },
+    { ...part, table: 'lb_pools', kind: 'lb_pool' },
+    { ...part, table: 'lb_members', kind: 'lb_pool', owner: { table: 'lb_pools', id: 'c.pool_id' } },
+    { ...part, table: 'lb_l7_policies', kind: 'l7_policy' },
+    { ...part, table: 'lb_l7_rules', kind: 'l7_rule' },
+  ],
 } satisfies Resource;

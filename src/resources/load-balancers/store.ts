@@ -65,15 +65,17 @@ export const ofLoadBalancer = (
   filter: { load_balancer_id?: string; loadbalancer_id?: string },
 ) => [kit.equals(loadBalancerId, filter.load_balancer_id), kit.equals(loadBalancerId, filter.loadbalancer_id)];
 
-const views = (db: Db, showStats: boolean | undefined) =>
-  db
-    .select({
-      ...getTableColumns(loadBalancers),
-      listenerIds,
-      stats: showStats ? stats : sql<null>`null`,
-      taskId: kit.activeTask(loadBalancers.id),
-    })
-    .from(loadBalancers);
+const selectionWith = (statsColumn: SQL) => ({
+  columns: {
+    ...getTableColumns(loadBalancers),
+    listenerIds,
+    stats: statsColumn,
+    taskId: kit.activeTask(loadBalancers.id),
+  },
+});
+const [withoutStats, withStats] = [selectionWith(sql`null`), selectionWith(stats)];
+const viewWithoutStats = kit.viewOf<LoadBalancerView>(loadBalancers, withoutStats);
+const viewWithStats = kit.viewOf<LoadBalancerView>(loadBalancers, withStats, 'load_balancer_with_stats');
 
 export async function view(
   db: Db,
@@ -81,8 +83,7 @@ export async function view(
   id: string,
   showStats?: boolean,
 ): Promise<LoadBalancerView | null> {
-  const [row] = await views(db, showStats).where(and(eq(loadBalancers.id, id), kit.inScope(loadBalancers, scope)));
-  return row ?? null;
+  return (showStats ? viewWithStats : viewWithoutStats)(db, scope, id);
 }
 
 const columns: Record<Ordering, SQL | PgColumn> = {
@@ -105,6 +106,8 @@ function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
   + pg_column_size(${loadBalancers.tags})`;
 
+const readSizes = kit.pagesOf<SizedRow<string>>(loadBalancers, { columns: { id: loadBalancers.id, bytes } });
+
 /** Load balancers may have many listeners and tags, so the rows themselves are read in groups. */
 export async function list(
   db: Db,
@@ -113,9 +116,7 @@ export async function list(
   tags: TagFilter,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
   const { logging_enabled: logging } = filter;
-  return kit.readPage<SizedRow<string>>(db, db.select({ id: loadBalancers.id, bytes }).from(loadBalancers), {
-    table: loadBalancers,
-    scope,
+  return readSizes(db, scope, {
     filters: [
       ...hasTags(loadBalancers.tags, tags),
       kit.contains(loadBalancers.name, filter.name),
@@ -130,8 +131,11 @@ export async function list(
   });
 }
 
+const rowsWithoutStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withoutStats);
+const rowsWithStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withStats, 'load_balancers_with_stats');
+
 export async function viewsById(db: Db, ids: string[], showStats?: boolean): Promise<LoadBalancerView[]> {
-  return views(db, showStats).where(inArray(loadBalancers.id, ids));
+  return (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
 }
 
 export async function exists(tx: Tx, scope: ProjectRegion, id: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { networkOperations } from './routes.ts';
 import type { Networks } from './service.ts';
@@ -7,4 +8,5 @@ export const networks = {
   operations: (services: { networks: Networks }) => networkOperations(services.networks),
   usageOfRows,
   usesOfProject,
+  events: [{ table: 'networks', kind: 'network', access: projectReader }],
 } satisfies Resource;

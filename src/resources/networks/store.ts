@@ -2,7 +2,7 @@
  * SQL of networks. Writes touch this folder's table, and insert the subnet of a default network; reads also see the rows
  * that refer to networks.
  */
-import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { asc, desc, getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -27,12 +27,9 @@ export const insertFirstSubnet = kit.insertRow(subnets);
 
 const subnetIds = sql<string[]>`array(
   select s.id from subnets s where s.network_id = networks.id order by s.created_at, s.id)`;
-const views = (on: Db | Tx) => on.select({ ...getTableColumns(networks), subnetIds }).from(networks);
-
-export async function view(on: Db | Tx, scope: ProjectRegion, id: string): Promise<NetworkView | null> {
-  const [row] = await views(on).where(and(eq(networks.id, id), kit.inScope(networks, scope)));
-  return row ?? null;
-}
+const columns = { ...getTableColumns(networks), subnetIds };
+export const view = kit.viewOf<NetworkView>(networks, { columns });
+const readPage = kit.pagesOf<NetworkView>(networks, { columns });
 
 const byName = kit.bytewise(networks.name);
 const newestFirst = [desc(networks.createdAt), desc(networks.id)];
@@ -50,9 +47,7 @@ export async function list(
   filter: NetworkFilter,
   tags: TagFilter,
 ): Promise<{ count: number; rows: NetworkView[] }> {
-  return kit.readPage<NetworkView>(db, views(db), {
-    table: networks,
-    scope,
+  return readPage(db, scope, {
     filters: [
       kit.contains(networks.name, filter.name),
       kit.equals(networks.id, filter.network_id),

@@ -1,5 +1,5 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { and, asc, desc, eq, inArray } from 'drizzle-orm';
+import { asc, desc, eq, inArray } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
@@ -85,26 +85,25 @@ export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> 
   return (await realElsewhere(db, driver)).length > 0;
 }
 
+const readPage = kit.pageReader<NotificationRow>(notifications);
+
 export async function list(
   db: Db,
   clientId: number,
   filter: ListNotifications,
 ): Promise<{ count: number; rows: NotificationRow[] }> {
-  const where = eq(notifications.clientId, clientId);
-  return kit.pageOf<NotificationRow>(db.select().from(notifications), {
-    where,
+  return readPage(db, {
+    where: eq(notifications.clientId, clientId),
     order: [desc(notifications.createdAt), desc(notifications.id)],
     page: filter,
-    count: () => db.$count(notifications, where),
   });
 }
 
+const readRow = kit.rowById<NotificationRow>(notifications);
+
 export async function find(db: Db | Tx, clientId: number, id: string): Promise<NotificationRow | null> {
-  const [row] = await db
-    .select()
-    .from(notifications)
-    .where(and(eq(notifications.id, id), eq(notifications.clientId, clientId)));
-  return row ?? null;
+  const notification = await readRow(db, id);
+  return notification?.clientId === clientId ? notification : null;
 }
 
 export async function findDeliveries(db: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {

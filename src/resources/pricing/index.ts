@@ -4,4 +4,5 @@ import type { Pricing } from './service.ts';
 
 export const pricing = {
   operations: (services: { pricing: Pricing }) => pricingOperations(services.pricing),
+  events: [],
 } satisfies Resource;

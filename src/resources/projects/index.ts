@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { projectOperations } from './routes.ts';
 import type { Projects } from './service.ts';
@@ -6,4 +7,5 @@ import { usageOfRows } from './store.ts';
 export const projects = {
   operations: (services: { projects: Projects }) => projectOperations(services.projects),
   usageOfRows,
+  events: [{ table: 'projects', kind: 'project', access: projectReader, softDelete: true }],
 } satisfies Resource;

@@ -28,10 +28,7 @@ export async function insert(tx: Tx, project: NewProject): Promise<ProjectRow> {
 
 const isLive = (id: number) => and(eq(projects.id, id), isNull(projects.deletedAt));
 
-export async function find(on: Db | Tx, id: number): Promise<ProjectRow | null> {
-  const [row] = await on.select().from(projects).where(isLive(id));
-  return row ?? null;
-}
+export const find = kit.rowById<ProjectRow>(projects, { condition: isNull(projects.deletedAt) });
 
 /** Locks the row. Transactions that insert rows of the project, such as networks, wait for the lock. */
 export async function lock(tx: Tx, id: number): Promise<ProjectRow | null> {
@@ -52,6 +49,8 @@ const orders = {
   'name.desc': [desc(byName), desc(projects.id)],
 };
 
+const readPage = kit.pageReader<ProjectRow>(projects);
+
 /** The client's projects, only those in `visible` unless that is null. */
 export async function list(
   db: Db,
@@ -65,12 +64,7 @@ export async function list(
     filter.include_deleted ? undefined : isNull(projects.deletedAt),
     kit.contains(projects.name, filter.name),
   );
-  return kit.pageOf<ProjectRow>(db.select().from(projects), {
-    where,
-    order: orders[filter.order_by ?? 'created_at.desc'],
-    page: filter,
-    count: () => db.$count(projects, where),
-  });
+  return readPage(db, { where, order: orders[filter.order_by ?? 'created_at.desc'], page: filter });
 }
 
 /** The quota that the rows use (quota/audit.ts). */

@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { pullSecretOperations } from './routes.ts';
 import type { PullSecrets } from './service.ts';
@@ -7,4 +8,5 @@ export const pullSecrets = {
   operations: (services: { pullSecrets: PullSecrets }) => pullSecretOperations(services.pullSecrets),
   usesOfProject,
   reencrypt: (services: { pullSecrets: PullSecrets }) => services.pullSecrets.reencrypt(),
+  events: [{ table: 'pull_secrets', kind: 'pull_secret', access: projectReader }],
 } satisfies Resource;

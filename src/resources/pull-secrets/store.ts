@@ -14,6 +14,7 @@ const { password: _password, ...columns } = getTableColumns(pullSecrets);
 
 /** A project names its pull secrets, so requests refer to them by name. */
 export const { find: findWithPassword, lock, update } = kit.singleRows(pullSecrets, { key: pullSecrets.name });
+const readPage = kit.pagesOf<PullSecretRow>(pullSecrets, { columns });
 export const insert = kit.insertRow(pullSecrets);
 export const ciphertexts = kit.ciphertextsOf(pullSecrets, pullSecrets.password);
 
@@ -30,8 +31,7 @@ export async function list(
   scope: ProjectRegion,
   page: ListPullSecrets,
 ): Promise<{ count: number; rows: PullSecretRow[] }> {
-  const options = { table: pullSecrets, scope, order: [asc(pullSecrets.name)], page };
-  return kit.readPage<PullSecretRow>(db, db.select(columns).from(pullSecrets), options);
+  return readPage(db, scope, { order: [asc(pullSecrets.name)], page });
 }
 
 /** False if the pull secret does not exist. */

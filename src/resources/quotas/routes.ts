@@ -1,7 +1,16 @@
 /** The operations of quotas. */
 import { clientReader, operatorAdmin, tokenReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
-import { AllClientQuotas, ClientQuotaFigures, GlobalQuotas, RegionalQuotas, UpdateClientQuotas } from './schema.ts';
+import type { QuotaAudit } from '../../quota/audit.ts';
+import {
+  AllClientQuotas,
+  ClientQuotaFigures,
+  GlobalQuotas,
+  QuotaDriftCollection,
+  RegionalQuotas,
+  UpdateClientQuotas,
+} from './schema.ts';
+import { toDrifts } from './service.ts';
 import type { ClientQuotas } from './service.ts';
 
 const operation = operationsOf({
@@ -12,7 +21,15 @@ const operation = operationsOf({
     'snapshot schedules, registries, networks, subnets, secrets and projects. The usage of the other kinds is always 0.',
 });
 
-export const quotaOperations = (quotas: ClientQuotas) => [
+export const quotaOperations = (quotas: ClientQuotas, audit: QuotaAudit) => [
+  operation('GET', '/cloudyard/v1/quota_audit', {
+    id: 'auditQuotas',
+    summary: 'Compare quota usage with the resources',
+    description: 'Lists the usages that differ; `cloudyard quota audit --repair` corrects them.',
+    access: operatorAdmin,
+    answer: QuotaDriftCollection,
+    handle: async () => toDrifts(await audit.find()),
+  }),
   operation('GET', '/cloud/v2/client_quotas', {
     id: 'listClientQuotas',
     summary: 'List the quotas of the client',

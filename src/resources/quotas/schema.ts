@@ -1,7 +1,7 @@
 /** Quota figures: every kind has a `_limit` and a `_usage` (docs/interface.md, "Quotas"). */
 import { Type } from 'typebox';
 import type { Static, TInteger, TOptional } from 'typebox';
-import { Described, IntegerId } from '../../http/shapes.ts';
+import { Collection, Described, IntegerId, Nullable } from '../../http/shapes.ts';
 import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 
@@ -32,6 +32,19 @@ export const AllClientQuotas = Type.Object(
   },
   { title: 'AllClientQuotas' },
 );
+
+const QuotaDrift = Type.Object(
+  {
+    client_id: Type.Integer({ description: 'ID of the client' }),
+    region_id: Described(Nullable(Type.Integer()), 'ID of the region; null: a global quota'),
+    kind: Type.String({ description: 'Kind of quota, such as `volume_count`' }),
+    counted: Type.Integer({ description: 'The usage that limits are checked against' }),
+    in_use: Type.Integer({ description: 'The usage of the resources' }),
+  },
+  { title: 'QuotaDrift' },
+);
+export const QuotaDriftCollection = Collection(QuotaDrift);
+export type QuotaDriftCollection = Static<typeof QuotaDriftCollection>;
 
 const LimitOrDefault = Type.Union([Type.Integer({ minimum: 0, maximum: maxLimit }), Type.Null()], {
   title: 'QuotaLimitOrDefault',

@@ -1,12 +1,13 @@
 /** Limits and usage of a client's quotas, and how the operator changes limits. The counters are in src/quota. */
 import type { RequestContext } from '../../authz/actor.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
+import type { Drift } from '../../quota/audit.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Regions } from '../regions/service.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import type { UpdateClientQuotas } from './schema.ts';
+import type { QuotaDriftCollection, UpdateClientQuotas } from './schema.ts';
 
 type Figures = Record<string, number>;
 
@@ -79,4 +80,16 @@ export function createClientQuotas(deps: ClientQuotasDeps) {
 
 function kindOf(limitName: string): string {
   return limitName.replace(/_limit$/, '');
+}
+
+/** The response of `auditQuotas`. */
+export function toDrifts(drifts: Drift[]): QuotaDriftCollection {
+  const results = drifts.map(({ clientId, regionId, kind, counted, inRows }) => ({
+    client_id: clientId,
+    region_id: regionId === globalRegion ? null : regionId,
+    kind,
+    counted: Number(counted),
+    in_use: Number(inRows),
+  }));
+  return { count: results.length, results };
 }

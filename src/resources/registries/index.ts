@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { RegistryDriver } from '../../drivers/registry.ts';
 import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
@@ -9,6 +10,11 @@ import { usageOfRows, usesOfProject } from './store.ts';
 
 type DutyServices = ReconcilerDeps &
   DutyOptions & { registries: Registries; driverSettings: { registry: { patience: number } } };
+
+const registry = { kind: 'registry', access: projectReader };
+const ownerBy = (id: string) => ({ table: 'registries', id });
+const ofRepository =
+  '(select repository.registry_id from public.registry_repositories repository where repository.id = c.repository_id)';
 
 export const registries = {
   operations: (services: { registries: Registries }) => registryRoutes(services.registries),
@@ -27,4 +33,31 @@ export const registries = {
         patience: driverSettings.registry.patience,
       }),
   }),
+  events: [
+    {
+      ...registry,
+      table: 'registries',
+      columns: ['name', 'storage_limit', 'storage_used', 'deleted_at'],
+      softDelete: true,
+    },
+    { ...registry, table: 'registry_users', owner: ownerBy('c.registry_id') },
+    {
+      ...registry,
+      table: 'registry_repositories',
+      columns: ['name', 'pull_count', 'updated_at'],
+      owner: ownerBy('c.registry_id'),
+    },
+    {
+      ...registry,
+      table: 'registry_artifacts',
+      columns: ['size', 'pushed_at', 'pulled_at'],
+      owner: ownerBy(ofRepository),
+    },
+    {
+      ...registry,
+      table: 'registry_tags',
+      columns: ['artifact_id', 'pushed_at', 'pulled_at'],
+      owner: ownerBy(ofRepository),
+    },
+  ],
 } satisfies Resource;

@@ -47,27 +47,16 @@ export async function lockWithDeleted(tx: Tx, scope: ProjectRegion, id: number):
 }
 
 const repoCount = sql<number>`(select count(*) from registry_repositories p where p.registry_id = registries.id)`;
-const views = (on: Db | Tx) =>
-  on
-    .select({ ...getTableColumns(registries), repoCount, address: registryHosts.address })
-    .from(registries)
-    .innerJoin(registryHosts, eq(registryHosts.regionId, registries.regionId));
-
-export async function view(on: Db | Tx, scope: ProjectRegion, id: number): Promise<RegistryView | null> {
-  const [row] = await views(on).where(
-    and(kit.inScope(registries, scope), eq(registries.id, id), isNull(registries.deletedAt)),
-  );
-  return row ?? null;
-}
+const selection = {
+  columns: { ...getTableColumns(registries), repoCount, address: registryHosts.address },
+  joins: sql`join ${registryHosts} on ${registryHosts.regionId} = ${registries.regionId}`,
+  condition: isNull(registries.deletedAt),
+};
+export const view = kit.viewOf<RegistryView>(registries, selection);
+const readPage = kit.pagesOf<RegistryView>(registries, selection);
 
 export async function list(db: Db, scope: ProjectRegion, page: Page): Promise<{ count: number; rows: RegistryView[] }> {
-  return kit.readPage<RegistryView>(db, views(db), {
-    table: registries,
-    scope,
-    filters: [isNull(registries.deletedAt)],
-    order: [asc(registries.id)],
-    page,
-  });
+  return readPage(db, scope, { order: [asc(registries.id)], page });
 }
 
 export async function findRemovals(db: Db, registryId: number): Promise<RemovalRow[]> {

@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { secretOperations } from './routes.ts';
 import type { Secrets } from './service.ts';
@@ -8,4 +9,5 @@ export const secrets = {
   usageOfRows,
   usesOfProject,
   reencrypt: (services: { secrets: Secrets }) => services.secrets.reencrypt(),
+  events: [{ table: 'secrets', kind: 'secret', access: projectReader }],
 } satisfies Resource;

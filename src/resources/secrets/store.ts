@@ -17,14 +17,15 @@ export const { find, lock, remove } = kit.singleRows(secrets, { columns });
 export const insert = kit.insertRow(secrets);
 export const ciphertexts = kit.ciphertextsOf(secrets, secrets.payload);
 
+const readPage = kit.pagesOf<SecretRow>(secrets, { columns });
+
 /** Oldest first. */
 export async function list(
   db: Db,
   scope: ProjectRegion,
   page: ListSecrets,
 ): Promise<{ count: number; rows: SecretRow[] }> {
-  const order = [asc(secrets.createdAt), asc(secrets.id)];
-  return kit.readPage<SecretRow>(db, db.select(columns).from(secrets), { table: secrets, scope, order, page });
+  return readPage(db, scope, { order: [asc(secrets.createdAt), asc(secrets.id)], page });
 }
 
 export type HeldSecret = Pick<SecretRow, 'id' | 'secretType' | 'kind' | 'expiration' | 'notAfter'>;

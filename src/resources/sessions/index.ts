@@ -6,4 +6,6 @@ import type { Sessions } from './service.ts';
 export const sessions = {
   operations: (services: { sessions: Sessions; tokens: Tokens }) => sessionOperations(services),
   duties: (services: { sessions: Sessions }) => [{ seconds: 3600, work: services.sessions.removeEnded }],
+  // A session is read only by itself.
+  events: [],
 } satisfies Resource;

@@ -69,27 +69,31 @@ export function createSessions(deps: SessionsDeps) {
       recognized.delete(keyId);
       return null;
     }
-    // The cached copy, so that a session in constant use does not seem idle.
-    facts.last_used_at = now;
-    lastUses.record(facts.id, now);
     recognized.add(keyId, facts.secret_hash);
     return facts;
   };
 
+  /** Finds the session and records its use. */
+  const use = async (cookie: string): Promise<SessionFacts | null> => {
+    const facts = await find(cookie);
+    if (!facts) return null;
+    // The cached copy, so that a session in constant use does not seem idle.
+    facts.last_used_at = hostClock.now();
+    lastUses.record(facts.id, facts.last_used_at);
+    return facts;
+  };
+
   return {
-    /** The actor of the token of the session. */
-    async authenticate(cookie: string): Promise<Actor | null> {
+    /** The actor of the token of the session. An open event stream of an idle session does not keep it. */
+    async check(cookie: string): Promise<Actor | null> {
       const facts = await find(cookie);
-      if (!facts) return null;
-      return {
-        tokenId: facts.token_id,
-        sessionId: facts.id,
-        clientId: facts.client_id,
-        weight: facts.weight,
-        role: facts.role,
-        projectIds: facts.project_ids,
-        operator: facts.operator,
-      };
+      return facts && actorOf(facts);
+    },
+
+    /** As `check`, and records the use of the session. */
+    async authenticate(cookie: string): Promise<Actor | null> {
+      const facts = await use(cookie);
+      return facts && actorOf(facts);
     },
 
     /** Whether the session was valid at its last use on this server. Needs no query. */
@@ -112,7 +116,7 @@ export function createSessions(deps: SessionsDeps) {
 
     /** Describes a session without the token that protects it against forged requests; null if it has ended. */
     async get(cookie: string): Promise<Omit<Session, 'csrf_token'> | null> {
-      const facts = await find(cookie);
+      const facts = await use(cookie);
       if (!facts) return null;
       const ends = [facts.expires_at, facts.token_expires_at ?? facts.expires_at].map(Number);
       return {
@@ -146,5 +150,17 @@ export function createSessions(deps: SessionsDeps) {
     start: lastUses.start,
     flush: lastUses.flush,
     stop: lastUses.stop,
+  };
+}
+
+function actorOf(facts: SessionFacts): Actor {
+  return {
+    tokenId: facts.token_id,
+    sessionId: facts.id,
+    clientId: facts.client_id,
+    weight: facts.weight,
+    role: facts.role,
+    projectIds: facts.project_ids,
+    operator: facts.operator,
   };
 }

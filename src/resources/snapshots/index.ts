@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { VolumeDriver } from '../../drivers/volume.ts';
 import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
@@ -15,4 +16,5 @@ export const snapshots = {
     faults: 'snapshot',
     reconciler: (services: ReconcilerDeps, driver) => createSnapshotReconciler({ ...services, driver }),
   }),
+  events: [{ table: 'snapshots', kind: 'snapshot', access: projectReader }],
 } satisfies Resource;

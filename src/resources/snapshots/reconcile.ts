@@ -15,7 +15,7 @@ export interface SnapshotReconcilerDeps extends ReconcilerDeps {
 const pollSeconds = 1;
 
 export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconciler {
-  const { db, driver } = deps;
+  const { db, driver, tasks } = deps;
   return {
     resource: 'snapshot',
 
@@ -35,7 +35,10 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
       if (obstacle) return obstacle;
       const { volumeId, observedReal: settled } = snapshot;
       const observed = await driver.apply({ id, volumeId, settled }, signal);
-      if (observed.copying) return { kind: 'again', afterSeconds: pollSeconds };
+      if (observed.copying) {
+        if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
+        return { kind: 'again', afterSeconds: pollSeconds };
+      }
       const { generation } = snapshot;
       await recordObserved(deps, snapshot, (tx) => store.recordObserved(tx, id, { generation, real: driver.real }));
       return { kind: 'done' };

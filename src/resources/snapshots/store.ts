@@ -1,5 +1,5 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
-import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -55,12 +55,9 @@ const viewColumns = {
   /** Its own task, or else its volume's. */
   taskId: sql<string | null>`coalesce(${kit.activeTask(snapshots.id)}, ${kit.activeTask(snapshots.volumeId)})`,
 };
-const views = (db: Db) => db.select(viewColumns).from(snapshots).innerJoin(volumes, eq(volumes.id, snapshots.volumeId));
-
-export async function view(db: Db, scope: ProjectRegion, id: string): Promise<SnapshotView | null> {
-  const [row] = await views(db).where(and(eq(snapshots.id, id), kit.inScope(snapshots, scope)));
-  return row ?? null;
-}
+const selection = { columns: viewColumns, joins: sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}` };
+export const view = kit.viewOf<SnapshotView>(snapshots, selection);
+const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: resource });
 
 /** Oldest first. */
 export async function list(
@@ -68,9 +65,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListSnapshots,
 ): Promise<{ count: number; rows: SnapshotView[] }> {
-  return kit.readPage<SnapshotView>(db, views(db), {
-    table: snapshots,
-    scope,
+  return readPage(db, scope, {
     filters: [
       kit.equals(snapshots.volumeId, filter.volume_id),
       kit.equals(snapshots.scheduleId, filter.schedule_id),
@@ -78,7 +73,6 @@ export async function list(
     ],
     order: [asc(snapshots.createdAt), asc(snapshots.id)],
     page: filter,
-    counted: resource,
   });
 }
 

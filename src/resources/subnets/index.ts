@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { subnetOperations } from './routes.ts';
 import type { Subnets } from './service.ts';
@@ -7,4 +8,5 @@ export const subnets = {
   operations: (services: { subnets: Subnets }) => subnetOperations(services.subnets),
   usageOfRows,
   usesOfProject,
+  events: [{ table: 'subnets', kind: 'subnet', access: projectReader }],
 } satisfies Resource;

@@ -25,12 +25,9 @@ const totalIps = sql<number | null>`
   case when family(${subnets.cidr}) = 4 then (1::bigint << (32 - masklen(${subnets.cidr}))) - 2 end`;
 const availableIps = sql<number | null>`(${totalIps}) - (${subnets.gatewayIp} is not null)::int`;
 
-const views = (on: Db | Tx) => on.select({ ...getTableColumns(subnets), totalIps, availableIps }).from(subnets);
-
-export async function view(on: Db | Tx, scope: ProjectRegion, id: string): Promise<SubnetView | null> {
-  const [row] = await views(on).where(and(eq(subnets.id, id), kit.inScope(subnets, scope)));
-  return row ?? null;
-}
+const viewColumns = { ...getTableColumns(subnets), totalIps, availableIps };
+export const view = kit.viewOf<SubnetView>(subnets, { columns: viewColumns });
+const readPage = kit.pagesOf<SubnetView>(subnets, { columns: viewColumns });
 
 /** Locks the network, so that its subnets are created one after the other. False when it does not exist. */
 export async function lockNetwork(tx: Tx, scope: ProjectRegion, networkId: string): Promise<boolean> {
@@ -75,9 +72,7 @@ export async function list(
   filter: ListSubnets,
   tags: TagFilter,
 ): Promise<{ count: number; rows: SubnetView[] }> {
-  return kit.readPage<SubnetView>(db, views(db), {
-    table: subnets,
-    scope,
+  return readPage(db, scope, {
     filters: [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)],
     order: orderOf(filter.order_by ?? 'cidr.asc'),
     page: filter,
@@ -86,7 +81,9 @@ export async function list(
 
 /** The subnets of several networks, by network and address range. */
 export async function ofNetworks(db: Db, networkIds: string[]): Promise<SubnetView[]> {
-  return views(db)
+  return db
+    .select(viewColumns)
+    .from(subnets)
     .where(inArray(subnets.networkId, networkIds))
     .orderBy(asc(subnets.networkId), ...orderOf('cidr.asc'));
 }

@@ -1,5 +1,5 @@
 /** SQL of the operations on tasks: reads and acknowledgements. The engine in src/tasks does all other writes. */
-import { and, asc, desc, eq, getTableColumns, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -31,17 +31,17 @@ export interface TaskFilter {
 const visible = (who: Visible): SQL | undefined =>
   and(eq(tasks.clientId, who.clientId), who.projectIds ? inArray(tasks.projectId, who.projectIds) : undefined);
 
-const readOne = prepared<TaskRow>(
-  'task_find',
-  kit.textOf(sql`select ${kit.selectList(getTableColumns(tasks))} from ${tasks}
-    where id = $1 and client_id = $2 and ($3::int[] is null or project_id = any($3))`),
-);
+const readRow = kit.rowById<TaskRow>(tasks);
 
 export async function find(on: Db | Tx, { clientId, projectIds }: Visible, id: string): Promise<TaskRow | null> {
-  return (await readOne(on, id, clientId, projectIds))[0] ?? null;
+  const task = await readRow(on, id);
+  if (task?.clientId !== clientId) return null;
+  return projectIds === null || (task.projectId !== null && projectIds.includes(task.projectId)) ? task : null;
 }
 
 const bytes = sql<number>`coalesce(pg_column_size(${tasks.createdResources}), 0) + coalesce(pg_column_size(${tasks.data}), 0)`;
+
+const readSizes = kit.pageReader<SizedRow<string>>(tasks, { columns: { id: tasks.id, bytes } });
 
 /** A task may name a thousand resources, so the rows are read separately. */
 export async function list(
@@ -64,17 +64,10 @@ export async function list(
     filter.types && inArray(tasks.taskType, filter.types),
   );
   const order = filter.order === 'asc' ? asc : desc;
-  return kit.pageOf<SizedRow<string>>(db.select({ id: tasks.id, bytes }).from(tasks), {
-    where,
-    order: [order(tasks.createdOn), order(tasks.id)],
-    page: filter.page,
-    count: () => db.$count(tasks, where),
-  });
+  return readSizes(db, { where, order: [order(tasks.createdOn), order(tasks.id)], page: filter.page });
 }
 
-export async function findRows(db: Db, ids: string[]): Promise<TaskRow[]> {
-  return db.select().from(tasks).where(inArray(tasks.id, ids));
-}
+export const findRows = kit.rowsByIds<TaskRow>(tasks);
 
 /** Acknowledges tasks that are not yet acknowledged. */
 export async function acknowledge(

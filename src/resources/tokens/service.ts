@@ -37,34 +37,48 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   const recognized = createRecognized();
   const lastUses = createLastUses((ids, times) => store.recordUses(db, ids, times), writeSeconds);
 
-  const insertToken = async (tx: Tx, token: NewToken): Promise<{ id: number; text: string }> => {
+  const insert = async (tx: Tx, token: NewToken): Promise<{ row: TokenRow; text: string }> => {
     const keyId = randomBytes(6).toString('hex');
     const secret = randomSecret();
     await caches.changed(tx);
-    const id = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: clock.now() });
-    return { id, text: `${keyId}$${secret}` };
+    const row = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: clock.now() });
+    return { row, text: `${keyId}$${secret}` };
+  };
+
+  /** Every server rejects the token within a second. Returns its client; undefined if the token does not exist. */
+  const revokeIn = async (tx: Tx, idOrKey: string): Promise<{ clientId: number } | undefined> => {
+    await caches.changed(tx);
+    return store.revoke(tx, idOrKey, clock.now());
+  };
+
+  /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
+  const check = async (token: string): Promise<Actor | null> => {
+    const { keyId, secret } = splitSecret(token);
+    const facts = await factsOf(keyId);
+    if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
+    if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
+      recognized.delete(keyId);
+      return null;
+    }
+    recognized.add(keyId, facts.secret_hash);
+    return {
+      tokenId: facts.id,
+      clientId: facts.client_id,
+      weight: facts.weight,
+      role: facts.role,
+      projectIds: facts.project_ids,
+      operator: facts.operator,
+    };
   };
 
   return {
-    /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
+    check,
+
+    /** As `check`, and records the use of the token. */
     async authenticate(token: string): Promise<Actor | null> {
-      const { keyId, secret } = splitSecret(token);
-      const facts = await factsOf(keyId);
-      if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
-      if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
-        recognized.delete(keyId);
-        return null;
-      }
-      recognized.add(keyId, facts.secret_hash);
-      lastUses.record(facts.id, clock.now());
-      return {
-        tokenId: facts.id,
-        clientId: facts.client_id,
-        weight: facts.weight,
-        role: facts.role,
-        projectIds: facts.project_ids,
-        operator: facts.operator,
-      };
+      const actor = await check(token);
+      if (actor) lastUses.record(actor.tokenId, clock.now());
+      return actor;
     },
 
     /** Whether the token was valid at its last use on this server. Needs no query; it may have been revoked since. */
@@ -72,11 +86,18 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Writes the times of use until `stop`. */
     start: lastUses.start,
+    flush: lastUses.flush,
     stop: lastUses.stop,
 
-    /** Creates a token. Only this call returns its text. */
+    /** Inserts a token. Only this call returns its text. */
+    insert,
+
+    /** Creates a token for a command. */
     async create(token: NewToken): Promise<{ id: number; text: string }> {
-      return audit.transaction(db, commandAction('createToken', token.clientId), (tx) => insertToken(tx, token));
+      return audit.transaction(db, commandAction('createToken', token.clientId), async (tx) => {
+        const { row, text } = await insert(tx, token);
+        return { id: row.id, text };
+      });
     },
 
     /** Creates the admin token of a first start; null when the client ever had an admin token. */
@@ -85,17 +106,18 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
         await store.lockClient(tx, clientId);
         if (await store.hasAdmin(tx, clientId)) return null;
         const first = { clientId, name: 'first start', role: 'admin' as const, projectIds: null, expiresAt: null };
-        return (await insertToken(tx, first)).text;
+        return (await insert(tx, first)).text;
       });
     },
 
     list: (): Promise<TokenRow[]> => store.list(db),
 
-    /** Every server rejects the token within a second. False if the token does not exist. */
+    revokeIn,
+
+    /** Revokes for a command. False if the token does not exist. */
     async revoke(idOrKey: string): Promise<boolean> {
       return audit.transaction(db, commandAction('revokeToken'), async (tx, act) => {
-        await caches.changed(tx);
-        const revoked = await store.revoke(tx, idOrKey, clock.now());
+        const revoked = await revokeIn(tx, idOrKey);
         act.clientId = revoked?.clientId ?? null;
         return revoked !== undefined;
       });

@@ -1,9 +1,10 @@
 /** SQL of tokens. */
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
+import { pageOf } from '../store-kit.ts';
 import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
@@ -32,9 +33,9 @@ export async function findFacts(db: Db, keyId: string): Promise<TokenFacts | nul
   return row ?? null;
 }
 
-export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise<number> {
-  const [row] = await tx.insert(tokens).values(token).returning({ id: tokens.id });
-  return row!.id;
+export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise<TokenRow> {
+  const [row] = await tx.insert(tokens).values(token).returning();
+  return row!;
 }
 
 /** Inserts the token, or replaces the one with the same key id. */
@@ -48,6 +49,40 @@ export async function replace(tx: Tx, token: typeof tokens.$inferInsert): Promis
 
 export async function list(db: Db): Promise<TokenRow[]> {
   return db.select().from(tokens).orderBy(asc(tokens.id));
+}
+
+export async function find(db: Db, id: number): Promise<TokenRow | null> {
+  const [row] = await db.select().from(tokens).where(eq(tokens.id, id));
+  return row ?? null;
+}
+
+export interface TokenFilter {
+  clientId: number;
+  /** Only tokens that are limited to projects among these; null: all tokens. */
+  projectIds: number[] | null;
+  state?: 'active' | 'expired' | 'revoked' | undefined;
+  now: Date;
+}
+
+/** A page of the tokens of a client, the newest first. */
+export async function page(
+  db: Db,
+  { clientId, projectIds, state, now }: TokenFilter,
+  page: { limit?: number; offset?: number },
+): Promise<{ count: number; rows: TokenRow[] }> {
+  const isExpired = sql`coalesce(${tokens.expiresAt} <= ${now.toISOString()}::timestamptz, false)`;
+  const states = {
+    active: sql`${tokens.revokedAt} is null and not ${isExpired}`,
+    expired: sql`${tokens.revokedAt} is null and ${isExpired}`,
+    revoked: sql`${tokens.revokedAt} is not null`,
+  };
+  const where = and(
+    eq(tokens.clientId, clientId),
+    projectIds === null ? undefined : sql`${tokens.projectIds} <@ ${sql.param(projectIds)}::int[]`,
+    state && states[state],
+  );
+  const order = [desc(tokens.id)];
+  return pageOf<TokenRow>(db.select().from(tokens), { where, order, page, count: () => db.$count(tokens, where) });
 }
 
 /** The tokens of a name that are not revoked. */

@@ -1,3 +1,4 @@
+import { tokenAdmin } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { userActionOperations } from './routes.ts';
 import type { UserActions } from './service.ts';
@@ -5,4 +6,12 @@ import type { UserActions } from './service.ts';
 export const userActions = {
   operations: (services: { userActions: UserActions }) => userActionOperations(services.userActions),
   reencrypt: (services: { userActions: UserActions }) => services.userActions.reencrypt(),
+  events: [
+    {
+      table: 'user_action_subscriptions',
+      kind: 'user_action_subscription',
+      access: tokenAdmin,
+      columns: ['url', 'auth_header_name', 'auth_header_value'],
+    },
+  ],
 } satisfies Resource;

@@ -1,3 +1,4 @@
+import { projectReader } from '../../authz/access.ts';
 import type { VolumeDriver } from '../../drivers/volume.ts';
 import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
@@ -16,4 +17,5 @@ export const volumes = {
     faults: 'volume',
     reconciler: (services: ReconcilerDeps, driver) => createVolumeReconciler({ ...services, driver }),
   }),
+  events: [{ table: 'volumes', kind: 'volume', access: projectReader }],
 } satisfies Resource;

@@ -16,7 +16,7 @@ export interface VolumeReconcilerDeps extends ReconcilerDeps {
 const pollSeconds = 1;
 
 export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
-  const { db, driver } = deps;
+  const { db, driver, tasks } = deps;
   return {
     resource: 'volume',
 
@@ -26,7 +26,10 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
       attempting(volume.generation);
       if (volume.deletedAt) return remove(deps, volume, signal);
       const observed = await driver.apply(desiredVolume(volume), signal);
-      if (observed.copying) return { kind: 'again', afterSeconds: pollSeconds };
+      if (observed.copying) {
+        if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
+        return { kind: 'again', afterSeconds: pollSeconds };
+      }
       const { generation } = volume;
       const { sizeGib } = observed;
       await recordObserved(deps, volume, (tx) =>

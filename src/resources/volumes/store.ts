@@ -1,5 +1,5 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
-import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -36,13 +36,9 @@ const lockingTask = sql<string | null>`coalesce(
      order by created_on limit 1) t
    where s.volume_id = volumes.id and s.observed_generation < s.generation order by t.created_on limit 1))`;
 
-const viewColumns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
-const views = (db: Db) => db.select(viewColumns).from(volumes);
-
-export async function view(db: Db, scope: ProjectRegion, id: string): Promise<VolumeView | null> {
-  const [row] = await views(db).where(and(eq(volumes.id, id), kit.inScope(volumes, scope)));
-  return row ?? null;
-}
+const columns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
+export const view = kit.viewOf<VolumeView>(volumes, { columns });
+const readPage = kit.pagesOf<VolumeView>(volumes, { columns, counted: resource });
 
 /** Oldest first. `tags` are the requested ones. */
 export async function list(
@@ -51,9 +47,7 @@ export async function list(
   filter: ListVolumes,
   tags: TagFilter,
 ): Promise<{ count: number; rows: VolumeView[] }> {
-  return kit.readPage<VolumeView>(db, views(db), {
-    table: volumes,
-    scope,
+  return readPage(db, scope, {
     filters: [
       ...hasTags(volumes.tags, tags),
       kit.contains(volumes.name, filter.name_part),
@@ -61,7 +55,6 @@ export async function list(
     ],
     order: [asc(volumes.createdAt), asc(volumes.id)],
     page: filter,
-    counted: resource,
   });
 }
 

@@ -1,3 +1,4 @@
+import { clientMember } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { webhookOperations } from './routes.ts';
 import type { Webhooks } from './service.ts';
@@ -5,4 +6,5 @@ import type { Webhooks } from './service.ts';
 export const webhooks = {
   operations: (services: { webhooks: Webhooks }) => webhookOperations(services.webhooks),
   reencrypt: (services: { webhooks: Webhooks }) => services.webhooks.reencrypt(),
+  events: [{ table: 'webhooks', kind: 'webhook', access: clientMember }],
 } satisfies Resource;

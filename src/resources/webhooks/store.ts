@@ -25,9 +25,11 @@ export async function list(db: Db, client: number): Promise<WebhookRow[]> {
 
 const one = (client: number, webhookId: string) => and(eq(id, webhookId), eq(clientId, client));
 
+const readRow = kit.rowById<WebhookRow>(webhooks, { columns: shown });
+
 export async function find(db: Db, client: number, webhookId: string): Promise<WebhookRow | null> {
-  const [row] = await db.select(shown).from(webhooks).where(one(client, webhookId));
-  return row ?? null;
+  const webhook = await readRow(db, webhookId);
+  return webhook?.clientId === client ? webhook : null;
 }
 
 /** False if the webhook does not exist. */

@@ -193,7 +193,7 @@ describe('the addresses of a client', () => {
     [{ emails: [5] }, 'emails.0'],
     [{ emails: [`${'x'.repeat(250)}@example.com`] }, 'emails.0'],
     [{ emails: Array.from({ length: 21 }, (_, i) => `${i}@example.com`) }, 'emails'],
-    [{ name: 'x' }, 'name'],
+    [{ nickname: 'x' }, 'nickname'],
   ])('refuses %j and names %s', async (body, field) => {
     const client = await cloud.newClient();
     const answer = await cloud.patch(at(client, '').slice(0, -1), body, client);

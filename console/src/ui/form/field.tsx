@@ -1,7 +1,7 @@
 import { useEffect, useId } from 'react';
 import type { ReactNode } from 'react';
 import type { ControlProps } from './control.ts';
-import { isRequired, schemaAt } from './schema.ts';
+import { isRequired, plain, schemaAt } from './schema.ts';
 import type { JsonSchema } from './schema.ts';
 import { TagsInput } from './tags-input.tsx';
 import type { Form } from './use-form.ts';
@@ -43,7 +43,7 @@ export function Field(props: FieldProps) {
   };
   const title = (
     <label htmlFor={id}>
-      {label} {!required && !isCheck && <span className="optional">(optional)</span>}
+      {label} {!required && !isCheck && !form.isEdit && <span className="optional">(optional)</span>}
     </label>
   );
   return (
@@ -75,11 +75,6 @@ export function FieldErrors({ id, errors }: { id: string; errors: readonly strin
       ))}
     </div>
   );
-}
-
-/** Descriptions of the API are Markdown with inline code only. */
-export function plain(text: string): string {
-  return text.replaceAll('`', '');
 }
 
 function controlOf(schema: JsonSchema, props: FieldProps, control: ControlProps): ReactNode {

@@ -92,7 +92,7 @@ function validateText(schema: JsonSchema, value: string, path: string): Problem[
     return problem(minLength === 1 ? 'is required' : `must have at least ${minLength} characters`);
   if (maxLength !== undefined && length > maxLength) return problem(`must have at most ${maxLength} characters`);
   if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) {
-    return problem(schema.description ? `must be valid: ${schema.description}` : `must match ${pattern}`);
+    return problem(schema.description ? plain(schema.description) : `must match ${pattern}`);
   }
   const known = format === undefined ? undefined : FORMATS[format];
   return known && !known.test.test(value) ? problem(`must be ${known.name}`) : [];
@@ -145,9 +145,22 @@ export function schemaAt(schema: JsonSchema, path: string): JsonSchema | undefin
   for (const alternative of schema.anyOf ?? [schema]) {
     const inner = alternative.properties?.[first] ?? (/^\d+$/.test(first) ? alternative.items : undefined);
     const found = inner && schemaAt(inner, rest);
-    if (found) return found;
+    if (found) return withoutNull(found);
   }
   return undefined;
+}
+
+/** `T or null` is edited as a T. */
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const alternatives = schema.anyOf?.filter(({ type }) => type !== 'null');
+  if (alternatives?.length !== 1) return schema;
+  const { anyOf: _anyOf, ...rest } = schema;
+  return { ...alternatives[0], ...rest };
+}
+
+/** Descriptions of the API are Markdown with inline code only. */
+export function plain(text: string): string {
+  return text.replaceAll('`', '');
 }
 
 /** Whether the field at `path` must be sent. */

@@ -18,3 +18,15 @@ export function editedTags(before: readonly Tag[], after: unknown): Record<strin
   if (removed.length === 0 && changed.length === 0) return undefined;
   return Object.fromEntries([...removed.map((key) => [key, null] as const), ...changed]);
 }
+
+/** The part of an update that changes name and tags: only what changed, so that a change by another client is not undone. */
+export function editedNameAndTags(
+  before: { readonly name: string; readonly tags: readonly Tag[] },
+  values: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const tags = editedTags(before.tags, values['tags']);
+  return {
+    ...(values['name'] === before.name ? {} : { name: values['name'] }),
+    ...(tags === undefined ? {} : { tags }),
+  };
+}

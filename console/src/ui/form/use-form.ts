@@ -7,6 +7,8 @@ export type Values = Readonly<Record<string, unknown>>;
 
 export interface Form {
   readonly schema: JsonSchema;
+  /** Fields of an edit have values: none is marked as optional. */
+  readonly isEdit: boolean;
   /** The fields by name; nested ones by path: `network.network_id`. */
   readonly get: (path: string) => unknown;
   readonly set: (path: string, value: unknown) => void;
@@ -26,6 +28,7 @@ export interface Form {
 interface Options {
   readonly schema: JsonSchema;
   readonly initial: Values;
+  readonly isEdit?: boolean;
   /** Body to send for the fields; by default all that are not empty. */
   readonly toBody?: (values: Values) => Values;
   /** Sends the request. What it throws is shown in the form, which keeps its text. */
@@ -33,7 +36,7 @@ interface Options {
 }
 
 /** The state of a form whose rules are a request component of openapi.json. */
-export function useForm({ schema, initial, toBody = withoutEmpty, send }: Options): Form {
+export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty, send }: Options): Form {
   const [start] = useState(initial);
   const [values, setValues] = useState<Values>(start);
   const [wasTried, setTried] = useState(false);
@@ -61,6 +64,8 @@ export function useForm({ schema, initial, toBody = withoutEmpty, send }: Option
       await send(body);
     } catch (error) {
       setDone(false);
+      // The sign-in dialog covers the form, which can be sent again after it.
+      if (error instanceof ApiError && error.status === 401) return;
       const named = error instanceof ApiError ? error.fields : [];
       setFromServer(named);
       setFailure(failureOf(messageOf(error), withoutField(named, fields)));
@@ -71,6 +76,7 @@ export function useForm({ schema, initial, toBody = withoutEmpty, send }: Option
   }
   return {
     schema,
+    isEdit,
     body,
     failure,
     isSubmitting,

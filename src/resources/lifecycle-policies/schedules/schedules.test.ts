@@ -46,6 +46,7 @@ describe('a schedule', () => {
     const before = (await cloud.get(`${schedules}/${id}`)).body;
     const retimed = await patch(id, { hour: '4', day_of_week: 'mon-fri' });
     expect(retimed.body).toEqual({ ...before, hour: '4', day_of_week: 'mon-fri' });
+    expect((await patch(id, { retention_time: {}, max_quantity: 7 })).body).toEqual(retimed.body);
     const given = { day_of_week: null, resource_name_template: 'of {volume_id}', retention_time: { weeks: 1 } };
     const changed = await patch(id, given);
     const retention_time = { weeks: 1, days: null, hours: null, minutes: null };

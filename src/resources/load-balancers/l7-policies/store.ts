@@ -1,5 +1,5 @@
 /** SQL of L7 policies. Writers hold the lock of the load balancer's row. */
-import { and, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
@@ -29,15 +29,11 @@ const viewColumns = {
   taskId: kit.activeTask(lbL7Policies.loadBalancerId),
 };
 
-const viewById = prepared<L7PolicyView>(
-  'lb_l7_policy_view',
-  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbL7Policies}`) +
-    ' where id = $1 and project_id = $2 and region_id = $3',
-);
+export const view = kit.viewOf<L7PolicyView>(lbL7Policies, { columns: viewColumns });
+export const viewsById = kit.rowsByIds<L7PolicyView>(lbL7Policies, { columns: viewColumns });
 
-export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<L7PolicyView | null> {
-  return (await viewById(db, id, projectId, regionId))[0] ?? null;
-}
+const bytes = sql<number>`200 + 64 * (select count(*) from lb_l7_rules r where r.policy_id = lb_l7_policies.id)`;
+const readSizes = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: lbL7Policies.id, bytes } });
 
 /** Oldest first, with the size of their references to rules. */
 export async function list(
@@ -45,13 +41,7 @@ export async function list(
   scope: ProjectRegion,
   page: ListL7Policies,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const bytes = sql<number>`200 + 64 * (select count(*) from lb_l7_rules r where r.policy_id = lb_l7_policies.id)`;
-  const sizes = db.select({ id: lbL7Policies.id, bytes }).from(lbL7Policies);
-  return kit.readPage<SizedRow<string>>(db, sizes, { table: lbL7Policies, scope, order: byAge(lbL7Policies), page });
-}
-
-export async function viewsById(db: Db, ids: string[]): Promise<L7PolicyView[]> {
-  return db.select(viewColumns).from(lbL7Policies).where(inArray(lbL7Policies.id, ids));
+  return readSizes(db, scope, { order: byAge(lbL7Policies), page });
 }
 
 const countOf = prepared<{ count: number }>(

@@ -1,6 +1,5 @@
 /** SQL of listeners. Writers hold the lock of the load balancer's row. */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
-import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
@@ -29,15 +28,8 @@ const viewColumns = {
   taskId: kit.activeTask(lbListeners.loadBalancerId),
 };
 
-const viewById = prepared<ListenerView>(
-  'lb_listener_view',
-  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbListeners}`) +
-    ' where id = $1 and project_id = $2 and region_id = $3',
-);
-
-export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<ListenerView | null> {
-  return (await viewById(db, id, projectId, regionId))[0] ?? null;
-}
+export const view = kit.viewOf<ListenerView>(lbListeners, { columns: viewColumns });
+const readPage = kit.pagesOf<ListenerView>(lbListeners, { columns: viewColumns });
 
 export async function poolCount(tx: Tx, id: string): Promise<number> {
   const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
@@ -50,9 +42,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListListeners,
 ): Promise<{ count: number; rows: ListenerView[] }> {
-  return kit.readPage<ListenerView>(db, db.select(viewColumns).from(lbListeners), {
-    table: lbListeners,
-    scope,
+  return readPage(db, scope, {
     filters: [...ofLoadBalancer(lbListeners, filter), kit.contains(lbListeners.name, filter.name)],
     order: byAge(lbListeners),
     page: filter,

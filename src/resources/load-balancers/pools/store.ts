@@ -1,7 +1,7 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
 import { and, eq, getTableColumns, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { deferred, prepared } from '../../../platform/db.ts';
+import { deferred } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
@@ -46,17 +46,14 @@ const viewColumns = <Member>(members: SQL<Member[]>) => ({
   taskId: kit.activeTask(lbPools.loadBalancerId),
 });
 
-const viewById = prepared<PoolView>(
-  'lb_pool_view',
-  kit.textOf(sql`select ${kit.selectList(viewColumns(detailed))} from ${lbPools}`) +
-    ' where id = $1 and project_id = $2 and region_id = $3',
-);
-
-export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<PoolView | null> {
-  return (await viewById(db, id, projectId, regionId))[0] ?? null;
-}
+const withDetails = { columns: viewColumns(detailed) };
+export const view = kit.viewOf<PoolView>(lbPools, withDetails);
 
 const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_id = lb_pools.id)`;
+
+const readSizes = kit.pagesOf<SizedRow<string>>(lbPools, {
+  columns: { id: lbPools.id, bytes: sql`${memberCount} * ${sql.raw(String(bytesOfMember))}` },
+});
 
 /** Oldest first. A thousand pools may have a million members, so the rows themselves are read in groups. */
 export async function list(
@@ -64,11 +61,8 @@ export async function list(
   scope: ProjectRegion,
   filter: ListPools,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const sizes = db.select({ id: lbPools.id, bytes: sql<number>`${memberCount} * ${bytesOfMember}` }).from(lbPools);
   const { listener_id: listenerId, name } = filter;
-  return kit.readPage<SizedRow<string>>(db, sizes, {
-    table: lbPools,
-    scope,
+  return readSizes(db, scope, {
     filters: [
       ...ofLoadBalancer(lbPools, filter),
       listenerId
@@ -81,14 +75,16 @@ export async function list(
   });
 }
 
+const readDetailed = kit.rowsByIds<PoolView>(lbPools, withDetails, 'lb_pools_detailed');
+const readWithIds = kit.rowsByIds<PoolView<{ id: string }>>(lbPools, { columns: viewColumns(idsOnly) });
+
 /** Without `details` members have only their ids. */
 export async function viewsById(
   db: Db,
   ids: string[],
   details: boolean | undefined,
 ): Promise<PoolView<MemberView | { id: string }>[]> {
-  const members: SQL<(MemberView | { id: string })[]> = details ? detailed : idsOnly;
-  return db.select(viewColumns(members)).from(lbPools).where(inArray(lbPools.id, ids));
+  return details ? readDetailed(db, ids) : readWithIds(db, ids);
 }
 
 /** The protocols of the listeners that use the pool, as their default pool or in an L7 policy. */

@@ -1,7 +1,7 @@
 /** SQL of the users of registries. */
 import { and, asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { pageOf } from '../../store-kit.ts';
+import { pageReader } from '../../store-kit.ts';
 import type { Page } from '../schema.ts';
 import { registryUsers } from '../table.ts';
 
@@ -11,14 +11,11 @@ export async function insert(tx: Tx, users: Omit<UserRow, 'id'>[]): Promise<User
   return tx.insert(registryUsers).values(users).returning();
 }
 
+const readPage = pageReader<UserRow>(registryUsers);
+
 export async function list(db: Db, registryId: number, page: Page): Promise<{ count: number; rows: UserRow[] }> {
   const where = eq(registryUsers.registryId, registryId);
-  return pageOf<UserRow>(db.select().from(registryUsers), {
-    where,
-    order: [asc(registryUsers.id)],
-    page,
-    count: () => db.$count(registryUsers, where),
-  });
+  return readPage(db, { where, order: [asc(registryUsers.id)], page });
 }
 
 export async function names(tx: Tx, registryId: number): Promise<Set<string>> {

@@ -1,6 +1,5 @@
 /** SQL of L7 rules. Writers hold the lock of the load balancer's row. */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
-import { prepared } from '../../../../platform/db.ts';
 import type { Db } from '../../../../platform/db.ts';
 import * as kit from '../../../store-kit.ts';
 import type { ProjectRegion } from '../../../store-kit.ts';
@@ -26,15 +25,8 @@ const viewColumns = {
   taskId: kit.activeTask(lbL7Rules.loadBalancerId),
 };
 
-const viewById = prepared<L7RuleView>(
-  'lb_l7_rule_view',
-  kit.textOf(sql`select ${kit.selectList(viewColumns)} from ${lbL7Rules}`) +
-    ' where id = $1 and project_id = $2 and region_id = $3',
-);
-
-export async function view(db: Db, { projectId, regionId }: ProjectRegion, id: string): Promise<L7RuleView | null> {
-  return (await viewById(db, id, projectId, regionId))[0] ?? null;
-}
+export const view = kit.viewOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
+const readPage = kit.pagesOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
 
 /** Oldest first. */
 export async function list(
@@ -43,9 +35,7 @@ export async function list(
   policyId: string,
   page: ListL7Rules,
 ): Promise<{ count: number; rows: L7RuleView[] }> {
-  return kit.readPage<L7RuleView>(db, db.select(viewColumns).from(lbL7Rules), {
-    table: lbL7Rules,
-    scope,
+  return readPage(db, scope, {
     filters: [eq(lbL7Rules.policyId, policyId)],
     order: byAge(lbL7Rules),
     page,

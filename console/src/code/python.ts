@@ -1,0 +1,126 @@
+import { pythonMethods } from './python-methods.ts';
+import { baseUrlOf, escapeHidden, isObject } from './request.ts';
+import type { ApiRequest, Json, JsonObject } from './request.ts';
+import { answersWithTasks } from './task-operations.ts';
+
+/** Fields of bodies whose argument has another name: a list of the operations and the two names. */
+const renamed: Record<string, Record<string, string>> = {
+  createListener: { loadbalancer_id: 'load_balancer_id' },
+  createLbPoolHealthMonitor: { timeout: 'api_timeout' },
+  updateLbPoolHealthMonitor: { timeout: 'api_timeout' },
+};
+
+/** Fields of bodies without an argument. They are sent with `extra_body`. */
+const extraBodyFields: Record<string, string[]> = {
+  addLbPoolMember: ['id', 'operating_status', 'provisioning_status'],
+  createFileShare: ['metadata'],
+  createLbPool: ['loadbalancer_id'],
+  createLbPoolHealthMonitor: ['id'],
+  createListener: ['default_pool_id'],
+  createLoadBalancer: ['metadata'],
+  createNetwork: ['metadata'],
+  createSnapshot: ['metadata'],
+  createSubnet: ['metadata'],
+  createVolume: ['metadata'],
+  updateFileShare: ['size'],
+  updateLbPoolHealthMonitor: ['id', 'type'],
+  updateLbPool: ['admin_state_up'],
+  updateListener: ['admin_state_up'],
+  updateVolume: ['size'],
+};
+
+/** Parameters of queries without an argument. They are sent with `extra_query`. */
+const extraQueryFields = ['delete_default_pool', 'need_volumes'];
+
+/** Arguments that the SDK requires and the API does not. */
+export const requiredArguments: Record<string, string[]> = {
+  createListener: ['load_balancer_id'],
+  setNotificationThreshold: ['threshold'],
+  updateL7Rule: ['compare_type', 'type', 'value'],
+};
+
+/** Names and values of the arguments, by the names of the SDK. */
+export function pythonArguments(request: ApiRequest): JsonObject {
+  const { operationId, params = {}, query = {}, body } = request;
+  const given: JsonObject = {};
+  const extraBody: JsonObject = {};
+  const extraQuery: JsonObject = {};
+  for (const [name, value] of Object.entries(params)) if (!isPlace(name)) given[name] = value;
+  if (isObject(body)) {
+    for (const [name, value] of Object.entries(body)) {
+      const target = extraBodyFields[operationId]?.includes(name) ? extraBody : given;
+      target[renamed[operationId]?.[name] ?? name] = value;
+    }
+  } else if (body !== undefined) given['body'] = body as Json;
+  for (const [name, value] of Object.entries(query)) {
+    (extraQueryFields.includes(name) ? extraQuery : given)[name] = value ?? undefined;
+  }
+  if (Object.keys(extraBody).length > 0) given['extra_body'] = extraBody;
+  if (Object.keys(extraQuery).length > 0) given['extra_query'] = extraQuery;
+  return given;
+}
+
+/** Prints the result. Reads the token from CLOUDYARD_TOKEN. */
+export function pythonFor(request: ApiRequest): string | null {
+  const method = pythonMethods[request.operationId];
+  const given = pythonArguments(request);
+  if (!method || requiredArguments[request.operationId]?.some((name) => given[name] === undefined)) return null;
+  const places = Object.entries(request.params ?? {}).filter(([name]) => isPlace(name));
+  const client = call('Gcore', [
+    "api_key=os.environ['CLOUDYARD_TOKEN']",
+    `base_url=${literal(baseUrlOf(request))}`,
+    ...places.map(([name, value]) => `cloud_${name}=${Number(value)}`),
+  ]);
+  const pairs = Object.entries(given).filter(([, value]) => value !== undefined);
+  const result = call(
+    `client.cloud.${method}`,
+    pairs.map(([name, value]) => `${name}=${literal(value!)}`),
+  );
+  const waits = answersWithTasks(request.operationId) && !method.endsWith('_and_poll');
+  const rest = waits
+    ? `for task in ${result}.tasks:\n    print(client.cloud.tasks.poll(task))`
+    : `result = ${result}\nprint(result)`;
+  return `import os\n\nfrom gcore import Gcore\n\nclient = ${client}\n${rest}\n`;
+}
+
+/** The client has the project and the region. */
+function isPlace(name: string): boolean {
+  return name === 'project_id' || name === 'region_id';
+}
+
+const widest = 88;
+
+function call(name: string, given: string[]): string {
+  return `${name}${bracketed('(', given, ')')}`;
+}
+
+/** On one line if that is short. */
+function bracketed(open: string, items: string[], close: string): string {
+  const line = `${open}${items.join(', ')}${close}`;
+  if (line.length <= widest && !line.includes('\n')) return line;
+  return `${open}\n${items.map((item) => `${indented(item)},\n`).join('')}${close}`;
+}
+
+/** String literals contain no line breaks, so every line is one of code. */
+function indented(text: string): string {
+  return text.replaceAll(/^/gm, '    ');
+}
+
+function literal(value: Json): string {
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return bracketed('[', value.map(literal), ']');
+  const pairs = Object.entries(value).filter(([, item]) => item !== undefined);
+  return bracketed(
+    '{',
+    pairs.map(([name, item]) => `${quote(name)}: ${literal(item!)}`),
+    '}',
+  );
+}
+
+function quote(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n');
+  return `'${escapeHidden(escaped)}'`;
+}

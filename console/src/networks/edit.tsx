@@ -1,0 +1,53 @@
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:UpdateNetwork';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
+import { useForm } from '../ui/form/use-form.ts';
+import { useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { CurrentNetwork } from './current-network.tsx';
+import { networkParams } from './data.ts';
+import type { Network } from './data.ts';
+
+const PATH = '/cloud/v2/networks/{project_id}/{region_id}/{network_id}';
+
+export function EditNetwork() {
+  return <CurrentNetwork>{(network) => <EditDialog network={network} />}</CurrentNetwork>;
+}
+
+function EditDialog({ network }: { network: Network }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = networkParams(scope, network.id);
+  const form = useForm({
+    schema,
+    isEdit: true,
+    initial: { name: network.name, tags: tagsForEdit(network.tags) },
+    toBody: (values) => editedNameAndTags(network, values),
+    send: async (body) => {
+      const { tasks } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
+      trackTasks(tasks, {
+        busy: `Updating network ${network.name}`,
+        done: `Updated network ${network.name}`,
+        link: { to: scope.path('networks', network.id), text: 'Open' },
+      });
+      void queryClient.invalidateQueries({ queryKey: ['networks'] });
+      await navigate({ to: scope.path('networks', network.id) });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Edit ${network.name}`}
+      form={form}
+      submitLabel="Save"
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={{ operationId: 'updateNetwork', method: 'PATCH', path: PATH, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="tags" label="Tags" help="" />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { tasksQuery } from '../tasks/data.ts';
+import type { TaskState } from '../tasks/data.ts';
+import { Card } from '../ui/detail-page.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import { taskTitle } from '../ui/task-text.ts';
+import { Ago } from '../ui/time.tsx';
+
+const SHOWN = 5;
+
+interface RecentTasksProps {
+  readonly title: string;
+  readonly states: readonly TaskState[];
+  readonly empty: string;
+}
+
+/** The newest tasks in these states that nobody acknowledged. */
+export function RecentTasks({ title, states, empty }: RecentTasksProps) {
+  const scope = useScope();
+  const query = useQuery(tasksQuery(scope, { states, type: '', isAcknowledged: false, limit: SHOWN, offset: 0 }));
+  const count = query.data?.count ?? 0;
+  const search = { acknowledged: 'no', ...(states.length === 1 ? { state: states[0] } : {}) };
+  const all = (
+    <Link to={scope.path('tasks')} search={search as never}>
+      {count > SHOWN ? `All ${count}` : 'All tasks'}
+    </Link>
+  );
+  return (
+    <Card title={title} actions={all}>
+      {query.isPending && <Skeleton />}
+      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.data && count === 0 && <p className="card-body muted">{empty}</p>}
+      {count > 0 && (
+        <ul className="menu-list card-body">
+          {query.data?.results.map((task) => (
+            <li key={task.id}>
+              <Link to={scope.path('tasks', task.id)}>
+                <span>
+                  {taskTitle(task.task_type)} <Ago at={task.created_on} />
+                  {task.error && <span className="muted"> {task.error}</span>}
+                </span>
+                <StatusBadge status={task.state} />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}

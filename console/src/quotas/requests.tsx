@@ -1,0 +1,123 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { api, unwrap } from '../api/client.ts';
+import { messageOf } from '../api/errors.ts';
+import { queryClient } from '../api/query-client.ts';
+import { useReadOnlyReason, useSession } from '../api/session.ts';
+import { Card } from '../ui/detail-page.tsx';
+import { formatNumber } from '../ui/numbers.ts';
+import { ActionLink } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago } from '../ui/time.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { quotaRequestsQuery } from './data.ts';
+import type { QuotaRequest } from './data.ts';
+import { quotaTitle } from './gauges.tsx';
+
+/** The requests of the client; for an admin of the operator, of all clients. */
+export function QuotaRequests() {
+  const { is_operator } = useSession();
+  const query = useQuery(quotaRequestsQuery);
+  const client: Column<QuotaRequest> = {
+    key: 'client',
+    title: 'Client',
+    kind: 'number',
+    render: (each) => each.client_id,
+  };
+  if (query.isPending) return <Skeleton />;
+  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  return (
+    <Card title="Limit requests">
+      {query.data.count === 0 ? (
+        <EmptyState title="No limit was requested">
+          A request goes to the operator, who approves or declines it.
+        </EmptyState>
+      ) : (
+        <Table
+          label="Limit requests"
+          rows={query.data.results}
+          rowKey={(each) => each.id}
+          columns={[...(is_operator ? [client] : []), ...COLUMNS]}
+        />
+      )}
+    </Card>
+  );
+}
+
+const COLUMNS: Column<QuotaRequest>[] = [
+  { key: 'status', title: 'Status', render: (each) => <StatusBadge status={each.status} /> },
+  { key: 'limits', title: 'Limits', kind: 'wrap', render: (each) => limitsOf(each).join(', ') },
+  { key: 'description', title: 'Why', kind: 'wrap', render: (each) => <bdi>{each.description}</bdi> },
+  { key: 'reason', title: 'Decision', kind: 'wrap', render: (each) => <bdi>{each.reason}</bdi> },
+  { key: 'created', title: 'Created', render: (each) => <Ago at={each.created_at} /> },
+  { key: 'actions', title: 'Actions', kind: 'actions', render: (each) => <Actions request={each} /> },
+];
+
+/** `Volumes: 200 (region 1)`. */
+function limitsOf({ requested_limits: { global_limits, regional_limits = [] } }: QuotaRequest): string[] {
+  const texts = (limits: object, place: string) =>
+    Object.entries(limits)
+      .filter(([name]) => name.endsWith('_limit'))
+      .map(([name, limit]) => `${quotaTitle(name.slice(0, -'_limit'.length))}: ${formatNumber(Number(limit))}${place}`);
+  return [
+    ...texts(global_limits ?? {}, ''),
+    ...regional_limits.flatMap((limits) => texts(limits, ` (region ${String(limits.region_id)})`)),
+  ];
+}
+
+function Actions({ request }: { request: QuotaRequest }) {
+  const scope = useScope();
+  const { is_operator } = useSession();
+  const readOnly = useReadOnlyReason();
+  const isOpen = request.status === 'in progress';
+  return (
+    <div className="row">
+      {isOpen && is_operator && (
+        <>
+          <ActionLink
+            to={scope.path('quotas', 'requests', request.id, 'approve')}
+            className="small"
+            disabledReason={readOnly}
+          >
+            Approve
+          </ActionLink>
+          <ActionLink
+            to={scope.path('quotas', 'requests', request.id, 'decline')}
+            className="small"
+            disabledReason={readOnly}
+          >
+            Decline
+          </ActionLink>
+        </>
+      )}
+      <Withdraw request={request} readOnly={readOnly} />
+    </div>
+  );
+}
+
+function Withdraw({ request, readOnly }: { request: QuotaRequest; readOnly: string | null }) {
+  const removal = useMutation({
+    mutationFn: () =>
+      unwrap(
+        api.DELETE('/cloud/v2/limits_request/{request_id}', {
+          params: { path: { request_id: String(request.id) } as never },
+        }),
+      ),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['quota_requests'] }),
+    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
+  });
+  return (
+    <button
+      type="button"
+      className="button small quiet danger"
+      disabled={removal.isPending || readOnly !== null}
+      title={readOnly ?? undefined}
+      onClick={() => removal.mutate()}
+    >
+      Delete <span className="visually-hidden">request {request.id}</span>
+    </button>
+  );
+}

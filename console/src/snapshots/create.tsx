@@ -1,0 +1,76 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import schema from 'schema:CreateSnapshot';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { formatGib } from '../ui/numbers.ts';
+import { PricePreview } from '../ui/price.tsx';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { volumesQuery } from '../volumes/data.ts';
+import { KIND } from './data.ts';
+
+const PATH = '/cloud/v1/snapshots/{project_id}/{region_id}';
+
+export function CreateSnapshot() {
+  const scope = useScope();
+  return <CreateDialog back={scope.path('snapshots')} />;
+}
+
+/** The form on the page of a volume. */
+export function CreateVolumeSnapshot() {
+  const scope = useScope();
+  const { id } = useParams({ strict: false }) as { id: string };
+  return <CreateDialog volumeId={id} back={scope.path('volumes', id)} />;
+}
+
+function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const volumes = useQuery(volumesQuery(scope)).data?.results ?? [];
+  const params = scopeParams(scope);
+  const form = useForm({
+    schema,
+    initial: { name: '', ...(volumeId ? { volume_id: volumeId } : {}) },
+    send: async (body) => {
+      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
+      trackTasks(tasks, {
+        busy: `Creating snapshot ${String(body['name'])}`,
+        done: `Created snapshot ${String(body['name'])}`,
+        link: { to: scope.path('snapshots'), text: 'Snapshots' },
+        taskPath: (id) => scope.path('tasks', id),
+      });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: back, search: { tab: volumeId && 'snapshots' } as never });
+    },
+  });
+  const chosen = form.get('volume_id');
+  return (
+    <FormDialog
+      title="Create snapshot"
+      form={form}
+      submitLabel="Create snapshot"
+      segments={volumeId ? 2 : 1}
+      call={{ operationId: 'createSnapshot', method: 'POST', path: PATH, params }}
+    >
+      <Field
+        form={form}
+        path="volume_id"
+        label="Volume"
+        help="The volume can be used while it is copied."
+        disabled={volumeId !== undefined}
+        choices={volumes.map(({ id, name, size }) => ({ value: id, label: `${name} (${formatGib(size)})` }))}
+      />
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="description" label="Description" help="" type="textarea" />
+      <Field form={form} path="tags" label="Tags" help="" />
+      <PricePreview
+        path={`/cloud/v1/pricing/${scope.project}/${scope.region}/snapshots`}
+        body={chosen ? { volume_id: chosen } : null}
+      />
+    </FormDialog>
+  );
+}

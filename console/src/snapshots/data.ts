@@ -1,0 +1,45 @@
+import { queryOptions } from '@tanstack/react-query';
+import { allRows } from '../api/all-rows.ts';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+import { scopeParams } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+
+export type Snapshot = components['schemas']['Snapshot'];
+
+/** The first part of every key of queries of snapshots; events of this kind refresh them. */
+export const KIND = 'snapshots';
+
+/** The operations of one snapshot. */
+export const SNAPSHOT = '/cloud/v1/snapshots/{project_id}/{region_id}/{snapshot_id}';
+
+/** The snapshots of the project and region, or of one volume. */
+export const snapshotsQuery = (scope: Scope, volumeId?: string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, 'of', volumeId ?? 'all'],
+    queryFn: () =>
+      allRows((page) =>
+        unwrap(
+          api.GET('/cloud/v1/snapshots/{project_id}/{region_id}', {
+            params: { path: scopeParams(scope), query: { ...page, ...(volumeId ? { volume_id: volumeId } : {}) } },
+          }),
+        ),
+      ),
+  });
+
+export const snapshotQuery = (scope: Scope, id: string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, id],
+    queryFn: () => unwrap(api.GET(SNAPSHOT, { params: { path: snapshotParams(scope, id) } })),
+  });
+
+export function snapshotParams(scope: Scope, id: string) {
+  return { ...scopeParams(scope), snapshot_id: id };
+}
+
+/** The newest snapshot that can be restored. */
+export function newestSnapshot(snapshots: readonly Snapshot[]): Snapshot | undefined {
+  return snapshots
+    .filter(({ status }) => status === 'available')
+    .toSorted((a, b) => b.created_at.localeCompare(a.created_at))[0];
+}

@@ -1,0 +1,97 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { RunningTask } from '../tasks/progress.tsx';
+import { CopyButton } from '../ui/copy.tsx';
+import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { formatGib } from '../ui/numbers.ts';
+import { usePageActions } from '../ui/page-actions.ts';
+import { ActionLink } from '../ui/page-head.tsx';
+import { resourceTabs } from '../ui/resource-tabs.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { Ago } from '../ui/time.tsx';
+import { volumeQuery } from '../volumes/data.ts';
+import { snapshotQuery } from './data.ts';
+import type { Snapshot } from './data.ts';
+import { originOf } from './table.tsx';
+
+export function SnapshotDetail() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const scope = useScope();
+  usePageActions([
+    { title: 'Edit this snapshot', to: scope.path('snapshots', id, 'edit') },
+    { title: 'Delete this snapshot', to: scope.path('snapshots', id, 'delete') },
+  ]);
+  return (
+    <DetailPage
+      crumbs={[{ title: 'Snapshots', to: scope.path('snapshots') }]}
+      query={useQuery(snapshotQuery(scope, id))}
+      driverKind="volumes"
+      titleOf={(snapshot) => snapshot.name}
+      statusOf={(snapshot) => snapshot.status}
+      actions={(snapshot) => <Actions snapshot={snapshot} />}
+      tabs={(snapshot) => [
+        { key: 'overview', title: 'Overview', render: () => <Overview snapshot={snapshot} /> },
+        ...resourceTabs({
+          tags: snapshot.tags,
+          table: 'snapshots',
+          id: snapshot.id,
+          taskIds: [snapshot.task_id, snapshot.creator_task_id],
+        }),
+      ]}
+    />
+  );
+}
+
+function Actions({ snapshot }: { snapshot: Snapshot }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const reason = readOnly ?? (snapshot.task_id ? 'A task is changing this snapshot' : null);
+  const to = (action: string) => scope.path('snapshots', snapshot.id, action);
+  return (
+    <>
+      {reason || snapshot.status !== 'available' ? null : (
+        <Link to={scope.path('volumes', 'new')} search={{ snapshot: snapshot.id } as never} className="button">
+          Create volume
+        </Link>
+      )}
+      <ActionLink to={to('edit')} disabledReason={reason}>
+        Edit
+      </ActionLink>
+      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
+        Delete
+      </ActionLink>
+    </>
+  );
+}
+
+function Overview({ snapshot }: { snapshot: Snapshot }) {
+  const scope = useScope();
+  const volume = useQuery({ ...volumeQuery(scope, snapshot.volume_id), retry: false }).data;
+  return (
+    <>
+      <RunningTask id={snapshot.task_id} />
+      <Card title="Properties">
+        <Properties
+          items={{
+            Size: formatGib(snapshot.size),
+            Volume: (
+              <Link to={scope.path('volumes', snapshot.volume_id)}>
+                <bdi>{volume?.name ?? snapshot.volume_id}</bdi>
+              </Link>
+            ),
+            'Created by': originOf(snapshot),
+            Description: snapshot.description && <bdi>{snapshot.description}</bdi>,
+            Created: <Ago at={snapshot.created_at} />,
+            Changed: <Ago at={snapshot.updated_at} />,
+            ID: (
+              <span className="row">
+                <code>{snapshot.id}</code> <CopyButton text={snapshot.id} what="ID" />
+              </span>
+            ),
+          }}
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:UpdateSnapshot';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
+import { useForm } from '../ui/form/use-form.ts';
+import { useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { CurrentSnapshot } from './current-snapshot.tsx';
+import { KIND, SNAPSHOT, snapshotParams } from './data.ts';
+import type { Snapshot } from './data.ts';
+
+export function EditSnapshot() {
+  return <CurrentSnapshot>{(snapshot) => <EditDialog snapshot={snapshot} />}</CurrentSnapshot>;
+}
+
+function EditDialog({ snapshot }: { snapshot: Snapshot }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = snapshotParams(scope, snapshot.id);
+  const form = useForm({
+    schema,
+    isEdit: true,
+    initial: { name: snapshot.name, tags: tagsForEdit(snapshot.tags) },
+    toBody: (values) => editedNameAndTags(snapshot, values),
+    send: async (body) => {
+      const { name } = await unwrap(api.PATCH(SNAPSHOT, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Updated snapshot ${name}` });
+      await queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('snapshots', snapshot.id) });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Edit ${snapshot.name}`}
+      form={form}
+      submitLabel="Save"
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={{ operationId: 'updateSnapshot', method: 'PATCH', path: SNAPSHOT, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="tags" label="Tags" help="" />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { Card } from '../ui/detail-page.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Rows } from '../ui/list-page.tsx';
+import { formatGib } from '../ui/numbers.ts';
+import { ActionLink } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago, parseDate } from '../ui/time.tsx';
+import type { Volume } from '../volumes/data.ts';
+import { snapshotsQuery } from './data.ts';
+import type { Snapshot } from './data.ts';
+
+export const columnsOf = (scope: Scope): Column<Snapshot>[] => [
+  {
+    key: 'name',
+    title: 'Name',
+    kind: 'name',
+    sortBy: (snapshot) => snapshot.name,
+    render: (snapshot) => (
+      <Link to={scope.path('snapshots', snapshot.id)}>
+        <bdi>{snapshot.name}</bdi>
+      </Link>
+    ),
+  },
+  {
+    key: 'status',
+    title: 'Status',
+    sortBy: (snapshot) => snapshot.status,
+    render: (snapshot) => <StatusBadge status={snapshot.status} />,
+  },
+  {
+    key: 'size',
+    title: 'Size',
+    kind: 'number',
+    sortBy: (snapshot) => snapshot.size,
+    render: (snapshot) => formatGib(snapshot.size),
+  },
+  {
+    key: 'origin',
+    title: 'Created by',
+    sortBy: originOf,
+    render: originOf,
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    sortBy: (snapshot) => parseDate(snapshot.created_at).getTime(),
+    render: (snapshot) => <Ago at={snapshot.created_at} />,
+  },
+];
+
+/** Snapshots of a lifecycle policy have a read-only tag. */
+export function originOf({ tags }: Snapshot): string {
+  return tags.some(({ key }) => key === 'created_by_policy') ? 'lifecycle policy' : 'request';
+}
+
+export const textOf = ({ name, id, description, tags }: Snapshot) =>
+  [name, id, description, ...tags.map(({ key, value }) => `${key}=${value}`)].join(' ');
+
+/** The snapshots of a volume, for its detail page. */
+export function SnapshotTable({ volume }: { volume: Volume }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const query = useQuery(snapshotsQuery(scope, volume.id));
+  const create = (
+    <ActionLink
+      to={scope.path('volumes', volume.id, 'snapshots', 'new')}
+      className="small"
+      disabledReason={readOnly ?? (volume.task_id ? 'A task is changing this volume' : null)}
+    >
+      <Icon name="plus" /> Add snapshot
+    </ActionLink>
+  );
+  return (
+    <Card title="Snapshots" actions={create}>
+      <Rows
+        title="Snapshots"
+        query={query}
+        columns={columnsOf(scope)}
+        rowKey={(snapshot) => snapshot.id}
+        textOf={textOf}
+        empty={{ title: 'No snapshots', text: 'A snapshot keeps the data of the volume as it is at one moment.' }}
+      />
+    </Card>
+  );
+}

@@ -1,0 +1,77 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import schema from 'schema:CreateSubnet';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { networksQuery } from '../networks/data.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
+import type { Values } from '../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { AddressFields } from './fields.tsx';
+
+const PATH = '/cloud/v1/subnets/{project_id}/{region_id}';
+
+export function CreateSubnet() {
+  const scope = useScope();
+  return <CreateDialog back={scope.path('subnets')} />;
+}
+
+/** The form on the page of a network. */
+export function CreateNetworkSubnet() {
+  const scope = useScope();
+  const { id } = useParams({ strict: false }) as { id: string };
+  return <CreateDialog networkId={id} back={scope.path('networks', id)} />;
+}
+
+function CreateDialog({ networkId, back }: { networkId?: string; back: string }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const networks = useQuery(networksQuery(scope)).data?.results ?? [];
+  const params = scopeParams(scope);
+  const form = useForm({
+    schema,
+    initial: { name: '', cidr: '', enable_dhcp: true, ...(networkId ? { network_id: networkId } : {}) },
+    toBody,
+    send: async (body) => {
+      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
+      trackTasks(tasks, {
+        busy: `Creating subnet ${String(body['name'])}`,
+        done: `Created subnet ${String(body['name'])}`,
+        link: { to: scope.path('subnets'), text: 'Subnets' },
+        taskPath: (id) => scope.path('tasks', id),
+      });
+      void queryClient.invalidateQueries({ queryKey: ['subnets'] });
+      await navigate({ to: back });
+    },
+  });
+  return (
+    <FormDialog
+      title="Create subnet"
+      form={form}
+      submitLabel="Create subnet"
+      segments={networkId ? 2 : 1}
+      call={{ operationId: 'createSubnet', method: 'POST', path: PATH, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field
+        form={form}
+        path="network_id"
+        label="Network"
+        help=""
+        disabled={networkId !== undefined}
+        choices={networks.map(({ id, name }) => ({ value: id, label: name }))}
+      />
+      <Field form={form} path="cidr" label="Address range" placeholder="10.0.0.0/24" />
+      <AddressFields form={form} gatewayHelp="By default the first address of the range." />
+      <Field form={form} path="tags" label="Tags" help="" />
+    </FormDialog>
+  );
+}
+
+function toBody({ no_gateway, gateway_ip, ...values }: Values): Values {
+  const gateway = no_gateway === true ? { gateway_ip: null } : { gateway_ip };
+  return withoutEmpty({ ...values, ...gateway });
+}

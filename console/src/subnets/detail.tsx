@@ -1,0 +1,102 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { networkQuery, subnetQuery } from '../networks/data.ts';
+import type { Subnet } from '../networks/data.ts';
+import { CopyButton } from '../ui/copy.tsx';
+import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { usePageActions } from '../ui/page-actions.ts';
+import { ActionLink } from '../ui/page-head.tsx';
+import { resourceTabs } from '../ui/resource-tabs.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { Table } from '../ui/table.tsx';
+import { Ago } from '../ui/time.tsx';
+import { addressesOf } from './table.tsx';
+
+export function SubnetDetail() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const scope = useScope();
+  usePageActions([
+    { title: 'Edit this subnet', to: scope.path('subnets', id, 'edit') },
+    { title: 'Delete this subnet', to: scope.path('subnets', id, 'delete') },
+  ]);
+  return (
+    <DetailPage
+      crumbs={[{ title: 'Subnets', to: scope.path('subnets') }]}
+      query={useQuery(subnetQuery(scope, id))}
+      titleOf={(subnet) => subnet.name}
+      actions={(subnet) => <Actions subnet={subnet} />}
+      tabs={(subnet) => [
+        { key: 'overview', title: 'Overview', render: () => <Overview subnet={subnet} /> },
+        ...resourceTabs({
+          tags: subnet.tags,
+          table: 'subnets',
+          id: subnet.id,
+          taskIds: [subnet.task_id, subnet.creator_task_id],
+        }),
+      ]}
+    />
+  );
+}
+
+function Actions({ subnet }: { subnet: Subnet }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const reason = readOnly ?? (subnet.task_id ? 'A task is changing this subnet' : null);
+  const to = (action: string) => scope.path('subnets', subnet.id, action);
+  return (
+    <>
+      <ActionLink to={to('edit')} disabledReason={reason}>
+        Edit
+      </ActionLink>
+      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
+        Delete
+      </ActionLink>
+    </>
+  );
+}
+
+function Overview({ subnet }: { subnet: Subnet }) {
+  const scope = useScope();
+  const network = useQuery(networkQuery(scope, subnet.network_id)).data;
+  return (
+    <>
+      <Card title="Properties">
+        <Properties
+          items={{
+            Range: <code>{subnet.cidr}</code>,
+            Gateway: subnet.gateway_ip && <code>{subnet.gateway_ip}</code>,
+            'Free addresses': addressesOf(subnet),
+            Network: (
+              <Link to={scope.path('networks', subnet.network_id)}>
+                <bdi>{network?.name ?? subnet.network_id}</bdi>
+              </Link>
+            ),
+            DHCP: subnet.enable_dhcp ? 'on' : 'off',
+            'DNS servers': subnet.dns_nameservers.join(', ') || null,
+            Created: <Ago at={subnet.created_at} />,
+            Changed: <Ago at={subnet.updated_at} />,
+            ID: (
+              <span className="row">
+                <code>{subnet.id}</code> <CopyButton text={subnet.id} what="ID" />
+              </span>
+            ),
+          }}
+        />
+      </Card>
+      {subnet.host_routes.length > 0 && (
+        <Card title="Static routes">
+          <Table
+            label="Static routes"
+            rows={subnet.host_routes}
+            rowKey={({ destination, nexthop }) => `${destination} ${nexthop}`}
+            columns={[
+              { key: 'destination', title: 'Destination', render: (route) => <code>{route.destination}</code> },
+              { key: 'nexthop', title: 'Router', render: (route) => <code>{route.nexthop}</code> },
+            ]}
+          />
+        </Card>
+      )}
+    </>
+  );
+}

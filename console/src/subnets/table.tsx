@@ -1,0 +1,73 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { subnetsQuery } from '../networks/data.ts';
+import type { Network, Subnet } from '../networks/data.ts';
+import { Card } from '../ui/detail-page.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { formatNumber } from '../ui/numbers.ts';
+import { ActionLink } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago, parseDate } from '../ui/time.tsx';
+
+export const columnsOf = (scope: Scope): Column<Subnet>[] => [
+  {
+    key: 'name',
+    title: 'Name',
+    kind: 'name',
+    sortBy: (subnet) => subnet.name,
+    render: (subnet) => (
+      <Link to={scope.path('subnets', subnet.id)}>
+        <bdi>{subnet.name}</bdi>
+      </Link>
+    ),
+  },
+  { key: 'cidr', title: 'Range', sortBy: (subnet) => subnet.cidr, render: (subnet) => <code>{subnet.cidr}</code> },
+  { key: 'gateway', title: 'Gateway', render: (subnet) => subnet.gateway_ip && <code>{subnet.gateway_ip}</code> },
+  {
+    key: 'free',
+    title: 'Free addresses',
+    kind: 'number',
+    sortBy: (subnet) => subnet.available_ips,
+    render: addressesOf,
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    sortBy: (subnet) => parseDate(subnet.created_at).getTime(),
+    render: (subnet) => <Ago at={subnet.created_at} />,
+  },
+];
+
+/** Free and all addresses; a dash where the API does not count them. */
+export function addressesOf({ available_ips: free, total_ips: all }: Subnet): string {
+  return free === null || all === null ? '–' : `${formatNumber(free)} of ${formatNumber(all)}`;
+}
+
+/** The subnets of a network, for its detail page. */
+export function SubnetTable({ network }: { network: Network }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const query = useQuery(subnetsQuery(scope));
+  if (query.isPending) return <Skeleton />;
+  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  const rows = query.data.results.filter((subnet) => subnet.network_id === network.id);
+  const create = (
+    <ActionLink to={scope.path('networks', network.id, 'subnets', 'new')} className="small" disabledReason={readOnly}>
+      <Icon name="plus" /> Create subnet
+    </ActionLink>
+  );
+  return (
+    <Card title="Subnets" actions={create}>
+      {rows.length === 0 ? (
+        <EmptyState title="No subnets">Resources need a subnet of the network for their addresses.</EmptyState>
+      ) : (
+        <Table label="Subnets" rows={rows} rowKey={(subnet) => subnet.id} columns={columnsOf(scope)} />
+      )}
+    </Card>
+  );
+}

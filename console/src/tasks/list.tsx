@@ -1,0 +1,165 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { messageOf } from '../api/errors.ts';
+import { useReadOnlyReason } from '../api/session.ts';
+import { Pager } from '../ui/list-page.tsx';
+import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
+import type { ListState } from '../ui/list-state.ts';
+import { PageHead } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+import { taskTitle } from '../ui/task-text.ts';
+import { Ago } from '../ui/time.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { acknowledge, acknowledgeAll, STATES, tasksQuery } from './data.ts';
+import type { Task, TaskState } from './data.ts';
+
+const ACKNOWLEDGED = { yes: true, no: false } as const;
+
+export function TaskList() {
+  const scope = useScope();
+  const state = useListState();
+  const states = STATES.filter((each) => each === (state.get('state') as TaskState));
+  const query = useQuery(
+    tasksQuery(scope, {
+      states,
+      type: state.get('type'),
+      isAcknowledged: ACKNOWLEDGED[state.get('acknowledged') as keyof typeof ACKNOWLEDGED],
+      limit: PAGE_SIZE,
+      offset: (state.page - 1) * PAGE_SIZE,
+    }),
+  );
+  return (
+    <>
+      <PageHead title="Tasks" actions={<AcknowledgeAll scope={scope} />}>
+        <p>Each create, change and deletion that takes time is a task.</p>
+      </PageHead>
+      <section className="card" aria-label="Tasks">
+        <Tools
+          state={state}
+          types={query.data?.results.map((task) => task.task_type) ?? []}
+          count={query.data?.count}
+        />
+        {query.isPending && <Skeleton rows={6} />}
+        {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {query.data?.count === 0 && (
+          <EmptyState title="No task matches">Tasks appear here when a resource changes.</EmptyState>
+        )}
+        {query.data && query.data.count > 0 && (
+          <>
+            <Table
+              label="Tasks of the project"
+              columns={columnsOf(scope)}
+              rows={query.data.results}
+              rowKey={(task) => task.id}
+            />
+            <Pager page={state.page} count={query.data.count} setPage={(page) => state.set({ page: String(page) })} />
+          </>
+        )}
+      </section>
+    </>
+  );
+}
+
+const columnsOf = (scope: Scope): Column<Task>[] => [
+  {
+    key: 'type',
+    title: 'Task',
+    kind: 'name',
+    render: (task) => <Link to={scope.path('tasks', task.id)}>{taskTitle(task.task_type)}</Link>,
+  },
+  { key: 'state', title: 'State', render: (task) => <StatusBadge status={task.state} /> },
+  { key: 'started', title: 'Started', render: (task) => <Ago at={task.created_on} /> },
+  { key: 'ended', title: 'Ended', render: (task) => <Ago at={task.finished_on} /> },
+  { key: 'error', title: 'Error', kind: 'wrap', render: (task) => task.error },
+  { key: 'actions', title: 'Actions', kind: 'actions', render: (task) => <Acknowledge task={task} /> },
+];
+
+function Tools({ state, types, count }: { state: ListState; types: readonly string[]; count: number | undefined }) {
+  return (
+    <div className="list-tools" role="search">
+      <input
+        type="search"
+        aria-label="Type"
+        placeholder="Type, such as create_volume"
+        list="task-types"
+        value={state.get('type')}
+        onChange={(event) => state.set({ type: event.target.value })}
+      />
+      <datalist id="task-types">
+        {[...new Set(types)].sort().map((type) => (
+          <option key={type}>{type}</option>
+        ))}
+      </datalist>
+      <select
+        aria-label="State"
+        value={state.get('state')}
+        onChange={(event) => state.set({ state: event.target.value })}
+      >
+        <option value="">State: all</option>
+        {STATES.map((each) => (
+          <option key={each} value={each}>
+            {each.toLowerCase()}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label="Acknowledged"
+        value={state.get('acknowledged')}
+        onChange={(event) => state.set({ acknowledged: event.target.value })}
+      >
+        <option value="">Acknowledged: all</option>
+        <option value="no">not acknowledged</option>
+        <option value="yes">acknowledged</option>
+      </select>
+      <span className="count" role="status">
+        {count}
+      </span>
+    </div>
+  );
+}
+
+/** A button for a task that ended; nothing for one that runs or is acknowledged. */
+export function Acknowledge({ task }: { task: Task }) {
+  const readOnly = useReadOnlyReason();
+  const mutation = useMutation({
+    mutationFn: () => acknowledge(task.id),
+    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
+  });
+  if (task.finished_on === null || task.acknowledged_at !== null) return null;
+  return (
+    <button
+      type="button"
+      className="button small"
+      disabled={mutation.isPending || readOnly !== null}
+      title={readOnly ?? undefined}
+      onClick={() => mutation.mutate()}
+    >
+      Acknowledge <span className="visually-hidden">{taskTitle(task.task_type)}</span>
+    </button>
+  );
+}
+
+function AcknowledgeAll({ scope }: { scope: Scope }) {
+  const readOnly = useReadOnlyReason();
+  const mutation = useMutation({
+    mutationFn: () => acknowledgeAll(scope),
+    onSuccess: () => showToast({ tone: 'ok', text: 'All tasks are acknowledged' }),
+    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
+  });
+  return (
+    <button
+      type="button"
+      className="button"
+      disabled={mutation.isPending || readOnly !== null}
+      title={readOnly ?? undefined}
+      onClick={() => mutation.mutate()}
+    >
+      Acknowledge all
+    </button>
+  );
+}

@@ -1,0 +1,120 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import emptySchema from 'schema:CreateNewVolume';
+import copySchema from 'schema:CreateVolumeFromSnapshot';
+import { useState } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { snapshotsQuery } from '../snapshots/data.ts';
+import type { Snapshot } from '../snapshots/data.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
+import type { Form, Values } from '../ui/form/use-form.ts';
+import { formatGib } from '../ui/numbers.ts';
+import { PricePreview } from '../ui/price.tsx';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { formatDate, parseDate } from '../ui/time.tsx';
+import { KIND, newVolumePrice, volumePricePath, volumeTypesQuery } from './data.ts';
+
+const PATH = '/cloud/v1/volumes/{project_id}/{region_id}';
+type Source = 'new-volume' | 'snapshot';
+
+export function CreateVolume() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  // The page of a snapshot opens the form for it.
+  const { snapshot } = useSearch({ strict: false }) as { snapshot?: string };
+  const [source, setSource] = useState<Source>(snapshot ? 'snapshot' : 'new-volume');
+  const params = scopeParams(scope);
+  const form = useForm({
+    schema: source === 'snapshot' ? copySchema : emptySchema,
+    initial: { name: '', size: 10, ...(snapshot ? { snapshot_id: snapshot } : {}) },
+    toBody: (values) => toBody(values, source),
+    send: async (body) => {
+      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
+      trackTasks(tasks, {
+        busy: `Creating volume ${String(body['name'])}`,
+        done: `Created volume ${String(body['name'])}`,
+        link: { to: scope.path('volumes'), text: 'Volumes' },
+        taskPath: (id) => scope.path('tasks', id),
+      });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('volumes') });
+    },
+  });
+  return (
+    <FormDialog
+      title="Create volume"
+      form={form}
+      submitLabel="Create volume"
+      call={{ operationId: 'createVolume', method: 'POST', path: PATH, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <SourceChoice source={source} setSource={setSource} />
+      <SourceFields form={form} source={source} />
+      <Field form={form} path="tags" label="Tags" help="" />
+      <PricePreview path={volumePricePath(scope)} body={priceOf(form, source)} />
+    </FormDialog>
+  );
+}
+
+function toBody(values: Values, source: Source): Values {
+  const { size, snapshot_id, ...rest } = values;
+  return withoutEmpty({ ...rest, source, ...(source === 'snapshot' ? { snapshot_id } : { size }) });
+}
+
+function priceOf(form: Form, source: Source): Record<string, unknown> | null {
+  const type = form.get('type_name') as string | undefined;
+  if (source === 'new-volume') return newVolumePrice(form.get('size'), type ?? 'standard');
+  const snapshot = form.get('snapshot_id');
+  return snapshot ? { source, snapshot_id: snapshot, ...(type ? { type_name: type } : {}) } : null;
+}
+
+function SourceChoice({ source, setSource }: { source: Source; setSource: (source: Source) => void }) {
+  return (
+    <div className="field">
+      <label htmlFor="source">Source</label>
+      <select id="source" value={source} onChange={(event) => setSource(event.target.value as Source)}>
+        <option value="new-volume">empty</option>
+        <option value="snapshot">a snapshot</option>
+      </select>
+    </div>
+  );
+}
+
+function SourceFields({ form, source }: { form: Form; source: Source }) {
+  const scope = useScope();
+  const types = useQuery(volumeTypesQuery(scope)).data ?? [];
+  const snapshots = useQuery({ ...snapshotsQuery(scope), enabled: source === 'snapshot' }).data?.results ?? [];
+  return (
+    <>
+      {source === 'snapshot' && (
+        <Field
+          form={form}
+          path="snapshot_id"
+          label="Snapshot"
+          help="The volume gets the size and the data of the snapshot."
+          choices={snapshots.filter(({ status }) => status === 'available').map(toChoice)}
+        />
+      )}
+      <div className="field-row">
+        {source === 'new-volume' && (
+          <Field form={form} path="size" label="Size (GiB)" help="The volume can be extended later, not shrunk." />
+        )}
+        <Field
+          form={form}
+          path="type_name"
+          label="Type"
+          help={source === 'snapshot' ? 'By default that of the snapshot.' : 'By default standard.'}
+          choices={types.map((type) => ({ value: type, label: type }))}
+        />
+      </div>
+    </>
+  );
+}
+
+function toChoice({ id, name, size, created_at }: Snapshot) {
+  return { value: id, label: `${name} (${formatGib(size)}, ${formatDate(parseDate(created_at))})` };
+}

@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { newestSnapshot, snapshotsQuery } from '../snapshots/data.ts';
+import { FormDialog, useTypedConfirmation } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { FullDate } from '../ui/time.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { CurrentVolume } from './current-volume.tsx';
+import { KIND, VOLUME, volumeParams, volumeQuery } from './data.ts';
+import type { Volume } from './data.ts';
+
+const PATH = `${VOLUME}/revert` as const;
+
+export function RevertVolume() {
+  return <CurrentVolume>{(volume) => <RevertDialog volume={volume} />}</CurrentVolume>;
+}
+
+/** The API reverts a volume to its newest snapshot only. */
+function RevertDialog({ volume }: { volume: Volume }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const { isConfirmed, field } = useTypedConfirmation(volume.name);
+  const snapshots = useQuery(snapshotsQuery(scope, volume.id)).data?.results ?? [];
+  const snapshot = newestSnapshot(snapshots);
+  const params = volumeParams(scope, volume.id);
+  const form = useForm({
+    schema: {},
+    initial: {},
+    send: async () => {
+      await unwrap(api.POST(PATH, { params: { path: params } }));
+      // The answer names no task; the volume does while the revert runs.
+      const { task_id } = await queryClient.fetchQuery({ ...volumeQuery(scope, volume.id), staleTime: 0 });
+      const done = `Reverted volume ${volume.name}`;
+      if (task_id) {
+        const taskPath = (id: string) => scope.path('tasks', id);
+        trackTasks([task_id], { busy: `Reverting volume ${volume.name}`, done, taskPath });
+      } else showToast({ tone: 'ok', text: done });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('volumes', volume.id) });
+    },
+  });
+  const reason = snapshot ? 'Type the name to confirm' : 'The volume has no available snapshot';
+  return (
+    <FormDialog
+      title={`Revert ${volume.name}`}
+      form={form}
+      submitLabel="Revert volume"
+      isDangerous
+      disabledReason={snapshot && isConfirmed ? null : reason}
+      call={{ operationId: 'revertVolume', method: 'POST', path: PATH, params }}
+    >
+      {snapshot && (
+        <div className="notice warn">
+          The volume gets the data of its newest snapshot, <bdi>{snapshot.name}</bdi>, of{' '}
+          <FullDate at={snapshot.created_at} />. Data written after it is lost. This cannot be undone.
+        </div>
+      )}
+      {field}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,103 @@
+/** The index that a worker builds after the upgrade of a large log. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useCloudyard } from '../../test/harness.ts';
+import { until } from '../../test/processes.ts';
+import { ensureFilterIndex } from './filter-index.ts';
+
+const cloud = useCloudyard({ driver: null, audit: false });
+const entries = 20_000;
+const log = '/cloudyard/v1/audit';
+
+const sql = async (text: string, values: unknown[] = []) => (await cloud.db.$client.query(text, values)).rows;
+const insert = (count: number) =>
+  sql(
+    `insert into audit_entries (at, client_id, operation, origin, changes)
+     select now(), 1, 'createVolume', '{}', jsonb_build_array(jsonb_build_object(
+       'table', case n % 1000 when 0 then 'pull_secrets' else 'volumes' end, 'id', n::text))
+     from generate_series(1, $1::int) n`,
+    [count],
+  );
+const state = async (): Promise<boolean | null> =>
+  (await sql(`select indisvalid from pg_index where indexrelid = to_regclass('audit_entries_keys')`))[0]?.indisvalid ??
+  null;
+const building = async () =>
+  (
+    await sql(
+      `select pid from pg_stat_activity where query like 'create index concurrently%' and datname = current_database()`,
+    )
+  ).length > 0;
+
+/** Runs `during` while a build waits for a transaction that is older than it. */
+async function whileBuilding(during: () => Promise<void>): Promise<void> {
+  const older = await cloud.db.$client.connect();
+  await older.query('begin');
+  await older.query(`update audit_entries set operation = operation where id = (select max(id) from audit_entries)`);
+  const build = ensureFilterIndex(cloud.db).then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  try {
+    await until(building, 20, 'the build to start');
+    await during();
+  } finally {
+    await older.query('rollback');
+    older.release();
+    await build;
+  }
+}
+
+beforeEach(async () => {
+  await sql('drop index if exists audit_entries_keys');
+  await sql('truncate audit_entries cascade');
+  await insert(entries);
+});
+
+describe('the filter index', () => {
+  it('is built once by several workers, and answers the filters of a large log', async () => {
+    const found = async () => (await cloud.get(`${log}?table=pull_secrets&row_id=7000`)).body.results;
+    const before = await found();
+    expect(before).toHaveLength(1);
+    await Promise.all([1, 2, 3].map(() => ensureFilterIndex(cloud.db)));
+    expect(await state()).toBe(true);
+    expect(await found()).toEqual(before);
+    const [built] = await sql(`select 'audit_entries_keys'::regclass::oid as oid`);
+    await ensureFilterIndex(cloud.db);
+    expect(await sql(`select 'audit_entries_keys'::regclass::oid as oid`)).toEqual([built]);
+  });
+
+  it('is selected for rare tables, and not for a table that most entries have', async () => {
+    await ensureFilterIndex(cloud.db);
+    const planFor = async (table: string) => {
+      const plan = await sql(
+        `explain select id from audit_entries where cloudyard_audit_keys(changes) @> array[hashtextextended('${table}', 0)]
+         and changes @> '[{"table": "${table}"}]'::jsonb order by id desc limit 1001`,
+      );
+      return JSON.stringify(plan);
+    };
+    expect(await planFor('pull_secrets')).toContain('audit_entries_keys');
+    expect(await planFor('volumes')).toContain('audit_entries_pkey');
+  });
+
+  it('does not block changes while it is built', async () => {
+    await whileBuilding(async () => {
+      await cloud.post('/cloud/v1/projects', { name: 'during the build' });
+      await insert(10);
+      expect(await state()).toBe(false);
+    });
+    expect(await state()).toBe(true);
+    const { results } = (await cloud.get(`${log}?table=projects`)).body;
+    expect(results[0]).toMatchObject({ operation: 'createProject' });
+    expect((await cloud.get(`${log}?table=volumes&row_id=3&limit=5`)).body.results).toHaveLength(2);
+  });
+
+  it('is built again after a build that was interrupted', async () => {
+    await whileBuilding(async () => {
+      await sql(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'create index concurrently%'
+        and datname = current_database()`);
+      await until(async () => !(await building()), 20, 'the build to end');
+    });
+    expect(await state()).toBe(false);
+    await ensureFilterIndex(cloud.db);
+    expect(await state()).toBe(true);
+  });
+});

@@ -1,0 +1,83 @@
+/** The stream of changes of resources: who may open one, and how many. */
+import { ClientError, notFound } from '../../errors/catalogue.ts';
+import type { RequestContext } from '../../authz/actor.ts';
+import { createFeed } from '../../events/feed.ts';
+import type { EventSource } from '../../events/source.ts';
+import { createStreams } from '../../events/streams.ts';
+import type { OpenStream, Sink, StreamRequest } from '../../events/streams.ts';
+import { accessOfKinds } from '../../events/visibility.ts';
+import type { Listener } from '../../platform/listener.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { StreamEvents } from './schema.ts';
+
+export interface EventsDeps {
+  listener: Listener;
+  log: Logger;
+  sources: readonly EventSource[];
+  /** The client of a project; null if the project does not exist. */
+  clientOfProject(projectId: number): Promise<number | null>;
+  metrics: { countRefusal(limit: string): void; watchEventStreams(count: () => number): void };
+}
+
+const retrySoon = { headers: { 'retry-after': '1' } };
+
+export type Events = ReturnType<typeof createEvents>;
+
+export function createEvents({ listener, log, sources, clientOfProject, metrics }: EventsDeps) {
+  const feed = createFeed({ listener, log });
+  const streams = createStreams({ feed, kinds: accessOfKinds(sources) });
+
+  const requireProjects = async ({ actor }: RequestContext, projectIds: readonly number[]) => {
+    for (const id of projectIds) {
+      if ((await clientOfProject(id)) !== actor.clientId) throw notFound('project', id);
+      if (actor.projectIds && !actor.projectIds.includes(id)) {
+        throw new ClientError('Forbidden', `the token has no access to project ${id}`);
+      }
+    }
+  };
+
+  return {
+    /** Starts to receive changes. `maxStreams`: open streams of a client of weight 1. */
+    start(): void {
+      feed.start(() => streams.count() > 0);
+      metrics.watchEventStreams(() => streams.count());
+    },
+
+    /** Ends all streams. */
+    endStreams: () => streams.stop(),
+
+    stop: () => feed.stop(),
+
+    /**
+     * Checks a request, and returns a function that starts its stream.
+     * @throws ClientError 403, 404, 429, 503
+     */
+    async prepare(
+      by: RequestContext,
+      query: StreamEvents,
+      { lastEventId, maxStreams }: { lastEventId: string | undefined; maxStreams: number },
+    ): Promise<(sink: Sink) => OpenStream> {
+      const { actor } = by;
+      const limit = maxStreams * (actor.weight ?? 1);
+      await requireProjects(by, query.project_id ?? []);
+      const isOpen = await feed.open();
+      if (streams.isStopped()) throw new ClientError('Unavailable', 'the server is stopping', retrySoon);
+      if (!isOpen)
+        throw new ClientError('Unavailable', 'the database cannot be reached; try again in a second', retrySoon);
+      if (streams.count(actor.clientId) >= limit) {
+        metrics.countRefusal('event_streams');
+        const message = `the client has ${limit} open event streams on this server, its limit; close some, then try again`;
+        throw new ClientError('TooManyRequests', message, retrySoon);
+      }
+      const request: StreamRequest = {
+        actor,
+        projectIds: query.project_id ?? null,
+        kinds: query.kinds ? new Set(query.kinds) : null,
+        lastEventId: lastEventId || query.last_event_id || null,
+        credential: by.credential!.text,
+        check: by.credential!.check,
+      };
+      return (sink) => streams.add(request, sink);
+    },
+  };
+}

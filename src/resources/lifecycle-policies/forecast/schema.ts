@@ -1,0 +1,39 @@
+/** Request and response of the forecast of a lifecycle policy. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { DateTime, Described, Uuid } from '../../../http/shapes.ts';
+import { RunTime } from '../schema.ts';
+
+export const ForecastQuery = Type.Object({
+  count: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'Number of runs of each schedule' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Maximum number of snapshots' }),
+  ),
+});
+export type ForecastQuery = Static<typeof ForecastQuery>;
+
+const schedule_id = Described(Uuid, 'ID of the schedule');
+const ComingRun = Type.Object({ schedule_id, ...RunTime.properties }, { title: 'ComingRun' });
+const ExpiringSnapshot = Type.Object(
+  {
+    snapshot_id: Described(Uuid, 'ID of the snapshot'),
+    name: Type.String({ description: 'Name of the snapshot' }),
+    volume_id: Described(Uuid, 'ID of the volume'),
+    schedule_id,
+    size: Type.Integer({ description: 'Size in GiB' }),
+    expires_at: Described(DateTime, 'When the policy deletes it, if the runs before succeed'),
+  },
+  { title: 'ExpiringSnapshot' },
+);
+export const Forecast = Type.Object(
+  {
+    runs: Type.Array(ComingRun, { description: 'The next runs, soonest first; empty while the policy is paused' }),
+    expiring: Type.Array(ExpiringSnapshot, {
+      description: 'Existing snapshots that expire until the last of these runs, soonest first',
+    }),
+  },
+  { title: 'LifecyclePolicyForecast' },
+);
+export type Forecast = Static<typeof Forecast>;

@@ -1,0 +1,63 @@
+/** What a policy will do: its next runs, and which existing snapshots it will delete. */
+import type { Scope } from '../../../authz/actor.ts';
+import { withZone } from '../../../platform/clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Db } from '../../../platform/db.ts';
+import { createPause } from '../../../platform/event-loop.ts';
+import { requireFound } from '../../service-kit.ts';
+import { defaultQuantity, localTime, timesOf } from '../schedules.ts';
+import * as policies from '../store.ts';
+import type { ScheduleRow } from '../store.ts';
+import type { Forecast, ForecastQuery } from './schema.ts';
+import * as store from './store.ts';
+
+export interface ForecastDeps {
+  db: Db;
+  clock: Clock;
+}
+
+/** @throws ClientError 404 when the policy does not exist in the project and region */
+export async function forecast(
+  { db, clock }: ForecastDeps,
+  scope: Scope,
+  policyId: number,
+  { count = 10, limit = 100 }: ForecastQuery,
+): Promise<Forecast> {
+  const policy = requireFound(await policies.find(db, scope, policyId), 'lifecycle policy', policyId);
+  if (policy.status === 'paused') return { runs: [], expiring: [] };
+  const schedules = await policies.findSchedules(db, [policyId]);
+  const pause = createPause();
+  const coming: { schedule: ScheduleRow; at: Date }[] = [];
+  for (const schedule of schedules) {
+    const times = timesOf(schedule);
+    let at = schedule.nextRunAt;
+    for (let i = 0; at && i < count; i++, at = times.next(at)) {
+      coming.push({ schedule, at });
+      await pause();
+    }
+  }
+  coming.sort((a, b) => a.at.getTime() - b.at.getTime());
+  const runsOf = Map.groupBy(coming, ({ schedule }) => schedule.id);
+  const retentions = schedules.map(({ id, given, retentionSeconds }) => ({
+    id,
+    quantity: given.max_quantity ?? defaultQuantity,
+    retention: retentionSeconds,
+    runs: (runsOf.get(id) ?? []).map(({ at }) => at),
+  }));
+  const until = coming.at(-1)?.at ?? clock.now();
+  const expiring = await store.findExpiring(db, policyId, retentions, until, limit);
+  return {
+    runs: coming.map(({ schedule, at }) => ({
+      schedule_id: schedule.id,
+      utc: withZone(at),
+      local: localTime(at, timesOf(schedule)),
+    })),
+    expiring: expiring.map(({ id, volumeId, scheduleId, expiresAt, ...row }) => ({
+      snapshot_id: id,
+      ...row,
+      volume_id: volumeId,
+      schedule_id: scheduleId,
+      expires_at: withZone(expiresAt),
+    })),
+  };
+}

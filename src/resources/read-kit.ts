@@ -1,0 +1,184 @@
+/**
+ * Reads for responses: single rows by id, and pages of rows, as plain SQL that is built once from the columns of a table.
+ * Drizzle would build each query and map each row, which takes longer than PostgreSQL does. Only the filters and the order of
+ * a page are built for a request.
+ */
+import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
+import type { Column, SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
+import { prepared } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
+import { rowCounts } from '../platform/table.ts';
+
+/** The project and region of a row or a request. */
+export interface ProjectRegion {
+  projectId: number;
+  regionId: number;
+}
+
+export type TableWithId = PgTable & { id: PgColumn };
+/** A table whose rows belong to a project and region. */
+export type ScopedTable = TableWithId & { projectId: PgColumn; regionId: PgColumn };
+
+type Id = string | number;
+type Columns = Record<string, Column | SQL>;
+
+export function inScope(table: ScopedTable, { projectId, regionId }: ProjectRegion): SQL {
+  return and(eq(table.projectId, projectId), eq(table.regionId, regionId))!;
+}
+
+const dialect = new PgDialect();
+
+/** The text of SQL without parameters, for prepared statements. Columns in it are qualified. */
+export function textOf(query: SQL): string {
+  const { sql: text, params } = dialect.sqlToQuery(query);
+  if (params.length > 0) throw new Error(`not a constant statement: ${text}`);
+  return text;
+}
+
+/** Columns as a select list, each under its field's name: what prepared statements return is a row. */
+export function selectList(columns: Columns): SQL {
+  const items = Object.entries(columns).map(([field, column]) => sql`${column} as ${sql.identifier(field)}`);
+  return sql.join(items, sql`, `);
+}
+
+/** What a read returns of the rows of a table. */
+export interface Selection {
+  /** Columns and expressions, by field; default: the columns of the table. */
+  columns?: Columns;
+  /** SQL after the name of the table. */
+  joins?: SQL;
+  /** What a row must meet to be found, such as `deleted_at is null`. */
+  condition?: SQL;
+}
+
+function selectOf(table: PgTable, { columns = getTableColumns(table), joins = sql`` }: Selection): string {
+  return textOf(sql`select ${selectList(columns)} from ${table} ${joins}`);
+}
+
+/** Reads a row by its id, in one statement with those of other requests. `name`: of the statement. */
+export function rowById<Row extends { id: Id }>(
+  table: TableWithId,
+  selection: Selection = {},
+  name = `${getTableName(table)}_row`,
+): (on: Db | Tx, id: Id) => Promise<Row | null> {
+  const condition = selection.condition ? ` and ${textOf(selection.condition)}` : '';
+  const select = selectOf(table, selection);
+  return batchedRead(preparedByIds(name, (ids) => `${select} where ${getTableName(table)}.id in (${ids})${condition}`));
+}
+
+/** The same for the rows of a project and region. */
+export function viewOf<View extends ProjectRegion & { id: Id }>(
+  table: ScopedTable,
+  selection: Selection = {},
+  name = `${getTableName(table)}_view`,
+): (on: Db | Tx, scope: ProjectRegion, id: Id) => Promise<View | null> {
+  const read = rowById<View>(table, selection, name);
+  return async (on, { projectId, regionId }, id) => {
+    const view = await read(on, id);
+    return view?.projectId === projectId && view.regionId === regionId ? view : null;
+  };
+}
+
+/** Reads the rows with these ids, in any scope and order. */
+export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, name = `${getTableName(table)}_rows`) {
+  const type = table.id.getSQLType().replace('serial', 'int');
+  const read = prepared<Row & object>(
+    name,
+    `${selectOf(table, selection)} where ${getTableName(table)}.id = any($1::${type}[])`,
+  );
+  return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
+}
+
+const readCount = prepared<{ count: number }>(
+  'row_counts_read',
+  `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
+);
+
+/** The order of a list, and the rows that the request wants of it. */
+export interface Page {
+  order: (SQL | PgColumn)[];
+  page: { limit?: number; offset?: number };
+}
+
+/** A page of a list, and how many rows there are on all pages. */
+export interface Found<Row> {
+  count: number;
+  rows: Row[];
+}
+
+/**
+ * Reads pages of the rows of a project and region. `counted`: the resource whose rows are counted as they come and go; a list
+ * without filters then costs the same at any length.
+ */
+export function pagesOf<Row>(table: ScopedTable, selection: Selection & { counted?: string } = {}) {
+  const { condition, counted } = selection;
+  const read = pageReader<Row>(table, selection);
+  return (
+    db: Db,
+    scope: ProjectRegion,
+    { filters = [], ...page }: Page & { filters?: (SQL | undefined)[] },
+  ): Promise<Found<Row>> => {
+    const isFiltered = filters.some((filter) => filter !== undefined);
+    const where = and(inScope(table, scope), condition, ...filters);
+    const count = counted !== undefined && !isFiltered ? () => readCountOf(db, counted, scope) : undefined;
+    return read(db, { where, ...page, count, isPrepared: !isFiltered });
+  };
+}
+
+async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {
+  return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
+}
+
+export interface PageRequest extends Page {
+  where: SQL | undefined;
+  /** Counts the rows; default: with a statement. */
+  count?: (() => Promise<number>) | undefined;
+  /** Whether few texts of `where` and `order` exist, so that the statement is prepared. */
+  isPrepared?: boolean;
+}
+
+/** Reads pages of rows that a condition selects. A page that is not full is the last one, so only others need a count. */
+export function pageReader<Row>(table: PgTable, selection: Selection = {}) {
+  const select = selectOf(table, selection);
+  return async (db: Db, { where, order, page, count, isPrepared }: PageRequest): Promise<Found<Row>> => {
+    const { limit = 1000, offset = 0 } = page;
+    const rest = sql`where ${where ?? sql`true`} order by ${sql.join(order, sql`, `)} limit ${limit} offset ${offset}`;
+    const query = dialect.sqlToQuery(rest);
+    const text = `${select} ${query.sql}`;
+    const { rows } = await db.$client.query({
+      name: isPrepared ? nameOf(text) : undefined,
+      text,
+      values: query.params,
+    });
+    const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
+    return { count: isLast ? offset + rows.length : await (count?.() ?? db.$count(table, where)), rows };
+  };
+}
+
+/** The same for a query of Drizzle. */
+export async function pageOf<Row>(
+  select: PromiseLike<Row[]>,
+  { where, order, page: { limit = 1000, offset = 0 }, count }: PageRequest & { count(): Promise<number> },
+): Promise<Found<Row>> {
+  // Drizzle types each step of a query by its selection; only the row type matters here.
+  const query = select as unknown as ReturnType<ReturnType<Db['select']>['from']>;
+  const rows = await query
+    .where(where)
+    .orderBy(...order)
+    .limit(limit)
+    .offset(offset);
+  const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
+  return { count: isLast ? offset + rows.length : await count(), rows: rows as Row[] };
+}
+
+/** The names of prepared pages, by text. */
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  const name = names.get(text) ?? `page_${names.size}`;
+  names.set(text, name);
+  return name;
+}

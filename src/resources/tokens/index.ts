@@ -1,0 +1,17 @@
+import { clientAdmin } from '../../authz/access.ts';
+import type { Resource } from '../resource.ts';
+import type { TokenManagement } from './management/service.ts';
+import { tokenOperations } from './routes.ts';
+
+export const tokens = {
+  operations: (services: { tokenManagement: TokenManagement }) => tokenOperations(services.tokenManagement),
+  events: [
+    {
+      table: 'tokens',
+      kind: 'token',
+      // Not to tokens that are limited to projects.
+      access: clientAdmin,
+      columns: ['name', 'role', 'project_ids', 'expires_at', 'revoked_at'],
+    },
+  ],
+} satisfies Resource;

@@ -1,0 +1,52 @@
+/** Sizes of the build: what the first page loads, and each chunk. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { root } from '../../src/main/root.ts';
+
+const dist = join(root, 'console', 'dist');
+const initialBudget = 130_000;
+const chunkBudget = 20_000;
+
+interface Chunk {
+  readonly file: string;
+  readonly isEntry?: boolean;
+  readonly imports?: readonly string[];
+  readonly css?: readonly string[];
+}
+
+const manifest = JSON.parse(readFileSync(join(dist, '.vite', 'manifest.json'), 'utf8')) as Record<string, Chunk>;
+const sizeOf = (file: string) => readFileSync(join(dist, `${file}.gz`)).length;
+
+/** The files that a chunk loads before it runs. */
+function filesOf(key: string, visited = new Set<string>()): Set<string> {
+  const { file, imports = [], css = [] } = manifest[key]!;
+  for (const each of [file, ...css]) visited.add(each);
+  for (const each of imports) if (!visited.has(manifest[each]!.file)) filesOf(each, visited);
+  return visited;
+}
+
+describe('the build of the console', () => {
+  it('loads at most 130 kB before the first page', () => {
+    const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!;
+    const total = [...filesOf(entry), 'index.html'].reduce((sum, file) => sum + sizeOf(file), 0);
+    expect(total).toBeLessThanOrEqual(initialBudget);
+    expect(total).toBeGreaterThan(50_000);
+  });
+
+  it('has no other chunk larger than 20 kB', () => {
+    const initial = filesOf(Object.keys(manifest).find((key) => manifest[key]!.isEntry)!);
+    const files = readdirSync(join(dist, 'assets')).filter((name) => /\.(js|css)$/.test(name));
+    const large = files
+      .map((name) => `assets/${name}`)
+      .filter((file) => !initial.has(file) && sizeOf(file) > chunkBudget);
+    expect(files.length).toBeGreaterThan(10);
+    expect(large).toEqual([]);
+  });
+
+  it('has every text file compressed', () => {
+    const names = readdirSync(join(dist, 'assets'));
+    const texts = names.filter((name) => /\.(js|css)$/.test(name));
+    expect(texts.filter((name) => !names.includes(`${name}.gz`) || !names.includes(`${name}.br`))).toEqual([]);
+  });
+});

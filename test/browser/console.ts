@@ -1,0 +1,122 @@
+/**
+ * The console in Debian's Chromium, on a Cloudyard with simulated drivers in development mode. One server and one browser for
+ * a test file; each test gets a page that is signed in.
+ *
+ * Every page fails its test at the end when it sent a request to another origin, broke the Content-Security-Policy or threw.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { bootstrapToken, openYard } from '../processes.ts';
+import type { Running, Yard } from '../processes.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** CI machines are slow and shared. */
+const TIMEOUT_MS = 15_000;
+
+export interface Console {
+  readonly yard: Yard;
+  /** Opens a page of the first project and region, signed in with the token (default: the operator's). */
+  open(path: string, options?: OpenOptions): Promise<Page>;
+  /** A page that is not signed in, at this path below `/console`. */
+  visit(path: string, options?: VisitOptions): Promise<Page>;
+  /** Stops the server and starts it again, with the same database and port. */
+  restart(): Promise<void>;
+}
+
+interface VisitOptions extends BrowserContextOptions {
+  /** Default: that of the server. */
+  readonly origin?: string;
+}
+
+interface OpenOptions extends VisitOptions {
+  readonly token?: string;
+}
+
+export function useConsole(settings: Record<string, string> = {}): Console {
+  let yard: Yard;
+  let running: Running;
+  let browser: Browser;
+  let pages: { page: Page; faults: string[] }[] = [];
+  beforeAll(async () => {
+    const simulated = { CLOUDYARD_CONSOLE: '1', CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
+    yard = await openYard({ ...simulated, ...settings });
+    running = await yard.start(['start']);
+    const executablePath = process.env['CLOUDYARD_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
+    // Root cannot use the sandbox of Chromium.
+    browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+  });
+  afterEach(async () => {
+    const faults = pages.flatMap((each) => each.faults);
+    for (const { page } of pages) await page.context().close();
+    pages = [];
+    expect(faults).toEqual([]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    yard?.cleanUp();
+  });
+  const visit: Console['visit'] = async (path, { origin = yard.url, ...options } = {}) => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    context.setDefaultTimeout(TIMEOUT_MS);
+    const page = await context.newPage();
+    pages.push({ page, faults: faultsOf(page, origin) });
+    const response = await page.goto(`${origin}/console${path}`);
+    if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
+    return page;
+  };
+  return {
+    get yard() {
+      return yard;
+    },
+    visit,
+    async restart() {
+      await running.stop();
+      running = await yard.start(['start']);
+    },
+    async open(path, { token = bootstrapToken, ...options } = {}) {
+      const page = await visit(`/p/1/r/1/${path}`, options);
+      await page.getByLabel('API token').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.frame').waitFor();
+      return page;
+    },
+  };
+}
+
+function faultsOf(page: Page, origin: string): string[] {
+  const faults: string[] = [];
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) faults.push(`request to ${url}`);
+  });
+  page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
+  page.on('console', (message) => {
+    if (/Content.Security.Policy|Refused to/i.test(message.text())) faults.push(message.text());
+  });
+  return faults;
+}
+
+/** Asserts that axe finds nothing, in light and in dark. */
+export async function checkPage(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.evaluate(axe);
+    const violations = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+      const { violations } = await axe.run();
+      return violations.map(
+        ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`,
+      );
+    });
+    expect({ colorScheme, violations }).toEqual({ colorScheme, violations: [] });
+  }
+}
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}

@@ -1,0 +1,126 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+
+async function newShare(name: string, fields: object = {}): Promise<string> {
+  const { yard } = consoleOf;
+  const networks = await yard.get('/cloud/v1/networks/1/1');
+  const network = { network_id: networks.body.results[0].id };
+  const answer = await yard.post('/cloud/v1/file_shares/1/1', { name, protocol: 'NFS', size: 1, network, ...fields });
+  const task = await yard.ended(answer);
+  return task.created_resources.file_shares[0];
+}
+
+async function shareNamed(name: string): Promise<any> {
+  const { body } = await consoleOf.yard.get(`/cloud/v1/file_shares/1/1?name=${encodeURIComponent(name)}`);
+  return body.results.find((share: { name: string }) => share.name === name);
+}
+
+const submit = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name }).click();
+
+describe('the pages of file shares', () => {
+  it('creates a share with access rules and tags, and shows the price while typing', async () => {
+    const page = await open('file-shares');
+    await page.getByRole('link', { name: 'Create file share' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('media');
+    await page.getByLabel('Size (GiB)').fill('20');
+    await page.getByText('a month').waitFor();
+    await page.getByRole('group', { name: 'Access' }).getByRole('button', { name: 'Add' }).click();
+    await page.getByLabel('Address or network 1').fill('10.0.0.0/24');
+    await page.getByLabel('Tags').click();
+    await page.getByLabel('Key 1').fill('team');
+    await page.getByLabel('Value 1').fill('web');
+    await submit(page, 'Create file share');
+    await page.getByText('Created file share media').waitFor();
+    await page.getByRole('cell', { name: 'available' }).waitFor();
+    const share = await shareNamed('media');
+    expect(share).toMatchObject({ size: 20, tags: [{ key: 'team', value: 'web' }] });
+    const rules = await consoleOf.yard.get(`/cloud/v1/file_shares/1/1/${share.id}/access_rule`);
+    expect(rules.body.results).toMatchObject([{ access_to: '10.0.0.0/24', access_level: 'rw' }]);
+  });
+
+  it('shows at each field what the API would refuse, and keeps the text', async () => {
+    const page = await open('file-shares/new');
+    await page.getByLabel('Name', { exact: true }).fill('x');
+    await page.getByLabel('Size (GiB)').fill('0');
+    await submit(page, 'Create file share');
+    await page.getByText('must be at least 1').waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('x');
+    await checkPage(page);
+  });
+
+  it('shows an error of the server at its field', async () => {
+    const id = await newShare('server-error');
+    const page = await open(`file-shares/${id}/access-rules/new`);
+    await page.getByLabel('Address or network').fill('10.0.0.1/24');
+    await submit(page, 'Add access rule');
+    await page
+      .getByRole('alert')
+      .getByText(/host bits/)
+      .first()
+      .waitFor();
+    expect(await page.getByLabel('Address or network').inputValue()).toBe('10.0.0.1/24');
+  });
+
+  it('edits, extends and deletes a share', async () => {
+    const id = await newShare('draft');
+    const page = await open(`file-shares/${id}`);
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('final');
+    await submit(page, 'Save');
+    await page.getByRole('heading', { name: 'final' }).waitFor();
+    await page.getByRole('link', { name: 'Extend' }).click();
+    await page.getByLabel('New size (GiB)').fill('7');
+    await submit(page, 'Extend');
+    await page.getByText('Extended file share final to 7 GiB').waitFor();
+    expect(await shareNamed('final')).toMatchObject({ id, size: 7 });
+    await page.getByRole('link', { name: 'Delete' }).click();
+    const button = page.getByRole('dialog').getByRole('button', { name: 'Delete file share' });
+    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await page.getByLabel('Type final to confirm').fill('final');
+    await submit(page, 'Delete file share');
+    await page.getByText('Deleted file share final').waitFor();
+    expect(await shareNamed('final')).toBeUndefined();
+  });
+
+  it('adds and removes an access rule', async () => {
+    const id = await newShare('rules');
+    const page = await open(`file-shares/${id}?tab=access`);
+    await page.getByRole('link', { name: 'Add access rule' }).click();
+    await page.getByLabel('Address or network').fill('192.0.2.0/24');
+    await submit(page, 'Add access rule');
+    await page.getByRole('cell', { name: 'active', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Remove the rule for 192.0.2.0/24' }).click();
+    await page.getByText('Nobody may mount this share').waitFor();
+    const rules = await consoleOf.yard.get(`/cloud/v1/file_shares/1/1/${id}/access_rule`);
+    expect(rules.body.results).toEqual([]);
+  });
+
+  it('keeps filter and order in the URL', async () => {
+    await newShare('alpha');
+    await newShare('beta', { size: 3 });
+    const page = await open('file-shares?q=a&sort=-size');
+    await page.getByRole('link', { name: 'beta' }).waitFor();
+    await page.getByLabel('Filter').fill('alph');
+    await page.getByRole('link', { name: 'beta' }).waitFor({ state: 'detached' });
+    expect(new URL(page.url()).searchParams.get('q')).toBe('alph');
+    await page.reload();
+    expect(await page.getByLabel('Filter').inputValue()).toBe('alph');
+  });
+
+  it('has no accessibility violations on the list and on every tab, in light and dark', async () => {
+    const id = await newShare('accessible', { tags: { team: 'web' } });
+    const page = await open('file-shares');
+    await page.getByRole('link', { name: 'accessible' }).waitFor();
+    await checkPage(page);
+    for (const tab of ['', '?tab=access', '?tab=tags', '?tab=tasks', '?tab=audit']) {
+      await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/file-shares/${id}${tab}`);
+      await page.getByRole('heading', { name: 'accessible' }).waitFor();
+      await checkPage(page);
+    }
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open, visit } = consoleOf;
+
+async function newToken(role: string): Promise<string> {
+  const { stdout } = await consoleOf.yard.run(['token', 'create', '--role', role]);
+  return stdout.trim().split('\n').at(-1)!.trim();
+}
+
+describe('sign-in', () => {
+  it('explains a wrong token, and opens the page of the URL with a right one', async () => {
+    const page = await visit('/p/1/r/1/file-shares');
+    await checkPage(page);
+    await page.getByLabel('API token').fill('wrong$token');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('the token is unknown, expired or revoked').waitFor();
+    await page.getByLabel('API token').fill(consoleOf.yard.env['CLOUDYARD_BOOTSTRAP_TOKEN']!);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'File shares' }).waitFor();
+  });
+
+  it('leaves no token where scripts can read it', async () => {
+    const page = await open('file-shares');
+    const readable = await page.evaluate(
+      'JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }])',
+    );
+    expect(readable).not.toContain('secret-of-the-e2e-tests');
+    expect(readable).not.toContain('cloudyard_session');
+  });
+
+  it('ends the session by sign-out', async () => {
+    const page = await open('file-shares');
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API token').waitFor();
+    expect((await page.request.get(`${consoleOf.yard.url}/cloudyard/v1/session`)).status()).toBe(401);
+  });
+
+  it('keeps the page and what was typed when the session ends', async () => {
+    const token = await newToken('admin');
+    const page = await open('file-shares/new', { token });
+    await page.getByLabel('Name', { exact: true }).fill('typed');
+    const { token_id } = await (await page.request.get(`${consoleOf.yard.url}/cloudyard/v1/session`)).json();
+    await consoleOf.yard.run(['token', 'revoke', String(token_id)]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Create file share' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Sign in' });
+    await dialog.waitFor();
+    await page.getByLabel('API token').fill(consoleOf.yard.env['CLOUDYARD_BOOTSTRAP_TOKEN']!);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('typed');
+  });
+
+  it('says that JavaScript is needed', async () => {
+    const page = await visit('/', { javaScriptEnabled: false });
+    await page.locator('noscript p').waitFor();
+    expect(await page.locator('noscript p').innerText()).toContain('needs JavaScript');
+  });
+});
+
+describe('the frame', () => {
+  it('disables what a reader may not do, with the reason', async () => {
+    const page = await open('file-shares', { token: await newToken('reader') });
+    const create = page.getByRole('button', { name: /Create file share/ });
+    expect(await create.getAttribute('aria-disabled')).toBe('true');
+    expect(await create.getAttribute('title')).toBe('The token of this session is read-only');
+  });
+
+  it('creates a file share with the keyboard alone', async () => {
+    const page = await open('file-shares');
+    await page.getByRole('link', { name: 'Create file share' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('create file');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Create file share' }).waitFor();
+    await page.keyboard.type('by-keyboard');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'by-keyboard' }).waitFor();
+  });
+
+  it('asks before it discards typed text', async () => {
+    const page = await open('file-shares/new');
+    await page.getByLabel('Name', { exact: true }).fill('unsaved');
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      void (questions.length === 1 ? dialog.dismiss() : dialog.accept());
+    });
+    await page.keyboard.press('Escape');
+    await expect.poll(() => questions.length).toBe(1);
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('unsaved');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(questions).toEqual(['Discard what you typed?', 'Discard what you typed?']);
+  });
+
+  it.each([360, 768, 1280, 2560])('fits a window of %i px', async (width) => {
+    const page = await open('file-shares', { viewport: { width, height: 800 } });
+    await page.getByRole('heading', { name: 'File shares' }).waitFor();
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    expect(overflow).toBe(0);
+  });
+
+  it('keeps the chosen theme over a reload', async () => {
+    const page = await open('file-shares', { colorScheme: 'light' });
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.getByLabel('Theme').selectOption('dark');
+    await page.reload();
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+  });
+});

@@ -1,0 +1,80 @@
+/** What the open page shows of changes by others, of lost connections and of restarts. */
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import { request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+const shares = '/cloud/v1/file_shares/1/1';
+
+async function newShare(name: string): Promise<string> {
+  const { yard } = consoleOf;
+  const networks = await yard.get('/cloud/v1/networks/1/1');
+  const network = { network_id: networks.body.results[0].id };
+  const task = await yard.ended(await yard.insist('POST', shares, { name, protocol: 'NFS', size: 1, network }));
+  return task.created_resources.file_shares[0];
+}
+
+describe('an open page', () => {
+  it('shows what another client creates and deletes', async () => {
+    const page = await open('file-shares');
+    await page.getByText('No file shares yet').waitFor();
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.getByText('live', { exact: true }).waitFor();
+    const id = await newShare('by-another');
+    await page.getByRole('link', { name: 'by-another' }).waitFor();
+    await consoleOf.yard.delete(`${shares}/${id}`);
+    await page.getByRole('link', { name: 'by-another' }).waitFor({ state: 'detached' });
+  });
+
+  it('says that a share was deleted elsewhere, and keeps what was typed', async () => {
+    const id = await newShare('deleted-elsewhere');
+    const page = await open(`file-shares/${id}/edit`);
+    await page.getByLabel('Name', { exact: true }).fill('new-name');
+    await consoleOf.yard.ended(await consoleOf.yard.delete(`${shares}/${id}`));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/not found|does not exist|no file share/i)
+      .first()
+      .waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('new-name');
+  });
+
+  it('keeps a form over a restart of the server, and then sends it', async () => {
+    const page = await open('file-shares/new');
+    await page.getByLabel('Name', { exact: true }).fill('after-restart');
+    await consoleOf.restart();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create file share' }).click();
+    await page.getByRole('link', { name: 'after-restart' }).waitFor();
+  });
+});
+
+describe('behind a proxy that cuts event streams', () => {
+  let proxy: Server;
+  beforeAll(async () => {
+    proxy = createServer((incoming, outgoing) => {
+      if (incoming.url?.startsWith('/cloudyard/v1/events')) return void incoming.socket.destroy();
+      const { method, url, headers } = incoming;
+      const forward = send(`${consoleOf.yard.url}${url}`, { method, headers }, (answer: IncomingMessage) => {
+        outgoing.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(outgoing);
+      });
+      incoming.pipe(forward);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => void proxy.close());
+
+  it('the page polls', async () => {
+    const origin = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const page = await open('file-shares', { origin });
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.getByText('every 5 seconds').waitFor();
+    await newShare('polled');
+    await page.getByRole('link', { name: 'polled' }).waitFor();
+  });
+});

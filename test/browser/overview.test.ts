@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+const shares = '/cloud/v1/file_shares/1/1';
+
+/** Makes the next operation of file shares fail, and creates a share. Returns the ID of the task. */
+async function failedTask(name: string): Promise<string> {
+  const { yard } = consoleOf;
+  await yard.post('/cloudyard/v1/dev/faults', { resource: 'file_share', operation: 'apply', mode: 'fail' });
+  const networks = await yard.get('/cloud/v1/networks/1/1');
+  const network = { network_id: networks.body.results[0].id };
+  const { body } = await yard.post(shares, { name, protocol: 'NFS', size: 1, network });
+  await yard.get(`/cloud/v1/tasks/${body.tasks[0]}?wait=30`);
+  return body.tasks[0];
+}
+
+describe('the overview', () => {
+  it('offers the first steps in an empty project', async () => {
+    const page = await open('overview');
+    await page.getByRole('heading', { name: 'Getting started' }).waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Share files' }).click();
+    await page.getByRole('dialog', { name: 'Create file share' }).waitFor();
+  });
+
+  it('shows failed tasks until they are acknowledged, and which drivers are simulated', async () => {
+    const id = await failedTask('to-fail');
+    const page = await open('overview');
+    await page.getByText('failed by an injected fault').first().waitFor();
+    expect(await page.getByText('simulated', { exact: true }).count()).toBeGreaterThan(3);
+    await page.getByRole('link', { name: /Create file share .*injected/ }).click();
+    await page.getByRole('button', { name: /^Acknowledge/ }).click();
+    await page.getByRole('button', { name: /^Acknowledge/ }).waitFor({ state: 'detached' });
+    const { body } = await consoleOf.yard.get(`/cloud/v1/tasks/${id}`);
+    expect(body.acknowledged_at).not.toBeNull();
+  });
+});
+
+describe('the tasks', () => {
+  it('are filtered by state and type in the URL, and acknowledged together', async () => {
+    const id = await failedTask('to-fail-2');
+    const page = await open('tasks?state=ERROR&acknowledged=no');
+    await page.getByRole('cell', { name: 'error', exact: true }).waitFor();
+    await checkPage(page);
+    await page.getByLabel('Type').fill('delete_sfs');
+    await page.getByText('No task matches').waitFor();
+    expect(new URL(page.url()).searchParams.get('type')).toBe('delete_sfs');
+    await page.getByRole('button', { name: 'Acknowledge all' }).click();
+    await page.getByText('All tasks are acknowledged').waitFor();
+    expect((await consoleOf.yard.get(`/cloud/v1/tasks/${id}`)).body.acknowledged_at).not.toBeNull();
+  });
+});
+
+describe('quotas', () => {
+  it('show usage, and the threshold is set and reset', async () => {
+    const page = await open('quotas');
+    await page.getByRole('meter', { name: 'Networks' }).waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Edit threshold' }).click();
+    await page.getByLabel('Percent of a quota').fill('101');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('must be at most 100').waitFor();
+    await page.getByLabel('Percent of a quota').fill('65');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('When a quota reaches 65 %').waitFor();
+    await page.getByRole('link', { name: 'Edit threshold' }).click();
+    await page.getByRole('button', { name: 'Reset to the default' }).click();
+    await page.getByText('When a quota reaches 80 %').waitFor();
+  });
+
+  it('are requested by a client and approved by the operator', async () => {
+    const page = await open('quotas/requests/new');
+    await page.getByLabel('Quota 1').selectOption({ label: 'Volumes (now 1,000)' });
+    await page.getByLabel('New limit 1').fill('2000');
+    await page.getByLabel('Why').fill('We move <b>everything</b> here');
+    await checkPage(page);
+    await page.getByRole('button', { name: 'Send request' }).click();
+    await page.getByRole('cell', { name: 'Volumes: 2,000 (region 1)' }).waitFor();
+    await page.getByText('We move <b>everything</b> here').waitFor();
+    await page.getByRole('link', { name: 'Approve' }).click();
+    await page.getByLabel('Reason').fill('granted');
+    await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('cell', { name: 'done' }).waitFor();
+    const { body } = await consoleOf.yard.get('/cloud/v2/regional_quotas/1/1');
+    expect(body.volume_count_limit).toBe(2000);
+  });
+});

@@ -1,0 +1,86 @@
+/** A client of `GET /cloudyard/v1/events`. */
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { until } from './processes.ts';
+
+/** One block of a stream. `event` is `message` unless the stream names another. */
+export interface Received {
+  event: string;
+  id: string | null;
+  data: Record<string, any> | null;
+}
+
+export interface EventReader {
+  status: number;
+  headers: IncomingMessage['headers'];
+  /** Blocks with data, in order. */
+  received: Received[];
+  /** Everything, as text. */
+  text(): string;
+  /** The ID that a client would resume after. */
+  lastId(): string;
+  /** Whether the server has ended the stream. */
+  ended(): boolean;
+  /** Stops reading, as a client that hangs. */
+  pause(): void;
+  resume(): void;
+  close(): void;
+  /** Waits for an event with these fields. */
+  next(fields: Record<string, unknown>, seconds?: number): Promise<Record<string, any>>;
+}
+
+/** Opens a stream and resolves when its headers have arrived. */
+export async function readEvents(
+  url: string,
+  token: string,
+  { query = '', lastEventId }: { query?: string; lastEventId?: string } = {},
+): Promise<EventReader> {
+  const headers = {
+    authorization: `apikey ${token}`,
+    accept: 'text/event-stream',
+    ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+  };
+  const sent = request(`${url}/cloudyard/v1/events${query}`, { headers, agent: false });
+  sent.end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const received: Received[] = [];
+  let [text, rest, lastId, ended] = ['', '', '', false];
+  response.setEncoding('utf8');
+  response.on('data', (chunk: string) => {
+    text += chunk;
+    const blocks = (rest + chunk).split('\n\n');
+    rest = blocks.pop()!;
+    for (const block of blocks) {
+      const field = (name: string) =>
+        block
+          .split('\n')
+          .find((line) => line.startsWith(`${name}: `))
+          ?.slice(name.length + 2);
+      lastId = field('id') ?? lastId;
+      const data = field('data');
+      if (data === undefined) continue;
+      received.push({ event: field('event') ?? 'message', id: field('id') ?? null, data: JSON.parse(data) });
+    }
+  });
+  response.once('close', () => (ended = true));
+  response.on('error', () => {});
+  sent.on('error', () => {});
+  const find = (fields: Record<string, unknown>) =>
+    received.find(({ data }) => data && Object.entries(fields).every(([name, value]) => data[name] === value))?.data;
+  return {
+    status: response.statusCode!,
+    headers: response.headers,
+    received,
+    text: () => text,
+    lastId: () => lastId,
+    ended: () => ended,
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
+    close: () => void sent.destroy(),
+    async next(fields, seconds = 10) {
+      await until(() => find(fields), seconds, `an event ${JSON.stringify(fields)} among ${JSON.stringify(received)}`);
+      return find(fields)!;
+    },
+  };
+}
