@@ -1,7 +1,9 @@
 import { fileShares } from './file-shares/page.ts';
+import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
 import { quotas } from './quotas/page.ts';
+import { secrets } from './secrets/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
@@ -9,4 +11,15 @@ import type { Page } from './ui/page.ts';
 import { volumes } from './volumes/page.ts';
 
 /** Every page of the console, in the order of the navigation. A new page is its folder and one line here. */
-export const pages: readonly Page[] = [overview, tasks, fileShares, volumes, snapshots, networks, subnets, quotas];
+export const pages: readonly Page[] = [
+  overview,
+  tasks,
+  fileShares,
+  volumes,
+  snapshots,
+  loadBalancers,
+  networks,
+  subnets,
+  secrets,
+  quotas,
+];
