@@ -7,6 +7,8 @@ import { root } from '../../src/main/root.ts';
 const dist = join(root, 'console', 'dist');
 const initialBudget = 130_000;
 const chunkBudget = 20_000;
+/** uPlot, which is loaded with the first chart. */
+const chartBudget = 25_000;
 
 interface Chunk {
   readonly file: string;
@@ -26,6 +28,8 @@ function filesOf(key: string, visited = new Set<string>()): Set<string> {
   return visited;
 }
 
+const isChart = (file: string) => /\/chart-canvas-[^/]*\.js$/.test(file);
+
 describe('the build of the console', () => {
   it('loads at most 130 kB before the first page', () => {
     const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!;
@@ -34,12 +38,12 @@ describe('the build of the console', () => {
     expect(total).toBeGreaterThan(50_000);
   });
 
-  it('has no other chunk larger than 20 kB', () => {
+  it('has no other chunk larger than 20 kB, but for the chart library', () => {
     const initial = filesOf(Object.keys(manifest).find((key) => manifest[key]!.isEntry)!);
     const files = readdirSync(join(dist, 'assets')).filter((name) => /\.(js|css)$/.test(name));
     const large = files
       .map((name) => `assets/${name}`)
-      .filter((file) => !initial.has(file) && sizeOf(file) > chunkBudget);
+      .filter((file) => !initial.has(file) && sizeOf(file) > (isChart(file) ? chartBudget : chunkBudget));
     expect(files.length).toBeGreaterThan(10);
     expect(large).toEqual([]);
   });

@@ -108,7 +108,7 @@ describe('the pages of load balancers', () => {
     await submit(page, 'Save');
     await page.getByRole('heading', { name: 'final' }).waitFor();
     await page.getByRole('link', { name: 'Change flavor' }).click();
-    const flavors = page.getByLabel('Flavor');
+    const flavors = page.getByLabel('Flavor', { exact: true });
     const other = await flavors.locator('option:not(:checked)').last().getAttribute('value');
     await flavors.selectOption(other!);
     await submit(page, 'Change flavor');
@@ -175,7 +175,11 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await page.getByRole('link', { name: 'Edit listener second' }).click();
     await page.getByText('Access, limits and timeouts').click();
     await page.getByLabel('Who may connect').selectOption('listed');
-    await page.getByLabel('Addresses and networks').fill('10.0.0.0/24\n192.0.2.1/32');
+    const networks = page.getByRole('group', { name: 'Addresses and networks' });
+    for (const [index, network] of ['10.0.0.0/24', '192.0.2.1/32'].entries()) {
+      await networks.getByRole('button', { name: 'Add' }).click();
+      await page.getByLabel(`Address or network ${index + 1}`).fill(network);
+    }
     await page.getByLabel('Client timeout (ms)').fill('1000');
     await submit(page, 'Save');
     await page.getByText('Updated listener second').waitFor();
@@ -226,7 +230,7 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await newPolicy(listener, 'first');
     const page = await open(`load-balancers/${id}?tab=listeners`);
     await page.getByRole('link', { name: 'Create L7 policy' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('second');
+    await page.getByLabel(/^Name/).fill('second');
     await page.getByLabel('Pool').selectOption(poolId);
     await submit(page, 'Create policy');
     await page.getByText('Created the L7 policy').waitFor();
@@ -262,7 +266,11 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await page.getByLabel('How').selectOption('EQUAL_TO');
     await page.getByLabel('With').fill('1');
     await submit(page, 'Add rule');
-    await page.getByRole('alert').getByText(/required/).first().waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/required/)
+      .first()
+      .waitFor();
     await page.getByLabel('Name of the header').fill('X-Beta');
     await submit(page, 'Add rule');
     await page.getByText('Created the rule').waitFor();
@@ -346,7 +354,7 @@ describe('the pages of secrets', () => {
     const { id } = await newBalancer('with-tls', { listeners });
     await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/load-balancers/${id}?tab=listeners`);
     await page.getByRole('link', { name: 'site' }).click();
-    await page.getByRole('link', { name: 'tls' }).waitFor();
+    await page.getByRole('link', { name: 'tls', exact: true }).waitFor();
     await checkPage(page);
     await page.getByRole('link', { name: 'Delete' }).click();
     await page.getByLabel('Type site to confirm').fill('site');

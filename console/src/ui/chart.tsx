@@ -9,7 +9,7 @@ export interface Series {
 }
 
 export interface ChartProps {
-  /** Of the chart, for screen readers. */
+  /** The title of the chart. */
   readonly label: string;
   /** In seconds since 1970, ascending. */
   readonly times: readonly number[];
@@ -29,6 +29,7 @@ export function Chart(props: ChartProps) {
   });
   return (
     <figure className="chart" role="img" aria-label={`${label}. ${text.join('; ')}`}>
+      <figcaption>{label}</figcaption>
       <Suspense fallback={<span className="skeleton" />}>
         <Canvas {...props} />
       </Suspense>
