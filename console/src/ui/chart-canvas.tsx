@@ -6,6 +6,8 @@ import { formatDate } from './time.tsx';
 import './chart.css';
 
 const HEIGHT = 180;
+/** The time axis shows at least a minute. */
+const MIN_SECONDS = 60;
 
 export default function ChartCanvas({ times, series, format }: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -68,7 +70,10 @@ function optionsOf(
   return {
     width,
     height: HEIGHT,
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
+    scales: {
+      x: { range: (_plot, low, high) => [Math.min(low, high - MIN_SECONDS), high] },
+      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] },
+    },
     axes: [axis, { ...axis, size: 80, values: (_plot, values) => values.map(format) }],
     // The legend is text of the page, with its colours.
     legend: { show: false },

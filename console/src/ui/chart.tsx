@@ -28,11 +28,11 @@ export function Chart(props: ChartProps) {
     return `${each.label}: last ${format(last)}, highest ${format(highest)}`;
   });
   return (
-    <figure className="chart" role="img" aria-label={`${label}. ${text.join('; ')}`}>
-      <figcaption>{label}</figcaption>
+    <div className="chart" role="img" aria-label={`${label}. ${text.join('; ')}`}>
+      <p className="chart-title">{label}</p>
       <Suspense fallback={<span className="skeleton" />}>
         <Canvas {...props} />
       </Suspense>
-    </figure>
+    </div>
   );
 }

@@ -19,11 +19,11 @@ export function ListenerFields({ form, prefix = '', protocol: fixed }: ListenerF
   const protocol = fixed ?? form.get(`${prefix}protocol`);
   return (
     <>
-      <Field form={form} path={`${prefix}name`} label="Listener name" />
+      <Field form={form} path={`${prefix}name`} label="Listener name" help="" />
       {fixed === undefined && (
         <div className="field-row">
-          <Field form={form} path={`${prefix}protocol`} label="Listener protocol" />
-          <Field form={form} path={`${prefix}protocol_port`} label="Listener port" />
+          <Field form={form} path={`${prefix}protocol`} label="Listener protocol" help="" />
+          <Field form={form} path={`${prefix}protocol_port`} label="Listener port" help="" />
         </div>
       )}
       {hasCertificate(protocol) && <CertificateFields form={form} prefix={prefix} />}
