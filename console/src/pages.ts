@@ -1,4 +1,5 @@
 import { fileShares } from './file-shares/page.ts';
+import { lifecyclePolicies } from './lifecycle-policies/page.ts';
 import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
@@ -17,6 +18,7 @@ export const pages: readonly Page[] = [
   fileShares,
   volumes,
   snapshots,
+  lifecyclePolicies,
   loadBalancers,
   networks,
   subnets,
