@@ -26,7 +26,7 @@ export function NotificationList() {
           them.
         </p>
       </PageHead>
-      <section className="card" aria-label="Notifications">
+      <section className="card" aria-label="Sent notifications">
         {query.isPending && <Skeleton rows={6} />}
         {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
         {query.data?.count === 0 && (
