@@ -1,10 +1,12 @@
 import { audit } from './audit/page.ts';
 import { fileShares } from './file-shares/page.ts';
+import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
 import { notifications } from './notifications/page.ts';
 import { overview } from './overview/page.ts';
 import { prices } from './prices/page.ts';
 import { quotas } from './quotas/page.ts';
+import { secrets } from './secrets/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
@@ -19,8 +21,10 @@ export const pages: readonly Page[] = [
   fileShares,
   volumes,
   snapshots,
+  loadBalancers,
   networks,
   subnets,
+  secrets,
   quotas,
   prices,
   notifications,
