@@ -105,7 +105,7 @@ export async function checkPage(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     // Rows that appear during the change have the colours of both schemes until the next frame.
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
     await page.evaluate(axe);
     const violations = await page.evaluate(async () => {
       const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
