@@ -1,5 +1,6 @@
 import { audit } from './audit/page.ts';
 import { fileShares } from './file-shares/page.ts';
+import { lifecyclePolicies } from './lifecycle-policies/page.ts';
 import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
 import { notifications } from './notifications/page.ts';
@@ -21,6 +22,7 @@ export const pages: readonly Page[] = [
   fileShares,
   volumes,
   snapshots,
+  lifecyclePolicies,
   loadBalancers,
   networks,
   subnets,

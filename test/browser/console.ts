@@ -104,7 +104,7 @@ function faultsOf(page: Page, origin: string): string[] {
 export async function checkPage(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    // Rows that appear during the change have the colours of both schemes until the next frame.
+    // Chromium applies the other colours with its next frame.
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
     await page.evaluate(axe);
     const violations = await page.evaluate(async () => {

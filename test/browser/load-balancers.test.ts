@@ -262,7 +262,11 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await page.getByLabel('How').selectOption('EQUAL_TO');
     await page.getByLabel('With').fill('1');
     await submit(page, 'Add rule');
-    await page.getByRole('alert').getByText(/required/).first().waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/required/)
+      .first()
+      .waitFor();
     await page.getByLabel('Name of the header').fill('X-Beta');
     await submit(page, 'Add rule');
     await page.getByText('Created the rule').waitFor();

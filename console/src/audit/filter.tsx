@@ -5,8 +5,8 @@ import type { AuditFilter } from './data.ts';
 
 /** Texts of the URL that are filters of the API by the same name. */
 const TEXTS = [
-  ['operation', 'Operation', 'Operation, such as createVolume'],
-  ['table', 'Table', 'Table, such as volumes'],
+  ['operation', 'Operation', 'Operation'],
+  ['table', 'Table', 'Table'],
   ['row_id', 'Resource ID', 'Resource ID'],
   ['request_id', 'Request ID', 'Request ID'],
 ] as const;

@@ -9,6 +9,7 @@ import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { pricesQuery } from './data.ts';
 import type { PriceRow } from './data.ts';
+import './prices.css';
 
 const DEFAULT_GIB = 100;
 const MAX_GIB = 102_400;
@@ -27,7 +28,7 @@ export function Prices() {
         <p>{termsOf(rows)}</p>
       </PageHead>
       <section className="card" aria-label="Prices">
-        <div className="list-tools">
+        <div className="list-tools prices-size">
           <label htmlFor="size">Size of storage (GiB)</label>
           <input
             id="size"
