@@ -1,8 +1,11 @@
+import { audit } from './audit/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { lifecyclePolicies } from './lifecycle-policies/page.ts';
 import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
+import { notifications } from './notifications/page.ts';
 import { overview } from './overview/page.ts';
+import { prices } from './prices/page.ts';
 import { quotas } from './quotas/page.ts';
 import { secrets } from './secrets/page.ts';
 import { snapshots } from './snapshots/page.ts';
@@ -10,6 +13,7 @@ import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
 import type { Page } from './ui/page.ts';
 import { volumes } from './volumes/page.ts';
+import { webhooks } from './webhooks/page.ts';
 
 /** Every page of the console, in the order of the navigation. A new page is its folder and one line here. */
 export const pages: readonly Page[] = [
@@ -24,4 +28,8 @@ export const pages: readonly Page[] = [
   subnets,
   secrets,
   quotas,
+  prices,
+  notifications,
+  webhooks,
+  audit,
 ];
