@@ -1,8 +1,11 @@
+import { apiKeys } from './api-keys/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { lifecyclePolicies } from './lifecycle-policies/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
+import { pullSecrets } from './pull-secrets/page.ts';
 import { quotas } from './quotas/page.ts';
+import { registries } from './registries/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
@@ -10,4 +13,17 @@ import type { Page } from './ui/page.ts';
 import { volumes } from './volumes/page.ts';
 
 /** Every page of the console, in the order of the navigation. A new page is its folder and one line here. */
-export const pages: readonly Page[] = [overview, tasks, fileShares, volumes, snapshots, lifecyclePolicies, networks, subnets, quotas];
+export const pages: readonly Page[] = [
+  overview,
+  tasks,
+  fileShares,
+  volumes,
+  snapshots,
+  lifecyclePolicies,
+  networks,
+  subnets,
+  registries,
+  apiKeys,
+  pullSecrets,
+  quotas,
+];

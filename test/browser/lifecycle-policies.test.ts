@@ -86,7 +86,7 @@ describe('the pages of lifecycle policies', () => {
     const { id } = await newPolicy('parts');
     const page = await open(`lifecycle-policies/${id}`);
     await page.getByRole('link', { name: 'Add schedule' }).click();
-    await page.getByLabel('Runs').selectOption('interval');
+    await page.getByLabel('Runs', { exact: true }).selectOption('interval');
     await page.getByLabel('Hours', { exact: true }).fill('6');
     await page.getByText('Every 6 hours').waitFor();
     await submit(page, 'Add schedule');
