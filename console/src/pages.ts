@@ -1,11 +1,13 @@
 import { apiKeys } from './api-keys/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { lifecyclePolicies } from './lifecycle-policies/page.ts';
+import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
 import { pullSecrets } from './pull-secrets/page.ts';
 import { quotas } from './quotas/page.ts';
 import { registries } from './registries/page.ts';
+import { secrets } from './secrets/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
@@ -20,8 +22,10 @@ export const pages: readonly Page[] = [
   volumes,
   snapshots,
   lifecyclePolicies,
+  loadBalancers,
   networks,
   subnets,
+  secrets,
   registries,
   apiKeys,
   pullSecrets,

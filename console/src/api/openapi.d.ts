@@ -5143,9 +5143,7 @@ export interface components {
              * @description ID of the policy
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description ID of the project */
             project_id: number;
@@ -5195,9 +5193,7 @@ export interface components {
              * @description ID of the policy
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the policy */
             name: string;
@@ -5214,9 +5210,7 @@ export interface components {
              * @description ID of the rule
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description ID of the project */
             project_id: number;
@@ -5267,9 +5261,7 @@ export interface components {
              * @description ID of the rule
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Type of the rule */
             type: string;
@@ -5285,9 +5277,7 @@ export interface components {
              * @description ID of the pool
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /**
              * Format: uuid
@@ -5345,7 +5335,6 @@ export interface components {
              * @description ID of the health monitor
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5381,7 +5370,6 @@ export interface components {
              * @description ID of the health monitor
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5394,7 +5382,6 @@ export interface components {
              * @description ID of the member
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5434,7 +5421,6 @@ export interface components {
              * @description ID of the member
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5475,9 +5461,7 @@ export interface components {
              * @description ID of the pool
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the pool */
             name: string;
@@ -5587,6 +5571,7 @@ export interface components {
         /** @description Omitted fields of the request are null or have their defaults */
         LifecyclePolicySchedule: components["schemas"]["CronSchedule"] | components["schemas"]["IntervalSchedule"];
         LifecyclePolicyUsage: {
+            /** @description Price of the largest size of all snapshots */
             max_cost: components["schemas"]["Price"];
             /** @description Largest number of snapshots of all volumes */
             max_volume_snapshot_count_usage: number;
@@ -5629,9 +5614,7 @@ export interface components {
              * @description ID of the pool
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /**
              * Format: uuid
@@ -5683,9 +5666,7 @@ export interface components {
              * @description ID of the listener
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /**
              * Format: uuid
@@ -5751,9 +5732,7 @@ export interface components {
              * @description ID of the listener
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the listener */
             name: string;
@@ -5774,9 +5753,7 @@ export interface components {
              * @description ID of the load balancer
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description ID of the project */
             project_id: number;
@@ -5958,7 +5935,10 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerMetrics"][];
         };
-        /** @enum {unknown} */
+        /**
+         * @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host
+         * @enum {unknown}
+         */
         LoadBalancerOperatingStatus: "DEGRADED" | "DRAINING" | "ERROR" | "NO_MONITOR" | "OFFLINE" | "ONLINE";
         LoadBalancerPrice: {
             /** @description Currency of the prices; null when no price is shown */
@@ -5991,7 +5971,10 @@ export interface components {
             /** @description Price of the floating IP; always null */
             floating_ip: number | null;
         };
-        /** @enum {unknown} */
+        /**
+         * @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used
+         * @enum {unknown}
+         */
         LoadBalancerProvisioningStatus: "ACTIVE" | "DELETED" | "ERROR" | "PENDING_CREATE" | "PENDING_DELETE" | "PENDING_UPDATE";
         LoadBalancerReference: {
             /**
@@ -6034,9 +6017,7 @@ export interface components {
              * @description ID of the load balancer
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the load balancer */
             name: string;
@@ -6241,7 +6222,6 @@ export interface components {
              */
             count: number;
         };
-        /** @description Price of the largest size of all snapshots */
         Price: {
             /** @description Currency of the prices; null when no price is shown */
             currency_code: ("AZN" | "EUR" | "USD") | null;
