@@ -1,3 +1,4 @@
+import { apiKeys } from './api-keys/page.ts';
 import { audit } from './audit/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { lifecyclePolicies } from './lifecycle-policies/page.ts';
@@ -6,7 +7,9 @@ import { networks } from './networks/page.ts';
 import { notifications } from './notifications/page.ts';
 import { overview } from './overview/page.ts';
 import { prices } from './prices/page.ts';
+import { pullSecrets } from './pull-secrets/page.ts';
 import { quotas } from './quotas/page.ts';
+import { registries } from './registries/page.ts';
 import { secrets } from './secrets/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
@@ -27,9 +30,12 @@ export const pages: readonly Page[] = [
   networks,
   subnets,
   secrets,
+  registries,
+  apiKeys,
+  pullSecrets,
   quotas,
   prices,
-  notifications,
   webhooks,
+  notifications,
   audit,
 ];

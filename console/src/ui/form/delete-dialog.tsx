@@ -18,13 +18,15 @@ interface DeleteDialogProps {
   readonly queryKind: string;
   /** The list, which opens after the deletion. */
   readonly listPath: string;
+  /** Parameters of the list, such as its tab. */
+  readonly listSearch?: Readonly<Record<string, string>>;
   /** What is lost. */
   readonly children: ReactNode;
   readonly segments?: number;
 }
 
 /** Deletes after the name was typed, follows the task, and opens the list. */
-export function DeleteDialog({ kind, name, call, queryKind, listPath, children, segments }: DeleteDialogProps) {
+export function DeleteDialog({ kind, name, call, queryKind, children, segments, ...list }: DeleteDialogProps) {
   const navigate = useNavigate();
   const { isConfirmed, field } = useTypedConfirmation(name);
   const form = useForm({
@@ -36,7 +38,7 @@ export function DeleteDialog({ kind, name, call, queryKind, listPath, children, 
       if (tasks.length > 0) trackTasks(tasks, { busy: `Deleting ${kind} ${name}`, done: `Deleted ${kind} ${name}` });
       else showToast({ tone: 'ok', text: `Deleted ${kind} ${name}` });
       void queryClient.invalidateQueries({ queryKey: [queryKind] });
-      await navigate({ to: listPath });
+      await navigate({ to: list.listPath, search: (list.listSearch ?? {}) as never });
     },
   });
   return (
