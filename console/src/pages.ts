@@ -1,3 +1,4 @@
+import { development } from './development/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
@@ -7,6 +8,18 @@ import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
 import type { Page } from './ui/page.ts';
 import { volumes } from './volumes/page.ts';
+import { workers } from './workers/page.ts';
 
 /** Every page of the console, in the order of the navigation. A new page is its folder and one line here. */
-export const pages: readonly Page[] = [overview, tasks, fileShares, volumes, snapshots, networks, subnets, quotas];
+export const pages: readonly Page[] = [
+  overview,
+  tasks,
+  fileShares,
+  volumes,
+  snapshots,
+  networks,
+  subnets,
+  quotas,
+  workers,
+  development,
+];
