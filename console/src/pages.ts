@@ -6,6 +6,7 @@ import { quotas } from './quotas/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
+import { tokens } from './tokens/page.ts';
 import type { Page } from './ui/page.ts';
 import { volumes } from './volumes/page.ts';
 import { workers } from './workers/page.ts';
@@ -20,6 +21,7 @@ export const pages: readonly Page[] = [
   networks,
   subnets,
   quotas,
+  tokens,
   workers,
   development,
 ];
