@@ -2,6 +2,7 @@ import { development } from './development/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
+import { projects } from './projects/page.ts';
 import { quotas } from './quotas/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
@@ -21,6 +22,7 @@ export const pages: readonly Page[] = [
   networks,
   subnets,
   quotas,
+  projects,
   tokens,
   workers,
   development,
