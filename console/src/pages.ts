@@ -1,9 +1,12 @@
+import { clients } from './clients/page.ts';
 import { development } from './development/page.ts';
 import { fileShares } from './file-shares/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
 import { projects } from './projects/page.ts';
+import { quotaAudit } from './quota-audit/page.ts';
 import { quotas } from './quotas/page.ts';
+import { regions } from './regions/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
@@ -24,6 +27,9 @@ export const pages: readonly Page[] = [
   quotas,
   projects,
   tokens,
+  clients,
   workers,
+  regions,
+  quotaAudit,
   development,
 ];
