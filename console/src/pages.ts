@@ -1,12 +1,15 @@
 import { clients } from './clients/page.ts';
 import { development } from './development/page.ts';
 import { fileShares } from './file-shares/page.ts';
+import { lifecyclePolicies } from './lifecycle-policies/page.ts';
+import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
 import { overview } from './overview/page.ts';
 import { projects } from './projects/page.ts';
 import { quotaAudit } from './quota-audit/page.ts';
 import { quotas } from './quotas/page.ts';
 import { regions } from './regions/page.ts';
+import { secrets } from './secrets/page.ts';
 import { snapshots } from './snapshots/page.ts';
 import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
@@ -22,8 +25,11 @@ export const pages: readonly Page[] = [
   fileShares,
   volumes,
   snapshots,
+  lifecyclePolicies,
+  loadBalancers,
   networks,
   subnets,
+  secrets,
   quotas,
   projects,
   tokens,

@@ -16,16 +16,22 @@ export interface Components {
 
 type Operation = { parameters?: Json[]; responses: Record<string, Json> };
 
+/** The uses of a named shape: the references to it, which are completed when all uses are known. */
+interface NamedShape {
+  comparable: string;
+  uses: { schema: Json; reference: Json }[];
+}
+
 /** Returns `paths` with references, and their components. @throws Error for different shapes with the same name */
 export function withComponents(paths: Json): { paths: Json; components: Components } {
-  const schemas = new Map<string, { schema: Json; comparable: string }>();
+  const shapes = new Map<string, NamedShape>();
 
   const visit = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(visit);
     if (node === null || typeof node !== 'object') return node;
     const { title, ...rest } = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
     if (typeof title !== 'string') return title === undefined ? rest : { title, ...rest };
-    return referToSchema(schemas, title, rest);
+    return referToSchema(shapes, title, rest);
   };
 
   const visited = visit(paths) as Record<string, Record<string, Operation>>;
@@ -33,7 +39,8 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
   return {
     paths: visited,
     components: {
-      schemas: sorted(Object.fromEntries([...schemas].map(([name, { schema }]) => [name, schema]))),
+      // The order of the visit: the shapes that a shape contains are complete before it is compared.
+      schemas: sorted(Object.fromEntries([...shapes].map(([name, { uses }]) => [name, completeReferences(uses)]))),
       parameters: shareParts(
         'parameters',
         operations.flatMap(({ parameters }) => parameters ?? []),
@@ -53,15 +60,31 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
 /** Fields that may differ between the uses of a named shape. */
 const annotations = ['description', 'default', 'deprecated', 'examples'];
 
-function referToSchema(schemas: Map<string, { schema: Json; comparable: string }>, name: string, schema: Json): Json {
-  const own = Object.entries(schema);
-  const comparable = JSON.stringify(own.filter(([key]) => !annotations.includes(key)));
-  const known = schemas.get(name);
-  if (known && known.comparable !== comparable) throw new Error(`two different shapes are named ${name}`);
-  if (!known) schemas.set(name, { schema, comparable });
-  const shared = known?.schema ?? schema;
-  const different = own.filter(([key, value]) => annotations.includes(key) && !isEqual(value, shared[key]));
-  return { $ref: `#/components/schemas/${name}`, ...Object.fromEntries(different) };
+function referToSchema(shapes: Map<string, NamedShape>, name: string, schema: Json): Json {
+  const comparable = JSON.stringify(Object.entries(schema).filter(([key]) => !annotations.includes(key)));
+  const known = shapes.get(name) ?? { comparable, uses: [] };
+  if (known.comparable !== comparable) throw new Error(`two different shapes are named ${name}`);
+  shapes.set(name, known);
+  const reference = { $ref: `#/components/schemas/${name}` };
+  known.uses.push({ schema, reference });
+  return reference;
+}
+
+/** Returns the schema with its most frequent annotations, and adds those that differ to the references. */
+function completeReferences(uses: NamedShape['uses']): Json {
+  const shared = mostFrequent(uses.map(({ schema }) => schema))[0]!;
+  for (const { schema, reference } of uses) {
+    for (const key of annotations) {
+      if (key in schema && !isEqual(schema[key], shared[key])) reference[key] = schema[key];
+    }
+  }
+  return shared;
+}
+
+/** The members of the largest group of equal members. */
+function mostFrequent(nodes: Json[]): Json[] {
+  const groups = Object.values(Object.groupBy(nodes, (node) => JSON.stringify(node)));
+  return groups.reduce((most, group) => (group!.length > most!.length ? group : most))!;
 }
 
 /** Path and query parameters may have the same name. */
@@ -83,21 +106,14 @@ function shareParts(
   nameOf: (part: Json) => string | null,
   leastUses: number,
 ): Record<string, Json> {
-  const uses = new Map<string, Map<string, Json[]>>();
-  for (const part of parts) {
-    const name = nameOf(part);
-    if (name === null) continue;
-    const variants = uses.get(name) ?? new Map<string, Json[]>();
-    uses.set(name, variants);
-    const text = JSON.stringify(part);
-    variants.set(text, [...(variants.get(text) ?? []), part]);
-  }
+  const named = Map.groupBy(parts, nameOf);
+  named.delete(null);
   const shared: Record<string, Json> = {};
-  for (const [name, variants] of uses) {
-    const [most] = [...variants.values()].sort((one, other) => other.length - one.length);
-    if (most!.length < leastUses) continue;
-    shared[name] = { ...most![0] };
-    for (const part of most!) {
+  for (const [name, uses] of named) {
+    const most = mostFrequent(uses);
+    if (most.length < leastUses) continue;
+    shared[name!] = { ...most[0] };
+    for (const part of most) {
       for (const key of Object.keys(part)) delete part[key];
       part['$ref'] = `#/components/${kind}/${name}`;
     }

@@ -33,6 +33,15 @@ describe('the pages of file shares', () => {
     await page.getByLabel('Tags').click();
     await page.getByLabel('Key 1').fill('team');
     await page.getByLabel('Value 1').fill('web');
+    await page.getByText('The same by code').click();
+    for (const [tab, text] of Object.entries({
+      curl: '"size": 20',
+      Python: 'file_shares.create',
+      Terraform: 'gcore_file_share',
+    })) {
+      await page.getByRole('tab', { name: tab }).click();
+      expect(await page.getByRole('tabpanel', { name: tab }).innerText()).toContain(text);
+    }
     await submit(page, 'Create file share');
     await page.getByText('Created file share media').waitFor();
     await page.getByRole('cell', { name: 'available' }).waitFor();

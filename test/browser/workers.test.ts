@@ -14,7 +14,7 @@ describe('the page of workers and drivers', () => {
     expect(await table.getByRole('row').count()).toBe(body.drivers.length + 1);
     const row = table.getByRole('row').filter({ hasText: simulated.kind });
     expect(await row.locator('.badge.simulated').count()).toBe(1);
-    expect(await row.locator('pre').innerText()).toBe(simulated.remedy);
+    expect(await row.locator('code').innerText()).toBe(simulated.remedy);
     await page.getByRole('button', { name: `Copy the remedy of ${simulated.kind}` }).waitFor();
     await checkPage(page);
   });

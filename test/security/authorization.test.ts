@@ -4,7 +4,6 @@
  * unless its path has a parameter whose value `findOwned` cannot find: then the test fails and names the parameter.
  */
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { roles } from '../../src/authz/actor.ts';
 import type { Access } from '../../src/authz/access.ts';
@@ -20,6 +19,8 @@ import { resourceRoutes } from '../../src/resources/list.ts';
 import { useCloudyard } from '../harness.ts';
 import type { Answer } from '../harness.ts';
 import { dereferenced } from '../openapi.ts';
+import { sample } from './samples.ts';
+import type { Schema } from './samples.ts';
 
 /** Operations of the registry protocols, which have separate credentials. */
 const registryOperations = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];
@@ -38,24 +39,6 @@ const publicOperations = [
 ];
 /** Pages without an operation: the API reference. */
 const pages = /^\/docs(\/|$)/;
-
-interface Schema {
-  type?: string;
-  examples?: unknown[];
-  const?: unknown;
-  enum?: unknown[];
-  anyOf?: Schema[];
-  allOf?: Schema[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  minItems?: number;
-  format?: string;
-  pattern?: string;
-  minLength?: number;
-  minimum?: number;
-  exclusiveMinimum?: number;
-}
 
 interface Parameter {
   name: string;
@@ -237,62 +220,16 @@ async function findOwned(parameter: string): Promise<void> {
   throw new Error(`the victim owns nothing for the path parameter ${parameter}: create it in beforeAll`);
 }
 
-/** A valid value of a schema, with the victim's ids for fields that are ids. */
-function sample(schema: Schema, name: string): unknown {
-  if (schema.examples) return schema.examples[0];
-  if (schema.const !== undefined) return schema.const;
-  if (schema.enum) return schema.enum[0];
-  if (schema.anyOf) return sample(schema.anyOf[0]!, name);
-  if (schema.allOf) return Object.assign({}, ...schema.allOf.map((part) => sample(part, name) as object));
-  switch (schema.type) {
-    case 'object':
-      return Object.fromEntries(
-        (schema.required ?? []).map((key) => [key, sample(schema.properties?.[key] ?? { type: 'string' }, key)]),
-      );
-    case 'array':
-      return Array.from({ length: schema.minItems ?? 0 }, () => sample(schema.items ?? {}, name.replace(/s$/, '')));
-    case 'integer':
-    case 'number':
-      return Math.max(schema.minimum ?? 1, (schema.exclusiveMinimum ?? 0) + 1);
-    case 'boolean':
-      return true;
-    case 'null':
-      return null;
-    case 'string':
-      return owned.get(name) ?? sampleText(schema);
-    default:
-      return 'x';
-  }
-}
-
-const formats: Record<string, string> = {
-  password: 'x',
-  uuid: '11111111-1111-4111-8111-111111111111',
-  'ip-network': '10.0.0.0/24',
-  'ip-address': '10.0.0.1',
-  'date-time': '2026-11-20T09:52:52Z',
-  'iso-date-time': '2026-11-20T09:52:52Z',
-  uri: 'http://127.0.0.1/',
-  email: 'a@example.com',
-};
-
-function sampleText({ format, pattern, minLength = 1 }: Schema): string {
-  if (pattern) return fc.sample(fc.stringMatching(new RegExp(pattern)), { numRuns: 1, seed: 1 })[0]!;
-  if (format === undefined) return 'x'.repeat(minLength);
-  if (formats[format] === undefined) throw new Error(`add an example of the format ${format} to \`formats\``);
-  return formats[format];
-}
-
 /** A request that is valid except for its caller. `instead` overrides path parameters. */
 function tryRoute(route: Route, token: string | null, instead: Record<string, string> = {}): Promise<Answer> {
   const parameters = route.described.parameters ?? [];
   const url = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const schema = parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema ?? {};
-    return encodeURIComponent(instead[name] ?? owned.get(name) ?? String(sample(schema, name)));
+    return encodeURIComponent(instead[name] ?? owned.get(name) ?? String(sample(schema, name, owned)));
   });
   const query = new URLSearchParams();
   for (const { in: where, name, required, schema } of parameters) {
-    if (where === 'query' && required) query.set(name, String(sample(schema, name)));
+    if (where === 'query' && required) query.set(name, String(sample(schema, name, owned)));
   }
   return cloud.request(route.method, query.size > 0 ? `${url}?${query}` : url, bodyOf(route), { token });
 }
@@ -304,7 +241,7 @@ function withoutStream(route: Route): Route {
 
 function bodyOf({ described }: Route): unknown {
   const schema = described.requestBody?.content['application/json']?.schema;
-  return schema && sample(schema, '');
+  return schema && sample(schema, '', owned);
 }
 
 describe('the policy', () => {

@@ -1,50 +1,20 @@
 /** One client floods Cloudyard while another one uses it. Tests count flood requests that are served first, not time. */
 import { Agent, request as httpRequest } from 'node:http';
 import type { ClientRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import type { Actor } from '../../src/authz/actor.ts';
-import type { FileShareDriver } from '../../src/drivers/file-share.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { transaction } from '../../src/platform/db.ts';
-import { rebasePriorities } from '../../src/tasks/priority.ts';
-import { createTestHost } from '../drivers.ts';
-import { openCloudyard } from '../harness.ts';
-import type { Cloudyard, CloudyardOptions } from '../harness.ts';
+import type { Cloudyard } from '../harness.ts';
+import { aTenant, actorOf, enqueue, open } from './tenants.ts';
+import type { Tenant } from './tenants.ts';
 
 const connections = 64;
-
-interface Tenant {
-  clientId: number;
-  projectId: number;
-  token: string;
-  shares: string;
-  body: object;
-}
 
 interface Answered {
   status: number;
   headers: NodeJS.Dict<string | string[]>;
   body: any;
-}
-
-async function open(options: CloudyardOptions): Promise<Cloudyard & { url: string }> {
-  const { cloudyard, stop } = await openCloudyard(inject('postgres'), options);
-  onTestFinished(stop);
-  await cloudyard.app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = cloudyard.app.server.address() as AddressInfo;
-  return { ...cloudyard, url: `http://127.0.0.1:${port}` };
-}
-
-async function aTenant(cloud: Cloudyard): Promise<Tenant> {
-  const { clientId, projectId, token } = await cloud.newClient();
-  const limits = { sfs_count: 1e6, sfs_size: 1e6 };
-  await transaction(cloud.db, (tx) => cloud.services.quota.setLimits(tx, { clientId, regionId: 1 }, limits));
-  const { results } = (await cloud.get(`/cloud/v1/networks/${projectId}/1`, { token })).body;
-  const body = { name: 'share', protocol: 'NFS', size: 1, network: { network_id: results[0].id } };
-  return { clientId, projectId, token, shares: `/cloud/v1/file_shares/${projectId}/1`, body };
 }
 
 function send(url: string, token: string, method: string, body?: unknown, agent?: Agent) {
@@ -123,31 +93,6 @@ async function holdLists(cloud: Cloudyard): Promise<() => Promise<void>> {
 
 const idle = { running: 0, waiting: 0, open_wait: 0 };
 const soon = { timeout: 30_000, interval: 20 };
-
-function actorOf({ clientId }: Tenant, weight = 1): Actor {
-  return { tokenId: 1, clientId, weight, role: 'member', projectIds: null, operator: false };
-}
-
-/** Creates shares without HTTP, ten at a time. */
-async function enqueue(cloud: Cloudyard, tenant: Tenant, count: number, weight = 1): Promise<void> {
-  const { clientId, projectId } = tenant;
-  const scope = { clientId, projectId, regionId: 1, regionName: 'local' };
-  const actor = actorOf(tenant, weight);
-  for (let left = count; left > 0; left -= 10) {
-    await Promise.all(
-      Array.from({ length: Math.min(10, left) }, (_, i) =>
-        cloud.services.fileShares.create({ actor, requestId: `${clientId}-${left}-${i}` }, scope, tenant.body as never),
-      ),
-    );
-  }
-}
-
-async function clientsOfShares(cloud: Cloudyard): Promise<Map<string, number>> {
-  const { rows } = await cloud.db.$client.query<{ id: string; client_id: number }>(
-    'select id, client_id from file_shares',
-  );
-  return new Map(rows.map((row) => [row.id, row.client_id]));
-}
 
 describe('a flood of 64 connections', () => {
   const floods: Record<string, (tenant: Tenant) => (n: number) => [string, string, object?]> = {
@@ -411,113 +356,5 @@ describe('slots are released', () => {
     }
     for (const socket of stalled) socket.destroy();
     await expect.poll(() => requestsOf(cloud), soon).toEqual(idle);
-  });
-});
-
-describe('the job queue', () => {
-  it('runs the only job of a client after at most 12 of the 2,000 jobs of another client', async () => {
-    const cloud = await open({ driver: null });
-    const [attacker, victim] = [await aTenant(cloud), await aTenant(cloud)];
-    await enqueue(cloud, attacker, 2000);
-    await enqueue(cloud, victim, 1);
-    const owners = await clientsOfShares(cloud);
-    const host = createTestHost();
-    await cloud.startWorker(host);
-    const order = () => host.log.map(({ id }) => owners.get(id));
-    await expect.poll(() => order().includes(victim.clientId), { timeout: 50_000, interval: 20 }).toBe(true);
-    expect(order().indexOf(victim.clientId)).toBeLessThanOrEqual(12);
-  });
-
-  it('serves two backlogs by the weights of their clients and starves neither', async () => {
-    const cloud = await open({ driver: null });
-    const [light, heavy] = [await aTenant(cloud), await aTenant(cloud)];
-    await enqueue(cloud, light, 200, 1);
-    await enqueue(cloud, heavy, 200, 3);
-    const owners = await clientsOfShares(cloud);
-    const host = createTestHost();
-    await cloud.startWorker(host);
-    await expect.poll(() => host.log.length, { timeout: 50_000, interval: 20 }).toBeGreaterThanOrEqual(400);
-    const first = host.log.slice(20, 180).map(({ id }) => owners.get(id));
-    const ratio =
-      first.filter((id) => id === heavy.clientId).length / first.filter((id) => id === light.clientId).length;
-    expect(ratio).toBeGreaterThan(2);
-    expect(ratio).toBeLessThan(4.5);
-  });
-
-  it('a client that always has work does not starve a backlog', async () => {
-    const cloud = await open({ driver: null });
-    const [backlog, steady] = [await aTenant(cloud), await aTenant(cloud)];
-    await enqueue(cloud, backlog, 120);
-    const owners = () => clientsOfShares(cloud);
-    const host = createTestHost();
-    await enqueue(cloud, steady, 30);
-    await cloud.startWorker(host);
-    let stopped = false;
-    const feeding = (async () => {
-      while (!stopped) {
-        const pending = await cloud.db.$client.query<{ n: number }>(
-          `select count(*)::int as n from tasks where client_id = $1 and state in ('NEW', 'RUNNING')`,
-          [steady.clientId],
-        );
-        if (pending.rows[0]!.n < 30) await enqueue(cloud, steady, 10);
-        else await sleep(5);
-      }
-    })();
-    const ofBacklog = async () => {
-      const of = await owners();
-      return host.log.filter(({ id }) => of.get(id) === backlog.clientId).length;
-    };
-    await expect.poll(ofBacklog, { timeout: 50_000, interval: 200 }).toBe(120);
-    stopped = true;
-    await feeding;
-    const of = await owners();
-    const steadyOnes = host.log.filter(({ id }) => of.get(id) === steady.clientId).length;
-    expect(steadyOnes).toBeGreaterThan(60);
-  });
-
-  it('keeps its order when the virtual time of a long backlog is reset', async () => {
-    const cloud = await open({ driver: null });
-    const [backlog, late] = [await aTenant(cloud), await aTenant(cloud)];
-    await enqueue(cloud, backlog, 20);
-    await cloud.db.$client.query('update jobs set priority = priority + 12000');
-    await enqueue(cloud, late, 1);
-    const order = async () => {
-      const { rows } = await cloud.db.$client.query<{ key: string; priority: number }>(
-        'select id as key, priority from jobs order by priority, run_at, id',
-      );
-      return { keys: rows.map(({ key }) => key), priorities: rows.map(({ priority }) => priority) };
-    };
-    const before = await order();
-    await rebasePriorities(cloud.db, [1]);
-    const after = await order();
-    expect(after.keys).toEqual(before.keys);
-    expect(after.priorities).toEqual(before.priorities.map((priority) => priority - 12000));
-    expect(after.priorities[0]).toBe(0);
-  });
-
-  it('leaves slots to other clients while driver calls of one client hang', async () => {
-    const cloud = await open({ driver: null });
-    const [attacker, victim] = [await aTenant(cloud), await aTenant(cloud)];
-    await enqueue(cloud, attacker, 50);
-    const host = createTestHost();
-    const hanging = new Set<string>();
-    const ofAttacker = await clientsOfShares(cloud);
-    const driver: FileShareDriver = {
-      ...host,
-      async apply(desired, signal) {
-        if (!ofAttacker.has(desired.id)) return host.apply(desired, signal);
-        signal.throwIfAborted();
-        hanging.add(desired.id);
-        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-        throw new Error('unreachable');
-      },
-    };
-    await cloud.startWorker(driver);
-    await expect.poll(() => hanging.size, soon).toBe(3);
-    for (let i = 0; i < 5; i++) {
-      const answer = await cloud.post(victim.shares, victim.body, { token: victim.token });
-      expect((await cloud.ended(answer, { token: victim.token })).body.state).toBe('FINISHED');
-    }
-    expect(hanging.size).toBe(3);
   });
 });

@@ -394,31 +394,3 @@ describe('pipelined requests', () => {
     expect(client.statuses()).toEqual([]);
   });
 });
-
-describe('the default limits', () => {
-  it('are set on the server', async () => {
-    await serve({ connectionLimits: {} });
-    const { headersTimeout, requestTimeout, keepAliveTimeout, maxConnections } = app.server;
-    expect({ headersTimeout, requestTimeout, keepAliveTimeout }).toEqual({
-      headersTimeout: 15_000,
-      requestTimeout: 120_000,
-      keepAliveTimeout: 72_000,
-    });
-    expect(maxConnections).toBeGreaterThanOrEqual(64);
-    expect(maxConnections).toBeLessThanOrEqual(8192);
-  });
-
-  it('are set on the server of a process that is only a worker', async () => {
-    await serve({ connectionLimits: {}, resources: false });
-    expect(app.server).toMatchObject({ headersTimeout: 15_000, requestTimeout: 120_000, keepAliveTimeout: 72_000 });
-  });
-
-  it.each([
-    [1024, 768, 192],
-    [20_000, 8192, 2048],
-    [100, 64, 16],
-  ])('of %i descriptors leave room for other files', async (descriptors, connections, connectionsPerAddress) => {
-    const { defaultConnectionLimits } = await import('../../src/http/connection-limits.ts');
-    expect(defaultConnectionLimits(descriptors)).toMatchObject({ connections, connectionsPerAddress });
-  });
-});

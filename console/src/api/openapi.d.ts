@@ -5144,9 +5144,7 @@ export interface components {
              * @description ID of the policy
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description ID of the project */
             project_id: number;
@@ -5196,9 +5194,7 @@ export interface components {
              * @description ID of the policy
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the policy */
             name: string;
@@ -5215,9 +5211,7 @@ export interface components {
              * @description ID of the rule
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description ID of the project */
             project_id: number;
@@ -5268,9 +5262,7 @@ export interface components {
              * @description ID of the rule
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Type of the rule */
             type: string;
@@ -5286,9 +5278,7 @@ export interface components {
              * @description ID of the pool
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /**
              * Format: uuid
@@ -5346,7 +5336,6 @@ export interface components {
              * @description ID of the health monitor
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5382,7 +5371,6 @@ export interface components {
              * @description ID of the health monitor
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5395,7 +5383,6 @@ export interface components {
              * @description ID of the member
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5435,7 +5422,6 @@ export interface components {
              * @description ID of the member
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
             /** @description Provisioning status of the pool */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
@@ -5476,9 +5462,7 @@ export interface components {
              * @description ID of the pool
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the pool */
             name: string;
@@ -5588,6 +5572,7 @@ export interface components {
         /** @description Omitted fields of the request are null or have their defaults */
         LifecyclePolicySchedule: components["schemas"]["CronSchedule"] | components["schemas"]["IntervalSchedule"];
         LifecyclePolicyUsage: {
+            /** @description Price of the largest size of all snapshots */
             max_cost: components["schemas"]["Price"];
             /** @description Largest number of snapshots of all volumes */
             max_volume_snapshot_count_usage: number;
@@ -5630,9 +5615,7 @@ export interface components {
              * @description ID of the pool
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /**
              * Format: uuid
@@ -5684,9 +5667,7 @@ export interface components {
              * @description ID of the listener
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /**
              * Format: uuid
@@ -5752,9 +5733,7 @@ export interface components {
              * @description ID of the listener
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the listener */
             name: string;
@@ -5775,9 +5754,7 @@ export interface components {
              * @description ID of the load balancer
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description ID of the project */
             project_id: number;
@@ -5959,7 +5936,10 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerMetrics"][];
         };
-        /** @enum {unknown} */
+        /**
+         * @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host
+         * @enum {unknown}
+         */
         LoadBalancerOperatingStatus: "DEGRADED" | "DRAINING" | "ERROR" | "NO_MONITOR" | "OFFLINE" | "ONLINE";
         LoadBalancerPrice: {
             /** @description Currency of the prices; null when no price is shown */
@@ -5992,7 +5972,10 @@ export interface components {
             /** @description Price of the floating IP; always null */
             floating_ip: number | null;
         };
-        /** @enum {unknown} */
+        /**
+         * @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used
+         * @enum {unknown}
+         */
         LoadBalancerProvisioningStatus: "ACTIVE" | "DELETED" | "ERROR" | "PENDING_CREATE" | "PENDING_DELETE" | "PENDING_UPDATE";
         LoadBalancerReference: {
             /**
@@ -6035,9 +6018,7 @@ export interface components {
              * @description ID of the load balancer
              */
             id: string;
-            /** @description Health as the proxy sees it. `ONLINE`: works; `DEGRADED`: some members fail; `ERROR`: all active members fail; `NO_MONITOR`: works, but health is not checked; `DRAINING`: gets no new connections; `OFFLINE`: disabled, or not on the host */
             operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-            /** @description Whether the host has the requested configuration. `ACTIVE`: it has; `PENDING_…`: a task is changing it; `ERROR`: the last task failed; `DELETED` is never used */
             provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
             /** @description Name of the load balancer */
             name: string;
@@ -6242,7 +6223,6 @@ export interface components {
              */
             count: number;
         };
-        /** @description Price of the largest size of all snapshots */
         Price: {
             /** @description Currency of the prices; null when no price is shown */
             currency_code: ("AZN" | "EUR" | "USD") | null;

@@ -89,7 +89,7 @@ function Drivers() {
           .map((driver) => (
             <li key={`${driver.worker} ${driver.kind} ${driver.driver}`}>
               <div className="row">
-                <strong>{driver.kind ?? driver.driver}</strong>
+                <strong>{driver.kind ?? 'notifications'}</strong>
                 <span className={`badge ${driver.healthy ? 'ok' : 'bad'}`}>
                   {driver.healthy ? 'healthy' : 'unhealthy'}
                 </span>

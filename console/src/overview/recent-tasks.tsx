@@ -40,7 +40,7 @@ export function RecentTasks({ title, states, empty }: RecentTasksProps) {
               <Link to={scope.path('tasks', task.id)}>
                 <span>
                   {taskTitle(task.task_type)} <Ago at={task.created_on} />
-                  {task.error && <span className="muted"> {task.error}</span>}
+                  {task.error && <span className="small muted block">{task.error}</span>}
                 </span>
                 <StatusBadge status={task.state} />
               </Link>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { driversQuery } from '../api/drivers.ts';
 import type { components } from '../api/openapi.d.ts';
-import { CodeBlock } from '../ui/copy.tsx';
+import { CopyButton } from '../ui/copy.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { regionsQuery } from '../ui/scope.tsx';
@@ -42,7 +42,14 @@ const columnsOf = (regions: RegionNames): Column<Driver>[] => [
     key: 'remedy',
     title: 'Remedy',
     kind: 'wrap',
-    render: (driver) => driver.remedy && <CodeBlock text={driver.remedy} what={`the remedy of ${nameOf(driver)}`} />,
+    // Wraps, unlike a block of code, so that the button stays in view.
+    render: (driver) =>
+      driver.remedy && (
+        <div className="row">
+          <code>{driver.remedy}</code>
+          <CopyButton text={driver.remedy} what={`the remedy of ${nameOf(driver)}`} />
+        </div>
+      ),
   },
   {
     key: 'regions',

@@ -6,6 +6,7 @@ import { createServer as createHttpServer, type IncomingMessage, request } from 
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 
 export interface Member {
@@ -208,4 +209,34 @@ export function authority(folder: string, name = 'authority'): Authority {
       return readFileSync(at('crl.pem'), 'utf8');
     },
   };
+}
+
+/** The common name of the certificate that an address presents. */
+export function certificateOf(address: string, servername?: string, port = 80): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = { host: address, port, rejectUnauthorized: false, ...(servername && { servername }) };
+    const socket = connectTls(options, () => {
+      resolve(socket.getPeerCertificate().subject.CN as string);
+      socket.destroy();
+    }).on('error', reject);
+  });
+}
+
+/** A password as HAProxy and htpasswd files store it. */
+export function crypt(password: string): string {
+  return execFileSync('openssl', ['passwd', '-5', '-salt', 'abc', password], { encoding: 'utf8' }).trim();
+}
+
+/** One request over TLS, with the whole response as text. */
+export function tlsAnswer(address: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connectTls({ host: address, port: 80, rejectUnauthorized: false }, () =>
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'),
+    );
+    socket
+      .on('data', (part) => (text += String(part)))
+      .on('end', () => resolve(text))
+      .on('error', reject);
+  });
 }

@@ -1,7 +1,6 @@
 /** Every protocol and feature, seen by clients and members of a real HAProxy. */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
@@ -23,12 +22,15 @@ import {
   ask,
   authority,
   type Authority,
+  certificateOf,
   closeMembers,
+  crypt,
   firstBytesMember,
   httpMember,
   httpsMember,
   stream,
   tcpMember,
+  tlsAnswer,
 } from './test-members.ts';
 
 const signal = new AbortController().signal;
@@ -395,30 +397,3 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
     });
   },
 );
-
-function certificateOf(address: string, servername?: string, port = 80): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    const options = { host: address, port, rejectUnauthorized: false, ...(servername && { servername }) };
-    const socket = connect(options, () => {
-      resolve(socket.getPeerCertificate().subject.CN as string);
-      socket.destroy();
-    }).on('error', reject);
-  });
-}
-
-function crypt(password: string): string {
-  return execFileSync('openssl', ['passwd', '-5', '-salt', 'abc', password], { encoding: 'utf8' }).trim();
-}
-
-function tlsAnswer(address: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    const socket = connect({ host: address, port: 80, rejectUnauthorized: false }, () =>
-      socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'),
-    );
-    socket
-      .on('data', (part) => (text += String(part)))
-      .on('end', () => resolve(text))
-      .on('error', reject);
-  });
-}

@@ -1,11 +1,11 @@
 /** Reconciles a snapshot: reads its row and its volume's, has the driver copy, and records what was observed. */
 import type { SnapshotDriver } from '../../drivers/volume.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import * as store from './store.ts';
-import type { SnapshotRow } from './store.ts';
+import type { SnapshotWithVolume } from './store.ts';
 
 export interface SnapshotReconcilerDeps extends ReconcilerDeps {
   driver: SnapshotDriver;
@@ -31,7 +31,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
         });
         return { kind: 'done' };
       }
-      const obstacle = snapshot.status === 'creating' ? await obstacleIn(db, snapshot) : null;
+      const obstacle = snapshot.status === 'creating' ? obstacleTo(snapshot) : null;
       if (obstacle) return obstacle;
       const { volumeId, observedReal: settled } = snapshot;
       const observed = await driver.apply({ id, volumeId, settled }, signal);
@@ -56,10 +56,9 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
  * Why the volume cannot be copied yet, or never can. Only a policy can request a snapshot while its volume has an active
  * task.
  */
-async function obstacleIn(db: Db, { volumeId }: SnapshotRow): Promise<Outcome | null> {
-  const volume = await store.loadVolume(db, volumeId);
-  if (volume && volume.observedGeneration < volume.generation) return { kind: 'again', afterSeconds: pollSeconds };
-  if (volume && volume.observedSize !== null) return null;
+function obstacleTo({ volumeIsPending, volumeHasData }: SnapshotWithVolume): Outcome | null {
+  if (volumeIsPending) return { kind: 'again', afterSeconds: pollSeconds };
+  if (volumeHasData) return null;
   return { kind: 'failed', message: 'The volume was never created, so it has no data to copy.' };
 }
 

@@ -1,5 +1,6 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
 import { and, asc, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
@@ -11,7 +12,7 @@ import { volumes } from '../volumes/table.ts';
 import type { ListSnapshots, SnapshotStatus } from './schema.ts';
 import { snapshots } from './table.ts';
 
-export const { load: loadVolume, lock: lockVolume, lockAll: lockVolumes } = volumeStore;
+export const { lock: lockVolume, lockAll: lockVolumes } = volumeStore;
 export type { VolumeRow };
 export type SnapshotRow = typeof snapshots.$inferSelect;
 
@@ -22,7 +23,30 @@ const resource = 'snapshot';
 
 /** `lockById` takes the row's lock alone: enough to record what was observed. */
 export const { lockById, update } = kit.singleRows(snapshots);
-export const { load, findPending, findKnown, removeRow } = kit.reconciledRows(snapshots);
+export const { findPending, findKnown, removeRow } = kit.reconciledRows(snapshots);
+
+/** A snapshot with what its creation needs to know of its volume. */
+export type SnapshotWithVolume = SnapshotRow & {
+  /** Whether the host has ever had the volume. */
+  volumeHasData: boolean;
+  /** Whether the host is yet to follow a change of the volume. */
+  volumeIsPending: boolean;
+};
+const withVolume = {
+  ...getTableColumns(snapshots),
+  volumeHasData: sql`${volumes.observedSize} is not null`,
+  volumeIsPending: sql`${volumes.observedGeneration} < ${volumes.generation}`,
+};
+
+/** Reads a snapshot for its reconcile, together with those of other reconciles. */
+export const load = batchedRead<SnapshotWithVolume>(
+  preparedByIds(
+    'snapshots_with_volume',
+    (ids) =>
+      `${kit.textOf(sql`select ${kit.selectList(withVolume)} from ${snapshots}
+      join ${volumes} on ${volumes.id} = ${snapshots.volumeId}`)} where snapshots.id in (${ids})`,
+  ),
+);
 
 const viewColumns = {
   ...getTableColumns(snapshots),

@@ -1,0 +1,95 @@
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:CreateLifecyclePolicy';
+import { useEffect } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import type { Form, Values } from '../ui/form/use-form.ts';
+import { Icon } from '../ui/icons.tsx';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { KIND, POLICIES } from './data.ts';
+import { Foresight } from './foresight.tsx';
+import { ScheduleFields } from './schedule-fields.tsx';
+import { nightly, toScheduleInput } from './schedule-input.ts';
+import { VolumeChoice } from './volume-choice.tsx';
+
+const MAX_SCHEDULES = schema.properties?.['schedules']?.maxItems ?? 10;
+
+export function CreatePolicy() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = scopeParams(scope);
+  const form = useForm({
+    schema,
+    initial: { action: 'volume_snapshot', name: '', schedules: [nightly], volume_ids: [], status: 'active' },
+    toBody: (values) => ({ ...values, schedules: (values['schedules'] as Values[]).map(toScheduleInput) }),
+    send: async (body) => {
+      const policy = await unwrap(api.POST(POLICIES, { params: { path: params, query: {} }, body: body as never }));
+      showToast({ tone: 'ok', text: `Created lifecycle policy ${policy.name}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('lifecycle-policies', policy.id) });
+    },
+  });
+  return (
+    <FormDialog
+      title="Create lifecycle policy"
+      form={form}
+      submitLabel="Create lifecycle policy"
+      call={{ operationId: 'createLifecyclePolicy', method: 'POST', path: POLICIES, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Schedules form={form} />
+      <VolumeChoice form={form} />
+      <Foresight
+        schedules={(form.get('schedules') as Values[]).map(toScheduleInput)}
+        volumeIds={form.get('volume_ids') as string[]}
+      />
+    </FormDialog>
+  );
+}
+
+function Schedules({ form }: { form: Form }) {
+  const schedules = form.get('schedules') as readonly Values[];
+  useEffect(() => form.register('schedules'));
+  return (
+    <>
+      {schedules.map((_, index) => (
+        <ScheduleFields
+          key={index}
+          form={form}
+          prefix={`schedules.${index}.`}
+          title={`Schedule ${index + 1}`}
+          action={
+            <button
+              type="button"
+              className="button quiet icon"
+              aria-label={`Remove schedule ${index + 1}`}
+              onClick={() =>
+                form.set(
+                  'schedules',
+                  schedules.filter((_each, at) => at !== index),
+                )
+              }
+            >
+              <Icon name="trash" />
+            </button>
+          }
+        />
+      ))}
+      {schedules.length < MAX_SCHEDULES && (
+        <div>
+          <button
+            type="button"
+            className="button small"
+            onClick={() => form.set('schedules', [...schedules, { ...nightly, type: 'interval', days: 1 }])}
+          >
+            <Icon name="plus" /> Add schedule
+          </button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+import { queryOptions } from '@tanstack/react-query';
+import { allRows } from '../api/all-rows.ts';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+import { scopeParams } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+
+export type Policy = components['schemas']['LifecyclePolicy'];
+export type Schedule = components['schemas']['LifecyclePolicySchedule'];
+export type ScheduleInput = components['schemas']['CreateLifecyclePolicySchedule'];
+export type Run = components['schemas']['LifecyclePolicyRun'];
+export type Forecast = components['schemas']['LifecyclePolicyForecast'];
+
+/** The first part of every key of queries of lifecycle policies. */
+export const KIND = 'lifecycle_policies';
+export const POLICIES = '/cloud/v1/lifecycle_policy/{project_id}/{region_id}';
+export const POLICY = '/cloud/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}';
+
+/** Runs that the calendar shows: the API's largest page. */
+const RUNS = 1000;
+/** Of each schedule. */
+const COMING_RUNS = 100;
+
+export const policyParams = (scope: Scope, id: number | string) => ({ ...scopeParams(scope), policy_id: Number(id) });
+
+export const policiesQuery = (scope: Scope) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region],
+    queryFn: () =>
+      allRows((query) =>
+        unwrap(api.GET(POLICIES, { params: { path: scopeParams(scope), query: { ...query, need_volumes: true } } })),
+      ),
+  });
+
+export const policyQuery = (scope: Scope, id: number | string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, String(id)],
+    queryFn: () =>
+      unwrap(api.GET(POLICY, { params: { path: policyParams(scope, id), query: { need_volumes: true } } })),
+  });
+
+/** The newest run comes first. */
+export const runsQuery = (scope: Scope, id: number | string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, String(id), 'runs'],
+    queryFn: () =>
+      unwrap(api.GET(`${POLICY}/runs`, { params: { path: policyParams(scope, id), query: { limit: RUNS } } })),
+  });
+
+export const forecastQuery = (scope: Scope, id: number | string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, String(id), 'forecast'],
+    queryFn: () =>
+      unwrap(
+        api.GET('/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/forecast', {
+          params: { path: policyParams(scope, id), query: { count: COMING_RUNS, limit: 1000 } },
+        }),
+      ),
+  });

@@ -1,0 +1,65 @@
+import { useParams } from '@tanstack/react-router';
+import schema from 'schema:UpdateLifecyclePolicySchedule';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import type { Form } from '../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { CurrentPolicy } from './current-policy.tsx';
+import type { Policy, Schedule } from './data.ts';
+import { Foresight } from './foresight.tsx';
+import { usePolicyForm } from './policy-form.ts';
+import { ScheduleFields } from './schedule-fields.tsx';
+import { scheduleChanges, scheduleForEdit, toScheduleInput } from './schedule-input.ts';
+
+const PATH = '/cloud/v1/schedule/{project_id}/{region_id}/{schedule_id}';
+const FIELDS = Object.keys(schema.properties ?? {});
+
+export function EditSchedule() {
+  const { schedule: id } = useParams({ strict: false }) as { schedule: string };
+  return (
+    <CurrentPolicy>
+      {(policy) => {
+        const schedule = policy.schedules.find((each) => each.id === id);
+        return schedule ? <EditDialog policy={policy} schedule={schedule} /> : null;
+      }}
+    </CurrentPolicy>
+  );
+}
+
+function EditDialog({ policy, schedule }: { policy: Policy; schedule: Schedule }) {
+  const params = { ...scopeParams(useScope()), schedule_id: schedule.id };
+  const call = { operationId: 'updateLifecyclePolicySchedule', method: 'PATCH', path: PATH, params };
+  const form = usePolicyForm({
+    policy,
+    schema,
+    call,
+    initial: scheduleForEdit(schedule),
+    isEdit: true,
+    // Only what changed is sent: an interval that is sent starts again.
+    toBody: (values) => scheduleChanges(schedule, values),
+    done: () => `Changed a schedule of ${policy.name}`,
+  });
+  const edited = toScheduleInput(valuesOf(form));
+  return (
+    <FormDialog
+      title={`Edit a schedule of ${policy.name}`}
+      form={form}
+      submitLabel="Save"
+      segments={2}
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={call}
+    >
+      <ScheduleFields form={{ ...form, body: valuesOf(form) }} prefix="" title="Schedule" />
+      <Foresight
+        schedules={policy.schedules.map((each) =>
+          each.id === schedule.id ? edited : toScheduleInput(scheduleForEdit(each)),
+        )}
+        volumeIds={(policy.volumes ?? []).map((volume) => volume.volume_id)}
+      />
+    </FormDialog>
+  );
+}
+
+/** Everything that the form shows, changed or not. */
+function valuesOf(form: Form) {
+  return Object.fromEntries(FIELDS.map((name) => [name, form.get(name)]));
+}

@@ -1,0 +1,95 @@
+import './lifecycle-policies.css';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { api, unwrap } from '../api/client.ts';
+import { messageOf } from '../api/errors.ts';
+import { formatGib, formatNumber } from '../ui/numbers.ts';
+import { PriceText, useSettled } from '../ui/price.tsx';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { formatDate, parseDate } from '../ui/time.tsx';
+import { KIND, POLICIES } from './data.ts';
+import type { ScheduleInput } from './data.ts';
+import { ScheduleWords } from './schedule-words.tsx';
+
+const SHOWN_RUNS = 4;
+
+/** Words and next run times of a schedule while it is typed. */
+export function ScheduleForesight({ schedule }: { schedule: ScheduleInput }) {
+  const scope = useScope();
+  const settled = useSettled(schedule);
+  const { data, error } = useQuery({
+    queryKey: [KIND, scope.project, scope.region, 'preview', settled],
+    queryFn: () =>
+      unwrap(
+        api.POST(`${POLICIES}/preview_schedule`, {
+          params: { path: scopeParams(scope) },
+          body: { schedule: settled, count: SHOWN_RUNS },
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  return (
+    <div className="foresight" role="status" aria-label="Next runs">
+      <ScheduleWords schedule={schedule} />
+      {error ? (
+        <p className="muted">{messageOf(error)}</p>
+      ) : (
+        <ol>
+          {data?.runs.map((run) => (
+            <li key={run.utc}>
+              <time dateTime={run.utc} title={formatDate(parseDate(run.utc))}>
+                {run.local.replace('T', ' ')}
+              </time>
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+interface Plan {
+  readonly schedules: readonly ScheduleInput[];
+  readonly volumeIds: readonly string[];
+}
+
+const usageQuery = (scope: Scope, { schedules, volumeIds }: Plan) => ({
+  queryKey: [KIND, scope.project, scope.region, 'usage', schedules, volumeIds],
+  queryFn: () =>
+    unwrap(
+      api.POST(`${POLICIES}/estimate_max_policy_usage`, {
+        params: { path: scopeParams(scope) },
+        body: {
+          action: 'volume_snapshot' as const,
+          name: 'estimate',
+          schedules: [...schedules],
+          volume_ids: [...volumeIds],
+        },
+      }),
+    ),
+  retry: false,
+});
+
+/** The most that a policy would keep at a time: number, size and price of its snapshots. */
+export function Foresight(plan: Plan) {
+  const scope = useScope();
+  const settled = useSettled(plan);
+  const { data, error } = useQuery({ ...usageQuery(scope, settled), placeholderData: keepPreviousData });
+  return (
+    <div className="price" role="status" aria-label="Maximum usage">
+      <span>At most</span>
+      {error ? (
+        <span className="muted">{messageOf(error)}</span>
+      ) : (
+        <span>
+          <strong>{formatNumber(data?.max_volume_snapshot_count_usage ?? 0)}</strong> snapshots
+          {' · '}
+          <strong>{formatGib(data?.max_volume_snapshot_size_usage ?? 0)}</strong>
+          {' · '}
+          <PriceText price={data?.max_cost} />
+        </span>
+      )}
+    </div>
+  );
+}

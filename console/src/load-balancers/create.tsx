@@ -1,0 +1,88 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:CreateLoadBalancer';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { networksQuery, subnetsQuery } from '../networks/data.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import type { Form } from '../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { trackTasks } from '../ui/task-tracking.ts';
+import { BALANCERS, KIND } from './data.ts';
+import { FlavorField } from './flavor-field.tsx';
+import { newListener, NestedListeners } from './nested-listeners.tsx';
+import { compact } from './values.ts';
+
+/** A load balancer with its listeners, pools and members: one request, which succeeds or fails as a whole. */
+export function CreateLoadBalancer() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = scopeParams(scope);
+  const form = useForm({
+    schema,
+    initial: { name: '', listeners: [newListener(1)] },
+    toBody: compact,
+    send: async (body) => {
+      const { tasks } = await unwrap(api.POST(BALANCERS, { params: { path: params }, body: body as never }));
+      const name = String(body['name']);
+      trackTasks(tasks, {
+        busy: `Creating load balancer ${name}`,
+        done: `Created load balancer ${name}`,
+        link: { to: scope.path('load-balancers'), text: 'Load balancers' },
+        taskPath: (id) => scope.path('tasks', id),
+      });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('load-balancers') });
+    },
+  });
+  return (
+    <FormDialog
+      title="Create load balancer"
+      form={form}
+      submitLabel="Create load balancer"
+      call={{ operationId: 'createLoadBalancer', method: 'POST', path: BALANCERS, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <FlavorField form={form} />
+      <NestedListeners form={form} />
+      <details className="more">
+        <summary>Network</summary>
+        <div className="form">
+          <NetworkFields form={form} />
+        </div>
+      </details>
+      <Field form={form} path="tags" label="Tags" help="" />
+    </FormDialog>
+  );
+}
+
+function NetworkFields({ form }: { form: Form }) {
+  const scope = useScope();
+  const networks = useQuery(networksQuery(scope)).data?.results ?? [];
+  const subnets = useQuery(subnetsQuery(scope)).data?.results ?? [];
+  const chosen = form.get('vip_network_id');
+  return (
+    <div className="field-row">
+      <Field
+        form={form}
+        path="vip_network_id"
+        label="Network"
+        help="Shown with the load balancer; its address is assigned by the region."
+        choices={networks.map(({ id, name }) => ({ value: id, label: name }))}
+      />
+      {chosen !== undefined && (
+        <Field
+          form={form}
+          path="vip_subnet_id"
+          label="Subnet"
+          help="By default the first one of the network."
+          choices={subnets
+            .filter(({ network_id }) => network_id === chosen)
+            .map(({ id, name, cidr }) => ({ value: id, label: `${name} (${cidr})` }))}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { CopyButton } from '../ui/copy.tsx';
+import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { ActionLink } from '../ui/page-head.tsx';
+import { usePageActions } from '../ui/page-actions.ts';
+import { resourceTabs } from '../ui/resource-tabs.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import { Ago } from '../ui/time.tsx';
+import { loadBalancerQuery, treeQuery } from './data.ts';
+import type { LoadBalancer, Tree } from './data.ts';
+import { Flow } from './flow.tsx';
+import { Listeners } from './listeners/listeners.tsx';
+import { useLockReason } from './lock.ts';
+import { Pools } from './pools/pools.tsx';
+import { StatusTree } from './status-tree.tsx';
+import { Traffic } from './traffic.tsx';
+import './load-balancers.css';
+
+export function LoadBalancerDetail() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const scope = useScope();
+  const to = (...segments: string[]) => scope.path('load-balancers', id, ...segments);
+  usePageActions([
+    { title: 'Edit this load balancer', to: to('edit') },
+    { title: 'Change the flavor', to: to('resize') },
+    { title: 'Add a listener', to: to('listeners', 'new') },
+    { title: 'Add a pool', to: to('pools', 'new') },
+    { title: 'Add an L7 policy', to: to('l7-policies', 'new') },
+    { title: 'Delete this load balancer', to: to('delete') },
+  ]);
+  return (
+    <DetailPage
+      crumbs={[{ title: 'Load balancers', to: scope.path('load-balancers') }]}
+      query={useQuery(loadBalancerQuery(scope, id))}
+      driverKind="load balancers"
+      titleOf={(balancer) => balancer.name}
+      statusOf={(balancer) => balancer.operating_status}
+      actions={(balancer) => <Actions balancer={balancer} />}
+      tabs={(balancer) => [
+        { key: 'overview', title: 'Overview', render: () => <Overview balancer={balancer} /> },
+        {
+          key: 'listeners',
+          title: `Listeners (${balancer.listeners.length})`,
+          render: () => <WithTree id={balancer.id}>{(tree) => <Listeners balancer={balancer} tree={tree} />}</WithTree>,
+        },
+        {
+          key: 'pools',
+          title: 'Pools',
+          render: () => <WithTree id={balancer.id}>{(tree) => <Pools balancer={balancer} tree={tree} />}</WithTree>,
+        },
+        { key: 'traffic', title: 'Traffic', render: () => <Traffic id={balancer.id} /> },
+        ...resourceTabs({
+          tags: balancer.tags_v2,
+          table: 'load_balancers',
+          id: balancer.id,
+          taskIds: [balancer.task_id, balancer.creator_task_id],
+        }),
+      ]}
+    />
+  );
+}
+
+function Actions({ balancer }: { balancer: LoadBalancer }) {
+  const scope = useScope();
+  const reason = useLockReason(balancer);
+  const to = (action: string) => scope.path('load-balancers', balancer.id, action);
+  return (
+    <>
+      <ActionLink to={to('edit')} disabledReason={reason}>
+        Edit
+      </ActionLink>
+      <ActionLink to={to('resize')} disabledReason={reason}>
+        Change flavor
+      </ActionLink>
+      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
+        Delete
+      </ActionLink>
+    </>
+  );
+}
+
+interface WithTreeProps {
+  readonly id: string;
+  readonly children: (tree: Tree) => ReactNode;
+}
+
+function WithTree({ id, children }: WithTreeProps) {
+  const query = useQuery(treeQuery(useScope(), id));
+  if (query.data) return children(query.data);
+  return query.error ? <ErrorState error={query.error} retry={() => void query.refetch()} /> : <Skeleton />;
+}
+
+function Overview({ balancer }: { balancer: LoadBalancer }) {
+  const scope = useScope();
+  const { vip_address, flavor } = balancer;
+  return (
+    <>
+      <Card title="Properties">
+        <Properties
+          items={{
+            Address: vip_address && (
+              <span className="row">
+                <code>{vip_address}</code> <CopyButton text={vip_address} what="address" />
+              </span>
+            ),
+            Status: <StatusBadge status={balancer.provisioning_status} />,
+            Connections: balancer.admin_state_up ? 'accepted' : 'refused: the load balancer is off',
+            Flavor: flavor && `${flavor.flavor_name} (${flavor.vcpus} vCPU, ${flavor.ram} MiB)`,
+            Created: <Ago at={balancer.created_at} />,
+            Changed: <Ago at={balancer.updated_at} />,
+            ID: (
+              <span className="row">
+                <code>{balancer.id}</code> <CopyButton text={balancer.id} what="ID" />
+              </span>
+            ),
+          }}
+        />
+      </Card>
+      <WithTree id={balancer.id}>
+        {(tree) =>
+          tree.listeners.length + tree.pools.length === 0 ? (
+            <EmptyState
+              title="No listeners yet"
+              action={
+                <Link to={scope.path('load-balancers', balancer.id, 'listeners', 'new')} className="button primary">
+                  Create listener
+                </Link>
+              }
+            >
+              A listener accepts connections at a port of the address and passes them to a pool.
+            </EmptyState>
+          ) : (
+            <>
+              <Card title="How a request flows">
+                <Flow tree={tree} />
+              </Card>
+              <Card title="Status of all parts">
+                <StatusTree tree={tree} />
+              </Card>
+            </>
+          )
+        }
+      </WithTree>
+    </>
+  );
+}

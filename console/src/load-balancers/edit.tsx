@@ -1,0 +1,54 @@
+import schema from 'schema:UpdateLoadBalancer';
+import { useState } from 'react';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
+import { useForm } from '../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { CurrentBalancer } from './current.tsx';
+import type { LoadBalancer } from './data.ts';
+import { useChange } from './use-change.ts';
+import { changedFields } from './values.ts';
+
+export function EditLoadBalancer() {
+  return <CurrentBalancer>{({ balancer }) => <EditDialog balancer={balancer} />}</CurrentBalancer>;
+}
+
+function EditDialog({ balancer }: { balancer: LoadBalancer }) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'updateLoadBalancer',
+    method: 'PATCH',
+    path: '/cloud/v2/loadbalancers/{project_id}/{region_id}/{load_balancer_id}',
+    params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
+  };
+  const [start] = useState(balancer);
+  const own = { name: start.name, admin_state_up: start.admin_state_up };
+  const form = useForm({
+    schema,
+    initial: { ...own, tags: tagsForEdit(start.tags_v2) },
+    isEdit: true,
+    toBody: ({ tags: typed, ...rest }) => {
+      const tags = editedTags(start.tags_v2, typed);
+      return { ...changedFields(schema, own, rest), ...(tags === undefined ? {} : { tags }) };
+    },
+    send: (body) =>
+      send(call, body, {
+        busy: `Updating load balancer ${balancer.name}`,
+        done: `Updated load balancer ${balancer.name}`,
+      }),
+  });
+  return (
+    <FormDialog
+      title={`Edit ${balancer.name}`}
+      form={form}
+      submitLabel="Save"
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={call}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="admin_state_up" label="Accept connections" help="" />
+      <Field form={form} path="tags" label="Tags" help="" />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,55 @@
+import schema from 'schema:CreateL7Policy';
+import { Field } from '../../ui/form/field.tsx';
+import { FormDialog } from '../../ui/form/form-dialog.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../../ui/scope.tsx';
+import { CurrentBalancer } from '../current.tsx';
+import type { Current } from '../current.tsx';
+import { hasHeaders } from '../listeners/protocols.ts';
+import { useChange } from '../use-change.ts';
+import { compact } from '../values.ts';
+import { PolicyFields } from './fields.tsx';
+import { withTarget } from './policy.ts';
+
+export function CreateL7Policy() {
+  return <CurrentBalancer>{(current) => <CreateDialog {...current} />}</CurrentBalancer>;
+}
+
+function CreateDialog({ balancer, tree }: Current) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'createL7Policy',
+    method: 'POST',
+    path: '/cloud/v1/l7policies/{project_id}/{region_id}',
+    params: scopeParams(useScope()),
+  };
+  const listeners = tree.listeners.filter(({ protocol }) => hasHeaders(protocol));
+  const form = useForm({
+    schema,
+    initial: { name: '', listener_id: listeners[0]?.id, action: 'REDIRECT_TO_POOL' },
+    toBody: (values) => compact(withTarget(values)),
+    send: (body) =>
+      send(call, body, { busy: 'Creating the L7 policy', done: 'Created the L7 policy', tab: 'listeners' }),
+  });
+  return (
+    <FormDialog
+      title="Create L7 policy"
+      form={form}
+      submitLabel="Create policy"
+      segments={2}
+      disabledReason={
+        listeners.length > 0 ? null : 'L7 policies need a listener of the protocol HTTP or TERMINATED_HTTPS'
+      }
+      call={call}
+    >
+      <Field
+        form={form}
+        path="listener_id"
+        label="Listener"
+        help=""
+        choices={listeners.map(({ id, name, protocol_port }) => ({ value: id, label: `${name} (${protocol_port})` }))}
+      />
+      <PolicyFields form={form} pools={tree.pools} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,118 @@
+import createSchema from 'schema:CreateL7Rule';
+import updateSchema from 'schema:UpdateL7Rule';
+import { useState } from 'react';
+import { Field } from '../../ui/form/field.tsx';
+import { FormDialog } from '../../ui/form/form-dialog.tsx';
+import { LinesField } from '../../ui/form/lines-field.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import type { Form } from '../../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../../ui/scope.tsx';
+import { CurrentPart, useCurrentRule } from '../current.tsx';
+import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
+import { useChange } from '../use-change.ts';
+import { changedFields, compact, editable } from '../values.ts';
+import { policyTitle } from './policy.ts';
+
+const RULES = '/cloud/v1/l7policies/{project_id}/{region_id}/{l7policy_id}/rules';
+/** Types whose rules name a header, a cookie or a field. */
+const WITH_KEY = ['HEADER', 'COOKIE', 'SSL_DN_FIELD'];
+
+interface PolicyProps {
+  readonly policy: L7Policy;
+  readonly balancer: LoadBalancer;
+}
+
+export function CreateL7Rule() {
+  return (
+    <CurrentPart kind="policies">
+      {(policy, { balancer }) => <CreateDialog policy={policy} balancer={balancer} />}
+    </CurrentPart>
+  );
+}
+
+function CreateDialog({ policy, balancer }: PolicyProps) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'createL7Rule',
+    method: 'POST',
+    path: RULES,
+    params: { ...scopeParams(useScope()), l7policy_id: policy.id },
+  };
+  const form = useForm({
+    schema: createSchema,
+    initial: { type: 'PATH', compare_type: 'STARTS_WITH', value: '' },
+    toBody: compact,
+    send: (body) => send(call, body, { busy: 'Creating the rule', done: 'Created the rule', tab: 'listeners' }),
+  });
+  return (
+    <FormDialog
+      title={`Add a rule to ${policyTitle(policy)}`}
+      form={form}
+      submitLabel="Add rule"
+      segments={4}
+      call={call}
+    >
+      <RuleFields form={form} />
+    </FormDialog>
+  );
+}
+
+export function EditL7Rule() {
+  return (
+    <CurrentPart kind="policies">
+      {(policy, { balancer }) => <EditCurrentRule policy={policy} balancer={balancer} />}
+    </CurrentPart>
+  );
+}
+
+function EditCurrentRule({ policy, balancer }: PolicyProps) {
+  const rule = useCurrentRule(policy);
+  return rule ? <EditDialog policy={policy} balancer={balancer} rule={rule} /> : null;
+}
+
+function EditDialog({ policy, balancer, rule }: PolicyProps & { rule: L7Rule }) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'updateL7Rule',
+    method: 'PUT',
+    path: `${RULES}/{l7rule_id}`,
+    params: { ...scopeParams(useScope()), l7policy_id: policy.id, l7rule_id: rule.id },
+  };
+  const [initial] = useState(() => editable(updateSchema, rule));
+  const form = useForm({
+    schema: updateSchema,
+    initial,
+    isEdit: true,
+    toBody: (values) => changedFields(updateSchema, initial, values),
+    send: (body) => send(call, body, { busy: 'Updating the rule', done: 'Updated the rule', tab: 'listeners' }),
+  });
+  return (
+    <FormDialog
+      title={`Edit a rule of ${policyTitle(policy)}`}
+      form={form}
+      submitLabel="Save"
+      segments={5}
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={call}
+    >
+      <RuleFields form={form} />
+    </FormDialog>
+  );
+}
+
+function RuleFields({ form }: { form: Form }) {
+  return (
+    <>
+      <div className="field-row">
+        <Field form={form} path="type" label="Compare" help="" />
+        <Field form={form} path="compare_type" label="How" help="" />
+      </div>
+      {WITH_KEY.includes(String(form.get('type'))) && (
+        <Field form={form} path="key" label="Name of the header, cookie or field" help="" />
+      )}
+      <Field form={form} path="value" label="With" />
+      <Field form={form} path="invert" label="Match requests that do not" help="" />
+      <LinesField form={form} path="tags" label="Labels" help="One a line." />
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { secretsQuery } from '../../secrets/data.ts';
+import type { Secret } from '../../secrets/data.ts';
+import { Field, FieldErrors } from '../../ui/form/field.tsx';
+import type { Form } from '../../ui/form/use-form.ts';
+import { useScope } from '../../ui/scope.tsx';
+import { formatDate, parseDate } from '../../ui/time.tsx';
+
+/** A certificate as a choice: its name and until when it can be used. */
+export function secretLabel({ name, expiration }: Secret): string {
+  return expiration === null ? name : `${name} (until ${formatDate(parseDate(expiration))})`;
+}
+
+/** The certificate of a listener, and further ones by server name. */
+export function CertificateFields({ form, prefix }: { form: Form; prefix: string }) {
+  const all = useQuery(secretsQuery(useScope())).data?.results ?? [];
+  const certificates = all.filter(({ secret_type }) => secret_type === 'certificate');
+  const path = `${prefix}sni_secret_id`;
+  const chosen = (form.get(path) as readonly string[] | undefined) ?? [];
+  useEffect(() => form.register(path));
+  const toggle = (id: string, isOn: boolean) =>
+    form.set(path, isOn ? [...chosen, id] : chosen.filter((each) => each !== id));
+  return (
+    <>
+      <Field
+        form={form}
+        path={`${prefix}secret_id`}
+        label="Certificate"
+        help={certificates.length === 0 ? 'There is no certificate yet: create a secret first.' : ''}
+        choices={certificates.map((secret) => ({ value: secret.id, label: secretLabel(secret) }))}
+      />
+      {certificates.length > 1 && (
+        <fieldset className="field" aria-describedby="sni-help sni-error">
+          <legend>
+            Further certificates <span className="optional">(optional)</span>
+          </legend>
+          {certificates.map((secret) => (
+            <label key={secret.id} className="row">
+              <input
+                type="checkbox"
+                checked={chosen.includes(secret.id)}
+                onChange={(event) => toggle(secret.id, event.target.checked)}
+              />
+              <bdi>{secretLabel(secret)}</bdi>
+            </label>
+          ))}
+          <p id="sni-help" className="help">
+            Selected by the server name that the client asks for.
+          </p>
+          <FieldErrors id="sni-error" errors={form.errorsAt(path)} />
+        </fieldset>
+      )}
+    </>
+  );
+}

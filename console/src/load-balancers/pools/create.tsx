@@ -1,0 +1,55 @@
+import schema from 'schema:CreateLbPool';
+import { Field } from '../../ui/form/field.tsx';
+import { FormDialog } from '../../ui/form/form-dialog.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../../ui/scope.tsx';
+import { CurrentBalancer } from '../current.tsx';
+import type { Current } from '../current.tsx';
+import { hasPool } from '../listeners/protocols.ts';
+import { useChange } from '../use-change.ts';
+import { compact } from '../values.ts';
+import { PoolFields } from './fields.tsx';
+import { MemberTable } from './member-table.tsx';
+
+export function CreatePool() {
+  return <CurrentBalancer>{(current) => <CreateDialog {...current} />}</CurrentBalancer>;
+}
+
+function CreateDialog({ balancer, tree }: Current) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'createLbPool',
+    method: 'POST',
+    path: '/cloud/v1/lbpools/{project_id}/{region_id}',
+    params: scopeParams(useScope()),
+  };
+  const form = useForm({
+    schema,
+    initial: { name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [] },
+    // The server takes the load balancer from the listener.
+    toBody: (values) => compact({ ...values, ...(values['listener_id'] ? {} : { load_balancer_id: balancer.id }) }),
+    send: (body) => {
+      const name = String(body['name']);
+      return send(call, body, { busy: `Creating pool ${name}`, done: `Created pool ${name}`, tab: 'pools' });
+    },
+  });
+  const used = new Set(tree.pools.flatMap((pool) => pool.listeners.map(({ id }) => id)));
+  const free = tree.listeners.filter(({ id, protocol }) => hasPool(protocol) && !used.has(id));
+  const listener = tree.listeners.find(({ id }) => id === form.get('listener_id'));
+  return (
+    <FormDialog title="Create pool" form={form} submitLabel="Create pool" segments={2} call={call}>
+      <Field
+        form={form}
+        path="listener_id"
+        label="Listener"
+        help="The listener whose default pool this becomes. Without one, L7 policies can send requests to the pool."
+        choices={free.map(({ id, name, protocol, protocol_port }) => ({
+          value: id,
+          label: `${name} (${protocol} ${protocol_port})`,
+        }))}
+      />
+      <PoolFields form={form} listenerProtocol={listener?.protocol} />
+      <MemberTable form={form} path="members" />
+    </FormDialog>
+  );
+}

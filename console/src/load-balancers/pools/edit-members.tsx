@@ -1,0 +1,60 @@
+import schema from 'schema:UpdateLbPool';
+import { useState } from 'react';
+import { FormDialog } from '../../ui/form/form-dialog.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../../ui/scope.tsx';
+import { CurrentPart } from '../current.tsx';
+import type { LbPool, LoadBalancer } from '../data.ts';
+import { useChange } from '../use-change.ts';
+import { compact, editable } from '../values.ts';
+import { MemberTable } from './member-table.tsx';
+
+/** The members of a pool, changed as one update: the pool is never without those that stay. */
+export function EditMembers() {
+  return (
+    <CurrentPart kind="pools">{(pool, { balancer }) => <EditDialog pool={pool} balancer={balancer} />}</CurrentPart>
+  );
+}
+
+const membersOf = ({ members }: LbPool) => editable(schema, { members });
+
+function EditDialog({ pool, balancer }: { pool: LbPool; balancer: LoadBalancer }) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'updateLbPool',
+    method: 'PATCH',
+    path: '/cloud/v2/lbpools/{project_id}/{region_id}/{pool_id}',
+    params: { ...scopeParams(useScope()), pool_id: pool.id },
+  };
+  const [initial] = useState(() => membersOf(pool));
+  const form = useForm({
+    schema,
+    initial,
+    isEdit: true,
+    toBody: compact,
+    send: (body) =>
+      send(call, body, {
+        busy: `Updating the members of ${pool.name}`,
+        done: `Updated the members of ${pool.name}`,
+        tab: 'pools',
+      }),
+  });
+  const hasChangedElsewhere = !form.isSubmitting && JSON.stringify(membersOf(pool)) !== JSON.stringify(initial);
+  return (
+    <FormDialog
+      title={`Members of ${pool.name}`}
+      form={form}
+      submitLabel="Save members"
+      segments={3}
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={call}
+    >
+      {hasChangedElsewhere && (
+        <div className="notice warn" role="alert">
+          The members were changed elsewhere after this dialog opened. Saving replaces that change.
+        </div>
+      )}
+      <MemberTable form={form} path="members" />
+    </FormDialog>
+  );
+}

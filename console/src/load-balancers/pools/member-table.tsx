@@ -1,0 +1,136 @@
+import { useEffect, useId } from 'react';
+import { FieldErrors } from '../../ui/form/field.tsx';
+import type { Form } from '../../ui/form/use-form.ts';
+import { Icon } from '../../ui/icons.tsx';
+
+/** A member as the form edits it; other settings of the member are kept. */
+interface Member {
+  readonly address?: string;
+  readonly protocol_port?: unknown;
+  readonly weight?: unknown;
+  readonly backup?: boolean;
+  readonly admin_state_up?: boolean;
+}
+type TextName = 'address' | 'protocol_port' | 'weight';
+type CheckName = 'backup' | 'admin_state_up';
+
+const NEW: Member = { address: '', protocol_port: 80, weight: 1, backup: false, admin_state_up: true };
+
+/** The members of a pool as rows of a table. */
+export function MemberTable({ form, path }: { form: Form; path: string }) {
+  const id = useId();
+  const members = (form.get(path) as readonly Member[] | undefined) ?? [];
+  useEffect(() => form.register(path));
+  const set = (next: readonly Member[]) => form.set(path, next);
+  return (
+    <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
+      <legend>Members</legend>
+      {members.length > 0 && (
+        <div className="table-wrap">
+          <table className="member-table">
+            <thead>
+              <tr>
+                <th scope="col">Address</th>
+                <th scope="col">Port</th>
+                <th scope="col">Weight</th>
+                <th scope="col">Traffic</th>
+                <th scope="col">Backup</th>
+                <th scope="col">
+                  <span className="visually-hidden">Remove</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {members.map((member, index) => (
+                <MemberRow
+                  key={index}
+                  form={form}
+                  path={`${path}.${index}`}
+                  number={index + 1}
+                  errorId={`${id}-error`}
+                  member={member}
+                  set={(next) => set(members.map((each, at) => (at === index ? next : each)))}
+                  remove={() => set(members.filter((_, at) => at !== index))}
+                />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <div>
+        <button type="button" className="button small" onClick={() => set([...members, next(members)])}>
+          <Icon name="plus" /> Add member
+        </button>
+      </div>
+      <p id={`${id}-help`} className="help">
+        A member without traffic is drained: open connections end, and new ones go to the others. Backup members get
+        traffic while all others are down.
+      </p>
+      <FieldErrors id={`${id}-error`} errors={form.errorsAt(path)} />
+    </fieldset>
+  );
+}
+
+/** A new row has the port of the last one. */
+function next(members: readonly Member[]): Member {
+  return { ...NEW, protocol_port: members.at(-1)?.protocol_port ?? NEW.protocol_port };
+}
+
+interface MemberRowProps {
+  readonly form: Form;
+  readonly path: string;
+  readonly number: number;
+  readonly errorId: string;
+  readonly member: Member;
+  readonly set: (member: Member) => void;
+  readonly remove: () => void;
+}
+
+function MemberRow({ form, path, number, errorId, member, set, remove }: MemberRowProps) {
+  const text = (name: TextName, label: string) => (
+    <td>
+      <input
+        aria-label={`${label} ${number}`}
+        aria-invalid={form.errorsAt(`${path}.${name}`).length > 0}
+        aria-describedby={errorId}
+        inputMode={name === 'address' ? 'text' : 'numeric'}
+        spellCheck={false}
+        autoComplete="off"
+        placeholder={name === 'address' ? '10.0.0.10' : undefined}
+        value={String(member[name] ?? '')}
+        onChange={({ target }) =>
+          set({ ...member, [name]: name === 'address' ? target.value : numberOf(target.value) })
+        }
+      />
+    </td>
+  );
+  const check = (name: CheckName, label: string, byDefault: boolean) => (
+    <td>
+      <input
+        type="checkbox"
+        aria-label={`${label} ${number}`}
+        checked={member[name] ?? byDefault}
+        onChange={({ target }) => set({ ...member, [name]: target.checked })}
+      />
+    </td>
+  );
+  return (
+    <tr>
+      {text('address', 'Address')}
+      {text('protocol_port', 'Port')}
+      {text('weight', 'Weight')}
+      {check('admin_state_up', 'Traffic', true)}
+      {check('backup', 'Backup', false)}
+      <td>
+        <button type="button" className="button quiet icon" aria-label={`Remove member ${number}`} onClick={remove}>
+          <Icon name="trash" />
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+/** Text that is not a number stays as typed, and the validation names it. */
+function numberOf(text: string): unknown {
+  return text === '' || Number.isNaN(Number(text)) ? text : Number(text);
+}

@@ -1,0 +1,44 @@
+import schema from 'schema:ResizeLoadBalancer';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { CurrentBalancer } from './current.tsx';
+import { BALANCER } from './data.ts';
+import type { LoadBalancer } from './data.ts';
+import { FlavorField } from './flavor-field.tsx';
+import { useChange } from './use-change.ts';
+
+export function ResizeLoadBalancer() {
+  return <CurrentBalancer>{({ balancer }) => <ResizeDialog balancer={balancer} />}</CurrentBalancer>;
+}
+
+function ResizeDialog({ balancer }: { balancer: LoadBalancer }) {
+  const send = useChange(balancer.id);
+  const call = {
+    operationId: 'resizeLoadBalancer',
+    method: 'POST',
+    path: `${BALANCER}/resize`,
+    params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
+  };
+  const form = useForm({
+    schema,
+    initial: { flavor: balancer.flavor?.flavor_name },
+    isEdit: true,
+    send: (body) =>
+      send(call, body, {
+        busy: `Changing the flavor of ${balancer.name}`,
+        done: `Changed the flavor of ${balancer.name} to ${String(body['flavor'])}`,
+      }),
+  });
+  return (
+    <FormDialog
+      title={`Change the flavor of ${balancer.name}`}
+      form={form}
+      submitLabel="Change flavor"
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={call}
+    >
+      <FlavorField form={form} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,31 @@
+import { queryOptions } from '@tanstack/react-query';
+import { allRows } from '../api/all-rows.ts';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+import { scopeParams } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+
+export type Secret = components['schemas']['Secret'];
+
+/** The first part of every key of queries of secrets; events of this kind refresh them. */
+export const KIND = 'secrets';
+
+export const secretsQuery = (scope: Scope) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region],
+    queryFn: () =>
+      allRows((query) =>
+        unwrap(api.GET('/cloud/v1/secrets/{project_id}/{region_id}', { params: { path: scopeParams(scope), query } })),
+      ),
+  });
+
+export const secretQuery = (scope: Scope, id: string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, id],
+    queryFn: () =>
+      unwrap(
+        api.GET('/cloud/v1/secrets/{project_id}/{region_id}/{secret_id}', {
+          params: { path: { ...scopeParams(scope), secret_id: id } },
+        }),
+      ),
+  });

@@ -1,0 +1,28 @@
+import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { CurrentSecret } from './current-secret.tsx';
+import { KIND } from './data.ts';
+
+export function DeleteSecret() {
+  const scope = useScope();
+  return (
+    <CurrentSecret>
+      {(secret) => (
+        <DeleteDialog
+          kind="secret"
+          name={secret.name}
+          queryKind={KIND}
+          listPath={scope.path('secrets')}
+          call={{
+            operationId: 'deleteSecret',
+            method: 'DELETE',
+            path: '/cloud/v1/secrets/{project_id}/{region_id}/{secret_id}',
+            params: { ...scopeParams(scope), secret_id: secret.id },
+          }}
+        >
+          The secret is deleted and cannot be read again. A secret that a load balancer uses cannot be deleted.
+        </DeleteDialog>
+      )}
+    </CurrentSecret>
+  );
+}

@@ -1,0 +1,47 @@
+import { useEffect, useId, useState } from 'react';
+import { FieldErrors } from './field.tsx';
+import type { Form } from './use-form.ts';
+
+interface FileFieldProps {
+  readonly form: Form;
+  readonly path: string;
+  readonly label: string;
+  readonly help: string;
+}
+
+/** A file whose content is sent in Base64. */
+export function FileField({ form, path, label, help }: FileFieldProps) {
+  const id = useId();
+  const [failure, setFailure] = useState<string[]>([]);
+  const errors = [...failure, ...form.errorsAt(path)];
+  useEffect(() => form.register(path));
+  async function read(file: File | undefined): Promise<void> {
+    setFailure([]);
+    try {
+      form.set(path, file ? base64Of(new Uint8Array(await file.arrayBuffer())) : undefined);
+    } catch {
+      form.set(path, undefined);
+      setFailure(['the browser could not read the file']);
+    }
+  }
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        type="file"
+        aria-describedby={`${id}-help ${id}-error`}
+        aria-invalid={errors.length > 0}
+        onChange={({ target }) => void read(target.files?.[0])}
+      />
+      <p id={`${id}-help`} className="help">
+        {help}
+      </p>
+      <FieldErrors id={`${id}-error`} errors={errors} />
+    </div>
+  );
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}

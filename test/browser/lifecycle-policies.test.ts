@@ -1,0 +1,155 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+const consoleOf = useConsole({ CLOUDYARD_VOLUME_DRIVER: 'simulated' });
+const { open } = consoleOf;
+const policies = '/cloud/v1/lifecycle_policy/1/1';
+
+async function newVolume(name: string): Promise<string> {
+  const { yard } = consoleOf;
+  const answer = await yard.post('/cloud/v1/volumes/1/1', { name, size: 4, source: 'new-volume' });
+  return (await yard.ended(answer)).created_resources.volumes[0];
+}
+
+async function newPolicy(name: string, fields: object = {}): Promise<any> {
+  const schedules = [{ type: 'cron', hour: '3', max_quantity: 2 }];
+  const body = { action: 'volume_snapshot', name, schedules, ...fields };
+  return (await consoleOf.yard.post(policies, body)).body;
+}
+
+async function policyNamed(name: string): Promise<any> {
+  const { body } = await consoleOf.yard.get(`${policies}?need_volumes=true`);
+  return body.results.find((policy: { name: string }) => policy.name === name);
+}
+
+const submit = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name }).click();
+
+describe('the pages of lifecycle policies', () => {
+  it('creates a policy and shows its next runs, words and maximum usage before', async () => {
+    const volume = await newVolume('database');
+    const page = await open('lifecycle-policies');
+    await page.getByRole('link', { name: 'Create lifecycle policy' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('nightly');
+    await page.getByLabel('Hour', { exact: true }).fill('4');
+    await page.getByLabel('Weekday').fill('mon-fri');
+    await page.getByLabel('Time zone').fill('Europe/Berlin');
+    await page.getByLabel('Snapshots to keep of each volume').fill('7');
+    await page.getByLabel('database').check();
+    await page.getByText('At 04:00, Monday through Friday').waitFor();
+    await page.getByRole('status', { name: 'Next runs' }).getByText('04:00:00').first().waitFor();
+    const usage = page.getByRole('status', { name: 'Maximum usage' });
+    await usage.getByText('28 GiB').waitFor();
+    await checkPage(page);
+    await submit(page, 'Create lifecycle policy');
+    await page.getByRole('heading', { name: 'nightly' }).waitFor();
+    const created = await policyNamed('nightly');
+    expect(created).toMatchObject({ volumes: [{ volume_id: volume }], status: 'active' });
+    expect(created.schedules).toMatchObject([
+      { type: 'cron', hour: '4', minute: '0', day_of_week: 'mon-fri', timezone: 'Europe/Berlin', max_quantity: 7 },
+    ]);
+  });
+
+  it('shows an error of the server at the field of its schedule, and keeps the text', async () => {
+    const page = await open('lifecycle-policies/new');
+    await page.getByLabel('Name', { exact: true }).fill('wrong');
+    await page.getByLabel('Hour', { exact: true }).fill('25');
+    await submit(page, 'Create lifecycle policy');
+    await page.locator('.field:has(> label:text-is("Hour")) [role=alert]').getByText(/./).first().waitFor();
+    expect(await page.getByLabel('Hour', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('wrong');
+  });
+
+  it('renames, pauses, resumes and deletes a policy', async () => {
+    const { id } = await newPolicy('draft');
+    const page = await open(`lifecycle-policies/${id}`);
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('final');
+    await submit(page, 'Save');
+    await page.getByRole('heading', { name: 'final' }).waitFor();
+    await page.getByRole('link', { name: 'Pause' }).click();
+    await submit(page, 'Pause');
+    await page.getByText('paused', { exact: true }).waitFor();
+    expect(await policyNamed('final')).toMatchObject({ id, status: 'paused' });
+    await page.getByRole('link', { name: 'Resume' }).click();
+    await submit(page, 'Resume');
+    await page.getByText('active', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Delete' }).click();
+    await page.getByLabel('Type final to confirm').fill('final');
+    await submit(page, 'Delete lifecycle policy');
+    await page.getByText('Deleted lifecycle policy final').waitFor();
+    expect(await policyNamed('final')).toBeUndefined();
+  });
+
+  it('adds, edits and removes schedules and volumes', async () => {
+    await newVolume('extra');
+    const { id } = await newPolicy('parts');
+    const page = await open(`lifecycle-policies/${id}`);
+    await page.getByRole('link', { name: 'Add schedule' }).click();
+    await page.getByLabel('Runs').selectOption('interval');
+    await page.getByLabel('Hours', { exact: true }).fill('6');
+    await page.getByText('Every 6 hours').waitFor();
+    await submit(page, 'Add schedule');
+    await page.getByRole('cell', { name: 'Every 6 hours' }).waitFor();
+    await page.getByRole('link', { name: 'Edit schedule 2' }).click();
+    await page.getByLabel('Days of age').fill('3');
+    await submit(page, 'Save');
+    await page.getByRole('cell', { name: 'at most 3 days' }).waitFor();
+    expect((await policyNamed('parts')).schedules[1]).toMatchObject({ hours: 6, retention_time: { days: 3 } });
+    await page.getByRole('button', { name: 'Remove schedule 1' }).click();
+    await expect.poll(async () => (await policyNamed('parts')).schedules.length).toBe(1);
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/lifecycle-policies/${id}?tab=volumes`);
+    await page.getByRole('link', { name: 'Add volumes' }).click();
+    await page.getByLabel('extra').check();
+    await submit(page, 'Add volumes');
+    await page.getByRole('button', { name: 'Remove volume extra' }).click();
+    await page.getByText('No volumes').waitFor();
+    expect((await policyNamed('parts')).volumes).toEqual([]);
+  });
+
+  it('pauses and resumes several policies at once', async () => {
+    await newPolicy('bulk-1');
+    await newPolicy('bulk-2');
+    const page = await open('lifecycle-policies?q=bulk');
+    await page.getByLabel('Select bulk-1').check();
+    await page.getByLabel('Select bulk-2').check();
+    await page.getByRole('button', { name: 'Pause selected (2)' }).click();
+    await page.getByText('Paused 2 policies').waitFor();
+    expect([(await policyNamed('bulk-1')).status, (await policyNamed('bulk-2')).status]).toEqual(['paused', 'paused']);
+    await page.getByLabel('Select bulk-1').check();
+    await page.getByRole('button', { name: 'Resume selected (1)' }).click();
+    await page.getByText('Resumed 1 policy').waitFor();
+    expect([(await policyNamed('bulk-1')).status, (await policyNamed('bulk-2')).status]).toEqual(['active', 'paused']);
+  });
+
+  it('shows past and coming runs, and the snapshots that retention deletes', async () => {
+    const volume = await newVolume('kept');
+    const { id } = await newPolicy('calendar', {
+      schedules: [{ type: 'interval', hours: 1, max_quantity: 1 }],
+      volume_ids: [volume],
+    });
+    await consoleOf.yard.post('/cloudyard/v1/dev/clock', { advance_seconds: 3700 });
+    const page = await open(`lifecycle-policies/${id}?tab=calendar`);
+    await page.getByRole('table', { name: 'Past runs' }).getByText('done').waitFor();
+    await page
+      .getByText(/\d+ coming/)
+      .first()
+      .waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Retention' }).click();
+    await page.getByRole('link', { name: `Snapshot of volume ${volume}` }).waitFor();
+    await checkPage(page);
+  });
+
+  it('has no accessibility violations, and renders names as text', async () => {
+    const { id } = await newPolicy('<b>مرحبا</b> 🚀');
+    const page = await open('lifecycle-policies');
+    await page.getByRole('link', { name: '<b>مرحبا</b> 🚀' }).waitFor();
+    await checkPage(page);
+    for (const tab of ['', '?tab=volumes', '?tab=audit']) {
+      await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/lifecycle-policies/${id}${tab}`);
+      await page.getByRole('heading', { name: '<b>مرحبا</b> 🚀' }).waitFor();
+      await checkPage(page);
+    }
+  });
+});
