@@ -2,7 +2,8 @@
  * The console in Debian's Chromium, on a Cloudyard with simulated drivers in development mode. One server and one browser for
  * a test file; each test gets a page that is signed in.
  *
- * Every page fails its test at the end when it sent a request to another origin, broke the Content-Security-Policy or threw.
+ * Every page fails its test at the end when it sent a request to another origin, threw or logged an error, such as
+ * a breach of the Content-Security-Policy.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -25,6 +26,8 @@ export interface Console {
   visit(path: string, options?: VisitOptions): Promise<Page>;
   /** Stops the server and starts it again, with the same database and port. */
   restart(): Promise<void>;
+  /** Kills the server with SIGKILL, and starts it again with the same database and port. */
+  crash(whileDown?: () => Promise<void>): Promise<void>;
 }
 
 interface VisitOptions extends BrowserContextOptions {
@@ -77,14 +80,30 @@ export function useConsole(settings: Record<string, string> = {}): Console {
       await running.stop();
       running = await yard.start(['start']);
     },
+    async crash(whileDown = async () => {}) {
+      await running.kill();
+      await whileDown();
+      running = await yard.start(['start']);
+    },
     async open(path, { token = bootstrapToken, ...options } = {}) {
       const page = await visit(`/p/1/r/1/${path}`, options);
-      await page.getByLabel('API token').fill(token);
-      await page.getByRole('button', { name: 'Sign in' }).click();
+      await signIn(page, token);
       await page.locator('.frame').waitFor();
       return page;
     },
   };
+}
+
+/** Sends the sign-in form of the page. */
+export async function signIn(page: Page, token = bootstrapToken): Promise<void> {
+  await page.getByLabel('API token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Creates a token of this role for the first client. */
+export async function newToken(yard: Yard, role: string): Promise<string> {
+  const { stdout } = await yard.run(['token', 'create', '--role', role]);
+  return stdout.trim().split('\n').at(-1)!.trim();
 }
 
 function faultsOf(page: Page, origin: string): string[] {
@@ -95,7 +114,9 @@ function faultsOf(page: Page, origin: string): string[] {
   });
   page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
   page.on('console', (message) => {
-    if (/Content.Security.Policy|Refused to/i.test(message.text())) faults.push(message.text());
+    // Chromium reports each response with an error status, which the console expects (a wrong token, a conflict).
+    const isResponse = message.text().startsWith('Failed to load resource');
+    if (message.type() === 'error' && !isResponse) faults.push(message.text());
   });
   return faults;
 }

@@ -1,17 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { checkPage, useConsole } from './console.ts';
+import { checkPage, newToken, signIn, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open, visit } = consoleOf;
 
-async function newToken(role: string): Promise<string> {
-  const { stdout } = await consoleOf.yard.run(['token', 'create', '--role', role]);
-  return stdout.trim().split('\n').at(-1)!.trim();
-}
-
 describe('sign-in', () => {
   it('explains a wrong token, and opens the page of the URL with a right one', async () => {
     const page = await visit('/p/1/r/1/file-shares');
+    await page.getByLabel('API token').waitFor();
     await checkPage(page);
     await page.getByLabel('API token').fill('wrong$token');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -38,13 +34,35 @@ describe('sign-in', () => {
     expect((await page.request.get(`${consoleOf.yard.url}/cloudyard/v1/session`)).status()).toBe(401);
   });
 
+  it('ends within 1 s in a second tab, which keeps its text and continues after a sign-in in the first', async () => {
+    const page = await open('file-shares');
+    const second = await page.context().newPage();
+    await second.goto(`${consoleOf.yard.url}/console/p/1/r/1/file-shares/new`);
+    await second.getByLabel('Name', { exact: true }).fill('in-second-tab');
+    const dialog = second.getByRole('dialog', { name: 'Sign in' });
+    const durations: number[] = [];
+    // The faster of two, because other tests use the same processors. Without its event stream a tab polls every 5 s.
+    for (const _ of [1, 2]) {
+      await second.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+      await page.getByRole('button', { name: 'Account and settings' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      const began = performance.now();
+      await dialog.waitFor();
+      durations.push(performance.now() - began);
+      await signIn(page);
+      await dialog.waitFor({ state: 'detached' });
+    }
+    expect(Math.min(...durations)).toBeLessThan(1000);
+    expect(await second.getByLabel('Name', { exact: true }).inputValue()).toBe('in-second-tab');
+  });
+
   it('keeps the page and what was typed when the session ends', async () => {
-    const token = await newToken('admin');
+    const token = await newToken(consoleOf.yard, 'admin');
     const page = await open('file-shares/new', { token });
     await page.getByLabel('Name', { exact: true }).fill('typed');
     const { token_id } = await (await page.request.get(`${consoleOf.yard.url}/cloudyard/v1/session`)).json();
+    // Nothing is clicked: the page notices by itself.
     await consoleOf.yard.run(['token', 'revoke', String(token_id)]);
-    await page.getByRole('dialog').getByRole('button', { name: 'Create file share' }).click();
     const dialog = page.getByRole('dialog', { name: 'Sign in' });
     await dialog.waitFor();
     await page.getByLabel('API token').fill(consoleOf.yard.env['CLOUDYARD_BOOTSTRAP_TOKEN']!);
@@ -62,7 +80,7 @@ describe('sign-in', () => {
 
 describe('the frame', () => {
   it('disables what a reader may not do, with the reason', async () => {
-    const page = await open('file-shares', { token: await newToken('reader') });
+    const page = await open('file-shares', { token: await newToken(consoleOf.yard, 'reader') });
     const create = page.getByRole('button', { name: /Create file share/ });
     expect(await create.getAttribute('aria-disabled')).toBe('true');
     expect(await create.getAttribute('title')).toBe('The token of this session is read-only');
@@ -94,13 +112,6 @@ describe('the frame', () => {
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(questions).toEqual(['Discard what you typed?', 'Discard what you typed?']);
-  });
-
-  it.each([360, 768, 1280, 2560])('fits a window of %i px', async (width) => {
-    const page = await open('file-shares', { viewport: { width, height: 800 } });
-    await page.getByRole('heading', { name: 'File shares' }).waitFor();
-    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-    expect(overflow).toBe(0);
   });
 
   it('keeps the chosen theme over a reload', async () => {

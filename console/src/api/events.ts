@@ -1,5 +1,7 @@
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { queryClient } from './query-client.ts';
+import { sessionQuery } from './session.ts';
 
 /** A change of a resource, from `GET /cloudyard/v1/events`. */
 export interface ResourceEvent {
@@ -63,7 +65,8 @@ function setLiveness(next: Liveness): void {
 
 /** Keeps the queries of the page current while it is shown: by events of the project, or by polling where they cannot flow. */
 export function useLiveQueries(projectId: string): void {
-  useEffect(() => openStream(projectId), [projectId]);
+  const isSignedIn = Boolean(useQuery(sessionQuery).data);
+  useEffect(() => (isSignedIn ? openStream(projectId) : undefined), [projectId, isSignedIn]);
 }
 
 interface StreamHandlers {
@@ -139,6 +142,8 @@ function openStream(projectId: string): () => void {
       },
       failed(isRefused) {
         failures += 1;
+        // The server ends the streams of a session that ended: by its expiry, a sign-out in another tab or a revoked token.
+        void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
         if (failures >= 2 || isRefused) poll();
       },
     });

@@ -19,6 +19,16 @@ export interface Session {
 
 const PATH = '/cloudyard/v1/session';
 
+/** Tabs share the cookie, and each needs the CSRF token of its session: they read it again after a sign-in or sign-out. */
+const otherTabs = new BroadcastChannel('cloudyard-session');
+otherTabs.addEventListener('message', () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }));
+
+function notifyOtherTabs(): void {
+  // The rule is about windows: a BroadcastChannel takes no origin.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin
+  otherTabs.postMessage(null);
+}
+
 /** The session of this browser; null when signed out. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
@@ -38,11 +48,13 @@ export async function signIn(token: string): Promise<void> {
   await request('POST', PATH, { token });
   const session = keep(await request<Session>('GET', PATH));
   queryClient.setQueryData(sessionQuery.queryKey, session);
+  notifyOtherTabs();
   await queryClient.invalidateQueries();
 }
 
 export async function signOut(): Promise<void> {
   await request('DELETE', PATH);
+  notifyOtherTabs();
   // A new document: nothing that this session read stays in memory.
   location.assign('/console/');
 }

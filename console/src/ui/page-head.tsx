@@ -29,7 +29,9 @@ export function PageHead({ title, crumbs = [], badges, actions, children }: Page
                 <Link to={crumb.to}>{crumb.title}</Link>
               </li>
             ))}
-            <li aria-current="page">{title}</li>
+            <li aria-current="page">
+              <bdi>{title}</bdi>
+            </li>
           </ol>
         </nav>
       )}

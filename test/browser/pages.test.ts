@@ -1,0 +1,144 @@
+/** What holds for every page of console/src/pages.ts: a new page is checked without a line here. */
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { root } from '../../src/main/root.ts';
+import { checkPage, newToken, useConsole } from './console.ts';
+
+interface ConsolePage {
+  readonly title: string;
+  readonly path: string;
+  readonly operatorOnly?: boolean;
+  readonly developmentOnly?: boolean;
+  readonly create?: { readonly path: string };
+}
+
+// By a name that is computed: the sources of the console have compiler options of their own.
+const { pages } = (await import(join(root, 'console', 'src', 'pages.ts'))) as { pages: readonly ConsolePage[] };
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+const LOOP_MS = 300_000;
+const WIDTHS = [360, 2560];
+const HEIGHT = 800;
+
+// Names of shares are restricted; those of secrets and all tags are not.
+const hostileText = '<img src=x onerror=alert(1)> \u05e9\u05dc\u05d5\u05dd 🎉';
+const longName = '\u05e9'.repeat(255);
+const tags = { ['k'.repeat(255)]: 'v'.repeat(255), '<b>\u05e9🎉</b>': hostileText };
+
+/** The first resources of the project, so that lists have rows. */
+beforeAll(async () => {
+  const { yard } = consoleOf;
+  const networks = await yard.get('/cloud/v1/networks/1/1');
+  const network = { network_id: networks.body.results[0].id };
+  const share = { name: 'with-tags', protocol: 'NFS', size: 1, network, tags };
+  await yard.ended(await yard.post('/cloud/v1/file_shares/1/1', share));
+  const payload = { payload: 'c2VjcmV0', payload_content_encoding: 'base64', payload_content_type: 'text/plain' };
+  for (const name of [hostileText, longName])
+    await yard.ended(await yard.post('/cloud/v1/secrets/1/1', { name, secret_type: 'opaque', ...payload }));
+});
+
+/** The list and the create dialog of each page, as paths of the first project and region. */
+const views = pages.flatMap(({ path, create }) => [path, ...(create ? [create.path] : [])]);
+
+async function goTo(page: Page, path: string): Promise<void> {
+  await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/${path}`);
+  await settled(page);
+}
+
+/** Waits until the page shows its data. */
+async function settled(page: Page): Promise<void> {
+  await page.locator('main h1').first().waitFor({ state: 'attached' });
+  await expect.poll(() => page.locator('main :is(.skeleton, .state .spinner)').count()).toBe(0);
+}
+
+/** How far the document is wider than the window, in CSS pixels. */
+const overflowOf = (page: Page) =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+async function problemsOf(page: Page, path: string): Promise<string[]> {
+  const problems: string[] = [];
+  const dialogs = await page.locator('dialog[open]').count();
+  const isDialog = !pages.some((each) => each.path === path);
+  if (dialogs !== Number(isDialog)) problems.push(`${path}: ${dialogs} dialogs are open`);
+  await checkPage(page).catch((error: unknown) => problems.push(`${path}: ${String(error)}`));
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: HEIGHT });
+    const overflow = await overflowOf(page);
+    if (overflow !== 0) problems.push(`${path}: ${overflow} px wider than a window of ${width} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: HEIGHT });
+  return problems;
+}
+
+describe('every page', () => {
+  it('and its create dialog is accessible in light and dark, and fits 360 and 2560 px', {
+    timeout: LOOP_MS,
+  }, async () => {
+    const page = await open('overview');
+    const problems: string[] = [];
+    for (const path of views) {
+      await goTo(page, path);
+      problems.push(...(await problemsOf(page, path)));
+    }
+    expect(views.length).toBeGreaterThan(pages.length);
+    expect(problems).toEqual([]);
+  });
+
+  it('is reached from the navigation, and announces itself', { timeout: LOOP_MS }, async () => {
+    const page = await open('overview');
+    const navigation = page.getByRole('navigation', { name: 'Main' });
+    for (const { title, path } of pages) {
+      await navigation.getByRole('link', { name: title, exact: true }).click();
+      await settled(page);
+      await expect.poll(() => page.title()).toContain(title);
+      expect(new URL(page.url()).pathname).toBe(`/console/p/1/r/1/${path}`);
+    }
+  });
+
+  it('offers a reader no creation, with the reason', { timeout: LOOP_MS }, async () => {
+    const page = await open('overview', { token: await newToken(consoleOf.yard, 'reader') });
+    const reason = 'The token of this session is read-only';
+    const creating = pages.filter(({ create, operatorOnly }) => create && !operatorOnly);
+    for (const { path, create } of creating) {
+      await goTo(page, path);
+      expect({ path, links: await page.locator(`main a.button[href$="/${create!.path}"]`).count() }).toEqual({
+        path,
+        links: 0,
+      });
+      expect({ path, reasons: await page.locator(`[title="${reason}"]`).count() }).not.toEqual({ path, reasons: 0 });
+      await goTo(page, create!.path);
+      const submit = page.locator('dialog[open] button[type=submit]').first();
+      await submit.waitFor();
+      expect({ path, disabled: await submit.getAttribute('aria-disabled') }).toEqual({ path, disabled: 'true' });
+      await page.locator('dialog[open]').getByText(reason).first().waitFor();
+    }
+  });
+});
+
+describe('markup, right-to-left text, emoji and 255 characters', () => {
+  it('are shown as text, and do not widen the page', async () => {
+    const page = await open('secrets');
+    const check = async (text: string) => {
+      expect(await page.locator('img[src=x]').count()).toBe(0);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: HEIGHT });
+        expect({ text, width, overflow: await overflowOf(page) }).toEqual({ text, width, overflow: 0 });
+      }
+      await page.setViewportSize({ width: 1280, height: HEIGHT });
+    };
+    for (const name of [hostileText, longName]) {
+      await goTo(page, 'secrets');
+      await check('list of secrets');
+      await page.getByRole('link', { name }).click();
+      await page.getByRole('heading', { name }).waitFor();
+      await check(name);
+    }
+    await goTo(page, 'file-shares');
+    await page.getByRole('link', { name: 'with-tags' }).click();
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Tags' }).click();
+    await page.getByText(hostileText).first().waitFor();
+    await check('tags');
+  });
+});
