@@ -215,6 +215,10 @@ const secrets: Step[] = [
 ];
 
 const clients: Step[] = [
+  // A client cannot be deleted, and its name is unique.
+  { operation: 'createClient', refused: 403 },
+  { operation: 'createToken', save: 'token_id' },
+  { operation: 'revokeToken' },
   { operation: 'updateClientQuotas', operator: true },
   ...['deleteQuotaRequest', 'approveQuotaRequest', 'declineQuotaRequest'].flatMap((operation): Step[] => [
     { operation: 'createQuotaRequest', save: 'request_id' },
