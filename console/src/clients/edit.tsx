@@ -7,7 +7,7 @@ import { DialogRoute } from '../ui/dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { ErrorState, Skeleton } from '../ui/states.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -27,7 +27,8 @@ export function EditClient() {
   );
 }
 
-function EditDialog({ client }: { client: Client }) {
+function EditDialog({ client: current }: { client: Client }) {
+  const client = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const params = { client_id: client.id };

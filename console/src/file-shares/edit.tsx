@@ -5,7 +5,7 @@ import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { CurrentShare } from './current-share.tsx';
@@ -18,7 +18,8 @@ export function EditFileShare() {
   return <CurrentShare>{(share) => <EditDialog share={share} />}</CurrentShare>;
 }
 
-function EditDialog({ share }: { share: FileShare }) {
+function EditDialog({ share: current }: { share: FileShare }) {
+  const share = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const params = { ...scopeParams(scope), file_share_id: share.id };

@@ -11,7 +11,8 @@ export function EditPolicy() {
   return <CurrentPolicy>{(policy) => <EditDialog policy={policy} />}</CurrentPolicy>;
 }
 
-function EditDialog({ policy }: { policy: Policy }) {
+function EditDialog({ policy: current }: { policy: Policy }) {
+  const policy = useInitial(current);
   const params = policyParams(useScope(), policy.id);
   const call = { operationId: 'updateLifecyclePolicy', method: 'PATCH', path: POLICY, params };
   const form = usePolicyForm({

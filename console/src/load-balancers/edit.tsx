@@ -1,9 +1,8 @@
 import schema from 'schema:UpdateLoadBalancer';
-import { useState } from 'react';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
 import type { LoadBalancer } from './data.ts';
@@ -22,7 +21,7 @@ function EditDialog({ balancer }: { balancer: LoadBalancer }) {
     path: '/cloud/v2/loadbalancers/{project_id}/{region_id}/{load_balancer_id}',
     params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
   };
-  const [start] = useState(balancer);
+  const start = useInitial(balancer);
   const own = { name: start.name, admin_state_up: start.admin_state_up };
   const form = useForm({
     schema,

@@ -5,7 +5,7 @@ import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { CurrentNetwork } from './current-network.tsx';
@@ -18,7 +18,8 @@ export function EditNetwork() {
   return <CurrentNetwork>{(network) => <EditDialog network={network} />}</CurrentNetwork>;
 }
 
-function EditDialog({ network }: { network: Network }) {
+function EditDialog({ network: current }: { network: Network }) {
+  const network = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const params = networkParams(scope, network.id);

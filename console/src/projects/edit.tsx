@@ -4,7 +4,7 @@ import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentProject } from './current-project.tsx';
@@ -17,7 +17,8 @@ export function EditProject() {
   return <CurrentProject>{(project) => <EditDialog project={project} />}</CurrentProject>;
 }
 
-function EditDialog({ project }: { project: Project }) {
+function EditDialog({ project: current }: { project: Project }) {
+  const project = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const reason = useNotAdminReason();

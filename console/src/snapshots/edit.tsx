@@ -5,7 +5,7 @@ import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentSnapshot } from './current-snapshot.tsx';
@@ -16,7 +16,8 @@ export function EditSnapshot() {
   return <CurrentSnapshot>{(snapshot) => <EditDialog snapshot={snapshot} />}</CurrentSnapshot>;
 }
 
-function EditDialog({ snapshot }: { snapshot: Snapshot }) {
+function EditDialog({ snapshot: current }: { snapshot: Snapshot }) {
+  const snapshot = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const params = snapshotParams(scope, snapshot.id);

@@ -7,7 +7,7 @@ import type { Subnet } from '../networks/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import type { Values } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -18,7 +18,8 @@ export function EditSubnet() {
   return <CurrentSubnet>{(subnet) => <EditDialog subnet={subnet} />}</CurrentSubnet>;
 }
 
-function EditDialog({ subnet }: { subnet: Subnet }) {
+function EditDialog({ subnet: current }: { subnet: Subnet }) {
+  const subnet = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const params = subnetParams(scope, subnet.id);

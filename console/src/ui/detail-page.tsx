@@ -73,7 +73,8 @@ export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
             key={tab.key}
             to="."
             search={{ tab: tab === tabs[0] ? undefined : tab.key } as never}
-            activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
+            activeProps={{}}
+            aria-current={tab === open ? 'page' : undefined}
             resetScroll={false}
             replace
           >

@@ -35,6 +35,14 @@ interface Options {
   readonly send: (body: Values) => Promise<void>;
 }
 
+/**
+ * The resource as it was when its dialog opened. An edit sends what differs from it; compared with live data, it would send
+ * back what another client has changed meanwhile.
+ */
+export function useInitial<T>(resource: T): T {
+  return useState(resource)[0];
+}
+
 /** The state of a form whose rules are a request component of openapi.json. */
 export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty, send }: Options): Form {
   const [start] = useState(initial);
