@@ -86,7 +86,7 @@ describe('the pages of lifecycle policies', () => {
     const { id } = await newPolicy('parts');
     const page = await open(`lifecycle-policies/${id}`);
     await page.getByRole('link', { name: 'Add schedule' }).click();
-    await page.getByLabel('Runs').selectOption('interval');
+    await page.getByLabel('Runs', { exact: true }).selectOption('interval');
     await page.getByLabel('Hours', { exact: true }).fill('6');
     await page.getByText('Every 6 hours').waitFor();
     await submit(page, 'Add schedule');
@@ -129,7 +129,9 @@ describe('the pages of lifecycle policies', () => {
       volume_ids: [volume],
     });
     await consoleOf.yard.post('/cloudyard/v1/dev/clock', { advance_seconds: 3700 });
-    const page = await open(`lifecycle-policies/${id}?tab=calendar`);
+    const page = await open(`lifecycle-policies/${id}`);
+    await page.getByRole('status', { name: 'Maximum usage' }).getByText('4 GiB').waitFor();
+    await page.getByRole('link', { name: 'Calendar' }).click();
     await page.getByRole('table', { name: 'Past runs' }).getByText('done').waitFor();
     await page
       .getByText(/\d+ coming/)

@@ -50,6 +50,7 @@ describe('the pages of volumes', () => {
     const snapshot = await newSnapshot('before upgrade', await newVolume('source', { size: 2 }));
     const page = await open(`snapshots/${snapshot}`);
     await page.getByRole('link', { name: 'Create volume' }).click();
+    await page.getByRole('option', { name: 'before upgrade' }).waitFor({ state: 'attached' });
     expect(await page.getByLabel('Snapshot', { exact: true }).inputValue()).toBe(snapshot);
     await page.getByLabel('Name', { exact: true }).fill('copy');
     await submit(page, 'Create volume');
@@ -155,7 +156,7 @@ describe('the pages of snapshots', () => {
     const page = await open('snapshots/new');
     await submit(page, 'Create snapshot');
     await page.getByText('is required').first().waitFor();
-    await page.getByLabel('Volume', { exact: true }).selectOption(id);
+    await page.getByRole('dialog').getByLabel('Volume', { exact: true }).selectOption(id);
     await page.getByLabel('Name', { exact: true }).fill('tuesday');
     await submit(page, 'Create snapshot');
     await page.getByText('Created snapshot tuesday').waitFor();

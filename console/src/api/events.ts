@@ -176,7 +176,7 @@ const collected = new Set<string>();
 function collect(event: ResourceEvent): void {
   if (collected.size === 0) setTimeout(flush, COLLECT_MS);
   const kind = queryKindOf(event.kind);
-  for (const each of [kind, 'quotas', ...(event.task_id ? ['tasks'] : []), ...(DEPENDENTS[kind] ?? [])]) {
+  for (const each of [kind, 'quotas', 'audit', ...(event.task_id ? ['tasks'] : []), ...(DEPENDENTS[kind] ?? [])]) {
     collected.add(each);
   }
 }

@@ -3162,7 +3162,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Get the clock */
+        get: operations["getClock"];
         put?: never;
         /**
          * Move the clock
@@ -8452,6 +8453,15 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Client"];
+            };
+        };
+        /** @description Success */
+        ClockNow: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ClockNow"];
             };
         };
         /** @description Success */
@@ -17539,6 +17549,19 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    getClock: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ClockNow"];
+            default: components["responses"]["Error"];
+        };
+    };
     moveClock: {
         parameters: {
             query?: never;
@@ -17558,15 +17581,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ClockNow"];
-                };
-            };
+            200: components["responses"]["ClockNow"];
             default: components["responses"]["Error"];
         };
     };

@@ -150,7 +150,7 @@ function Schedules({ policy }: { policy: Policy }) {
             title: 'Actions',
             kind: 'actions',
             render: (schedule) => (
-              <span className="row">
+              <>
                 <ActionLink to={to(schedule.id)} className="small quiet" disabledReason={readOnly}>
                   Edit<span className="visually-hidden"> schedule {scheduleNumber(policy, schedule)}</span>
                 </ActionLink>
@@ -161,7 +161,7 @@ function Schedules({ policy }: { policy: Policy }) {
                   body={{ schedule_ids: [schedule.id] }}
                   what={`schedule ${scheduleNumber(policy, schedule)}`}
                 />
-              </span>
+              </>
             ),
           },
         ]}

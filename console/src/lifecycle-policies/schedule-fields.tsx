@@ -33,7 +33,9 @@ interface ScheduleFieldsProps {
 }
 
 /** The fields of one schedule, its next run times and its words. */
-export function ScheduleFields({ form, prefix, title, action }: ScheduleFieldsProps) {
+export function ScheduleFields({ form: whole, prefix, title, action }: ScheduleFieldsProps) {
+  // Which times are optional depends on the others, so none is marked.
+  const form: Form = { ...whole, isEdit: true };
   const at = (name: string) => `${prefix}${name}`;
   const type = form.get(at('type'));
   const values = (prefix === '' ? form.body : form.get(prefix.slice(0, -1))) as Values;

@@ -19,7 +19,10 @@ export const nightly: ScheduleInput = {
 export function toScheduleInput(values: Values): ScheduleInput {
   const fields: readonly string[] = [...COMMON, ...(values['type'] === 'interval' ? INTERVAL : CRON)];
   const own = Object.entries(values).filter(([name, value]) => fields.includes(name) && value !== null);
-  return withoutEmpty(Object.fromEntries(own)) as ScheduleInput;
+  const { retention_time: retention, ...rest } = withoutEmpty(Object.fromEntries(own));
+  // The API refuses a retention time without a unit.
+  const isSet = retention !== undefined && Object.keys(retention as object).length > 0;
+  return { ...rest, ...(isSet && { retention_time: retention }) } as ScheduleInput;
 }
 
 /** The fields of an existing schedule that can be changed. */

@@ -4,8 +4,8 @@ import type { Tone } from '../ui/status.tsx';
 import type { L7Policy, LbPool, Listener, Tree } from './data.ts';
 import { actionText, policyTitle } from './l7-policies/policy.ts';
 
-export const BOX = { width: 184, height: 44 } as const;
-const GAP = { x: 56, y: 12 } as const;
+export const BOX = { width: 164, height: 44 } as const;
+const GAP = { x: 40, y: 12 } as const;
 /** Further members of a pool are one box. */
 const SHOWN_MEMBERS = 8;
 

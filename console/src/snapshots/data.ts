@@ -37,9 +37,12 @@ export function snapshotParams(scope: Scope, id: string) {
   return { ...scopeParams(scope), snapshot_id: id };
 }
 
-/** The newest snapshot that can be restored. */
-export function newestSnapshot(snapshots: readonly Snapshot[]): Snapshot | undefined {
-  return snapshots
-    .filter(({ status }) => status === 'available')
-    .toSorted((a, b) => b.created_at.localeCompare(a.created_at))[0];
+/** The newest snapshot of a volume that can be restored. Dates have seconds only, so the order of the volume's list decides. */
+export function newestSnapshot(
+  { snapshot_ids }: { readonly snapshot_ids: readonly string[] },
+  snapshots: readonly Snapshot[],
+): Snapshot | undefined {
+  const available = new Map(snapshots.filter(({ status }) => status === 'available').map((each) => [each.id, each]));
+  const newest = snapshot_ids.findLast((id) => available.has(id));
+  return newest === undefined ? undefined : available.get(newest);
 }

@@ -9,7 +9,7 @@ export interface Series {
 }
 
 export interface ChartProps {
-  /** Of the chart, for screen readers. */
+  /** The title of the chart. */
   readonly label: string;
   /** In seconds since 1970, ascending. */
   readonly times: readonly number[];
@@ -28,10 +28,11 @@ export function Chart(props: ChartProps) {
     return `${each.label}: last ${format(last)}, highest ${format(highest)}`;
   });
   return (
-    <figure className="chart" role="img" aria-label={`${label}. ${text.join('; ')}`}>
+    <div className="chart" role="img" aria-label={`${label}. ${text.join('; ')}`}>
+      <p className="chart-title">{label}</p>
       <Suspense fallback={<span className="skeleton" />}>
         <Canvas {...props} />
       </Suspense>
-    </figure>
+    </div>
   );
 }

@@ -8,7 +8,9 @@ export interface Page {
   readonly section: Section;
   /** Kind in `GET /healthz/drivers`; the page shows a badge where that driver is simulated. */
   readonly driverKind?: string;
-  /** Shown to operators only. */
+  /** Shown to admins only. */
+  readonly adminOnly?: boolean;
+  /** Shown to admins of the operator only. */
   readonly operatorOnly?: boolean;
   /** Shown in development mode only. */
   readonly developmentOnly?: boolean;

@@ -47,16 +47,17 @@ export function PriceText({ price }: { price: Price | undefined }) {
   if (price.price_status === 'error' || price.price_per_month === null || price.price_per_hour === null) {
     return <span className="muted">The price book of the region is faulty</span>;
   }
-  const money = (amount: number, digits: number) =>
-    new Intl.NumberFormat(undefined, {
-      style: 'currency',
-      currency: price.currency_code ?? 'EUR',
-      maximumFractionDigits: digits,
-    }).format(amount);
   return (
     <span>
-      <strong>{money(price.price_per_month, 2)}</strong> a month{' '}
-      <span className="muted">({money(price.price_per_hour, 6)} an hour)</span>
+      <strong>{formatMoney(price, price.price_per_month, 2)}</strong> a month{' '}
+      <span className="muted">({formatMoney(price, price.price_per_hour, 6)} an hour)</span>
     </span>
   );
+}
+
+/** An amount in the currency of the price, with at most `digits` decimals; a dash where there is none. */
+export function formatMoney({ currency_code }: Price, amount: number | null, digits: number): string {
+  if (amount === null) return '–';
+  const style = { style: 'currency', currency: currency_code ?? 'EUR', maximumFractionDigits: digits } as const;
+  return new Intl.NumberFormat(undefined, style).format(amount);
 }

@@ -64,3 +64,9 @@ export function EnterScope() {
   if (!project || !region) return <p role="alert">This token can read no project or no region.</p>;
   return <Navigate to={scopeOf(project.id, region.id).path(HOME)} replace />;
 }
+
+/** The client that owns the project of the URL; undefined while it loads. */
+export function useClientId(): number | undefined {
+  const { project } = useScope();
+  return useQuery(projectsQuery).data?.results.find(({ id }) => id === project)?.client_id;
+}

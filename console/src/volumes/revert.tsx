@@ -25,7 +25,7 @@ function RevertDialog({ volume }: { volume: Volume }) {
   const navigate = useNavigate();
   const { isConfirmed, field } = useTypedConfirmation(volume.name);
   const snapshots = useQuery(snapshotsQuery(scope, volume.id)).data?.results ?? [];
-  const snapshot = newestSnapshot(snapshots);
+  const snapshot = newestSnapshot(volume, snapshots);
   const params = volumeParams(scope, volume.id);
   const form = useForm({
     schema: {},

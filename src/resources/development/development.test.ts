@@ -30,6 +30,7 @@ describe('the clock', () => {
     const advanced = nowOf(await move({ advance_seconds: 3600 })) - Date.parse('2030-01-01T01:00:00Z');
     expect(advanced).toBeGreaterThanOrEqual(0);
     expect(advanced).toBeLessThan(60_000);
+    expect(nowOf(await cloud.get(clock))).toBeGreaterThanOrEqual(Date.parse('2030-01-01T01:00:00Z'));
     const id = await newVolume();
     expect((await cloud.get(`/cloud/v1/volumes/1/1/${id}`)).body.created_at).toMatch(/^2030-01-01T01:/);
     expect(Math.abs(nowOf(await move({ real: true })) - Date.now())).toBeLessThan(5000);
@@ -205,6 +206,7 @@ describe('faults', () => {
 
 describe('access', () => {
   const requests = [
+    ['GET', clock, undefined],
     ['POST', clock, { advance_seconds: 1 }],
     ['POST', faults, { resource: 'volume', operation: 'apply', mode: 'fail' }],
     ['GET', faults, undefined],

@@ -8,10 +8,18 @@ const operation = operationsOf({
   name: 'Development',
   description: 'Operations of development mode (`CLOUDYARD_DEV=1`): a clock that can be moved, and injected faults.',
 });
+const clock = '/cloudyard/v1/dev/clock';
 const faults = '/cloudyard/v1/dev/faults';
 
 export const developmentOperations = (development: Development, faultNames: string[]) => [
-  operation('POST', '/cloudyard/v1/dev/clock', {
+  operation('GET', clock, {
+    id: 'getClock',
+    summary: 'Get the clock',
+    access: operatorAdmin,
+    answer: ClockNow,
+    handle: () => development.getClock(),
+  }),
+  operation('POST', clock, {
     id: 'moveClock',
     summary: 'Move the clock',
     description: 'Advances the clock, sets it, or returns to the real time.',

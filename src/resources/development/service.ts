@@ -87,6 +87,8 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
   };
 
   return {
+    getClock: async (): Promise<{ now: string }> => clockResponse(),
+
     /** Responds when the clock has reached the requested time. */
     async moveClock(context: RequestContext, body: MoveClock): Promise<{ now: string }> {
       checkMove(body, clock.now());

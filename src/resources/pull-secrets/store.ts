@@ -1,5 +1,6 @@
 /** SQL of pull secrets. Passwords are ciphertext, and only `findWithPassword`, `lock` and `ciphertexts` read them. */
-import { and, asc, eq, getTableColumns } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -21,9 +22,18 @@ export const ciphertexts = kit.ciphertextsOf(pullSecrets, pullSecrets.password);
 const isNamed = (scope: ProjectRegion, name: string) =>
   and(kit.inScope(pullSecrets, scope), eq(pullSecrets.name, name));
 
-export async function find(db: Db, scope: ProjectRegion, name: string): Promise<PullSecretRow | null> {
-  const [row] = await db.select(columns).from(pullSecrets).where(isNamed(scope, name));
-  return row ?? null;
+const readNamed = prepared<PullSecretRow>(
+  'pull_secret_without_password',
+  kit.textOf(sql`select ${kit.selectList(columns)} from ${pullSecrets}
+    where project_id = $1 and region_id = $2 and name = $3`),
+);
+
+export async function find(
+  db: Db,
+  { projectId, regionId }: ProjectRegion,
+  name: string,
+): Promise<PullSecretRow | null> {
+  return (await readNamed(db, projectId, regionId, name))[0] ?? null;
 }
 
 export async function list(

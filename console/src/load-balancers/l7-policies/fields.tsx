@@ -1,5 +1,5 @@
 import { Field } from '../../ui/form/field.tsx';
-import { LinesField } from '../../ui/form/lines-field.tsx';
+import { RowsField } from '../../ui/form/rows-field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import type { LbPool } from '../data.ts';
 import { targetsOf } from './policy.ts';
@@ -47,7 +47,7 @@ export function PolicyFields({ form, pools }: { form: Form; pools: readonly LbPo
         label="Position"
         help="Among the policies of the listener, from 1. The first that matches decides."
       />
-      <LinesField form={form} path="tags" label="Labels" help="One a line." />
+      <RowsField form={form} path="tags" label="Labels" help="" columns={[{ label: 'Label' }]} />
     </>
   );
 }

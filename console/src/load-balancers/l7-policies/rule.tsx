@@ -3,7 +3,7 @@ import updateSchema from 'schema:UpdateL7Rule';
 import { useState } from 'react';
 import { Field } from '../../ui/form/field.tsx';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { LinesField } from '../../ui/form/lines-field.tsx';
+import { RowsField } from '../../ui/form/rows-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import type { Form } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
@@ -112,7 +112,7 @@ function RuleFields({ form }: { form: Form }) {
       )}
       <Field form={form} path="value" label="With" />
       <Field form={form} path="invert" label="Match requests that do not" help="" />
-      <LinesField form={form} path="tags" label="Labels" help="One a line." />
+      <RowsField form={form} path="tags" label="Labels" help="" columns={[{ label: 'Label' }]} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { LinesField } from '../../ui/form/lines-field.tsx';
+import { RowsField } from '../../ui/form/rows-field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 
 /** Who may connect: everyone, or the listed networks; an empty list is nobody. */
@@ -20,12 +20,12 @@ export function AllowedNetworks({ form, path }: { form: Form; path: string }) {
         </select>
       </div>
       {isLimited && (
-        <LinesField
+        <RowsField
           form={form}
           path={path}
           label="Addresses and networks"
-          help="One a line. An empty list allows nobody."
-          placeholder="10.0.0.0/24"
+          help="An empty list allows nobody."
+          columns={[{ label: 'Address or network', placeholder: '10.0.0.0/24' }]}
         />
       )}
     </>

@@ -1,10 +1,10 @@
 import { Field } from '../../ui/form/field.tsx';
+import { RowsField } from '../../ui/form/rows-field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Timeouts } from '../timeouts.tsx';
 import { AllowedNetworks } from './allowed-networks.tsx';
 import { CertificateFields } from './certificate-fields.tsx';
 import { hasCertificate, hasHeaders, hasUsers } from './protocols.ts';
-import { UserFields } from './user-fields.tsx';
 
 interface ListenerFieldsProps {
   readonly form: Form;
@@ -19,11 +19,11 @@ export function ListenerFields({ form, prefix = '', protocol: fixed }: ListenerF
   const protocol = fixed ?? form.get(`${prefix}protocol`);
   return (
     <>
-      <Field form={form} path={`${prefix}name`} label="Listener name" />
+      <Field form={form} path={`${prefix}name`} label="Listener name" help="" />
       {fixed === undefined && (
         <div className="field-row">
-          <Field form={form} path={`${prefix}protocol`} label="Listener protocol" />
-          <Field form={form} path={`${prefix}protocol_port`} label="Listener port" />
+          <Field form={form} path={`${prefix}protocol`} label="Listener protocol" help="" />
+          <Field form={form} path={`${prefix}protocol_port`} label="Listener port" help="" />
         </div>
       )}
       {hasCertificate(protocol) && <CertificateFields form={form} prefix={prefix} />}
@@ -41,7 +41,18 @@ export function ListenerFields({ form, prefix = '', protocol: fixed }: ListenerF
         <div className="form">
           <AllowedNetworks form={form} path={`${prefix}allowed_cidrs`} />
           <Field form={form} path={`${prefix}connection_limit`} label="Connection limit" />
-          {hasUsers(protocol) && <UserFields form={form} path={`${prefix}user_list`} />}
+          {hasUsers(protocol) && (
+            <RowsField
+              form={form}
+              path={`${prefix}user_list`}
+              label="Basic authentication"
+              help="Clients need one of these names and its password, at most 3. Hash a password with mkpasswd -m sha-512."
+              columns={[
+                { key: 'username', label: 'User', placeholder: 'name' },
+                { key: 'encrypted_password', label: 'Password hash', placeholder: '$6$…' },
+              ]}
+            />
+          )}
           <Timeouts
             form={form}
             prefix={prefix}

@@ -81,6 +81,7 @@ function Settings({ listener, tree }: { listener: Listener; tree: Tree }) {
   const pool = tree.pools.find((each) => each.listeners.some(({ id }) => id === listener.id));
   const { allowed_cidrs: allowed, secret_id, sni_secret_id } = listener;
   const certificates = [...(secret_id ? [secret_id] : []), ...(sni_secret_id ?? [])];
+  const timeouts = [listener.timeout_client_data, listener.timeout_member_connect, listener.timeout_member_data];
   const milliseconds = (value: number | null) => (value ? `${formatNumber(value)} ms` : 'default');
   return (
     <Properties
@@ -94,13 +95,9 @@ function Settings({ listener, tree }: { listener: Listener; tree: Tree }) {
           allowed === null ? 'everyone' : allowed.length === 0 ? 'nobody' : <bdi>{allowed.join(', ')}</bdi>,
         'Connection limit': listener.connection_limit < 0 ? 'default' : formatNumber(listener.connection_limit),
         Connections: listener.admin_state_up ? 'accepted' : 'refused: the listener is off',
-        'Timeouts (client, connect, member)': [
-          listener.timeout_client_data,
-          listener.timeout_member_connect,
-          listener.timeout_member_data,
-        ]
-          .map(milliseconds)
-          .join(', '),
+        'Timeouts (client, connect, member)': timeouts.some(Boolean)
+          ? timeouts.map(milliseconds).join(', ')
+          : 'default',
         ...(Object.keys(listener.insert_headers).length > 0
           ? { 'Added headers': Object.keys(listener.insert_headers).join(', ') }
           : {}),

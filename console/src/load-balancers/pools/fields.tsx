@@ -29,7 +29,7 @@ export function PoolFields({ form, prefix = '', listenerProtocol }: PoolFieldsPr
   const protocol = form.get(`${prefix}protocol`);
   return (
     <>
-      <Field form={form} path={`${prefix}name`} label="Pool name" />
+      <Field form={form} path={`${prefix}name`} label="Pool name" help="" />
       <div className="field-row">
         <Field
           form={form}

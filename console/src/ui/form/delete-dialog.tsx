@@ -18,32 +18,40 @@ interface DeleteDialogProps {
   readonly queryKind: string;
   /** The list, which opens after the deletion. */
   readonly listPath: string;
+  /** Parameters of the list, such as its tab. */
+  readonly listSearch?: Readonly<Record<string, string>>;
   /** What is lost. */
   readonly children: ReactNode;
   readonly segments?: number;
+  /** For actions that end a resource under another name, such as revoking a token. */
+  readonly verbs?: { readonly title: string; readonly busy: string; readonly done: string };
 }
 
+const DELETE = { title: 'Delete', busy: 'Deleting', done: 'Deleted' };
+
 /** Deletes after the name was typed, follows the task, and opens the list. */
-export function DeleteDialog({ kind, name, call, queryKind, listPath, children, segments }: DeleteDialogProps) {
+export function DeleteDialog(props: DeleteDialogProps) {
+  const { kind, name, call, queryKind, listPath, listSearch, children, segments, verbs = DELETE } = props;
   const navigate = useNavigate();
   const { isConfirmed, field } = useTypedConfirmation(name);
+  const done = `${verbs.done} ${kind} ${name}`;
   const form = useForm({
     schema: {},
     initial: {},
     send: async () => {
       const response = await request<{ tasks?: string[] } | undefined>('DELETE', pathOf(call));
       const tasks = response?.tasks ?? [];
-      if (tasks.length > 0) trackTasks(tasks, { busy: `Deleting ${kind} ${name}`, done: `Deleted ${kind} ${name}` });
-      else showToast({ tone: 'ok', text: `Deleted ${kind} ${name}` });
+      if (tasks.length > 0) trackTasks(tasks, { busy: `${verbs.busy} ${kind} ${name}`, done });
+      else showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [queryKind] });
-      await navigate({ to: listPath });
+      await navigate({ to: listPath, search: (listSearch ?? {}) as never });
     },
   });
   return (
     <FormDialog
-      title={`Delete ${kind} ${name}`}
+      title={`${verbs.title} ${kind} ${name}`}
       form={form}
-      submitLabel={`Delete ${kind}`}
+      submitLabel={`${verbs.title} ${kind}`}
       isDangerous
       call={call}
       disabledReason={isConfirmed ? null : 'Type the name to confirm'}

@@ -1,0 +1,80 @@
+import { useListState } from '../ui/list-state.ts';
+import type { ListState } from '../ui/list-state.ts';
+import { useScope } from '../ui/scope.tsx';
+import type { AuditFilter } from './data.ts';
+
+/** Texts of the URL that are filters of the API by the same name. */
+const TEXTS = [
+  ['operation', 'Operation', 'Operation'],
+  ['table', 'Table', 'Table'],
+  ['row_id', 'Resource ID', 'Resource ID'],
+  ['request_id', 'Request ID', 'Request ID'],
+] as const;
+const DATES = [
+  ['from_timestamp', 'From'],
+  ['to_timestamp', 'To'],
+] as const;
+
+/** The filter in the URL. Values that the API would refuse are left to it: its message says what is wrong. */
+export function useAuditFilter(): AuditFilter {
+  const state = useListState();
+  const filter: Record<string, string | number> = {};
+  for (const [name] of TEXTS) if (state.get(name)) filter[name] = state.get(name).trim();
+  for (const name of ['token_id', 'project_id', 'before']) if (state.get(name)) filter[name] = Number(state.get(name));
+  for (const [name] of DATES) {
+    const date = new Date(state.get(name));
+    if (!Number.isNaN(date.getTime())) filter[name] = date.toISOString();
+  }
+  return filter as AuditFilter;
+}
+
+const NAMES = [...TEXTS.map(([name]) => name), 'token_id', 'project_id', ...DATES.map(([name]) => name)];
+
+export function isFiltered(state: ListState): boolean {
+  return NAMES.some((name) => state.get(name) !== '');
+}
+
+export const NO_FILTER = Object.fromEntries([...NAMES, 'before'].map((name) => [name, '']));
+
+export function AuditTools() {
+  const state = useListState();
+  const { project } = useScope();
+  // A change of the filter returns to the newest entries.
+  const set = (name: string, value: string) => state.set({ [name]: value, before: '' });
+  const input = (name: string, label: string, type: string, placeholder?: string) => (
+    <input
+      key={name}
+      type={type}
+      aria-label={label}
+      title={label}
+      placeholder={placeholder}
+      spellCheck={false}
+      value={state.get(name)}
+      onChange={(event) => set(name, event.target.value)}
+    />
+  );
+  return (
+    <div className="list-tools audit-tools" role="search">
+      {TEXTS.map(([name, label, placeholder]) => input(name, label, 'search', placeholder))}
+      {input('token_id', 'Token ID', 'number', 'Token ID')}
+      <select
+        aria-label="Project"
+        value={state.get('project_id')}
+        onChange={(event) => set('project_id', event.target.value)}
+      >
+        <option value="">Project: all</option>
+        <option value={project}>this project</option>
+      </select>
+      {DATES.map(([name, label]) => (
+        <label key={name} className="row">
+          {label} {input(name, label, 'datetime-local')}
+        </label>
+      ))}
+      {isFiltered(state) && (
+        <button type="button" className="button small" onClick={() => state.set(NO_FILTER)}>
+          Clear the filter
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,98 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Icon } from '../ui/icons.tsx';
+import { useListState } from '../ui/list-state.ts';
+import { PageHead } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+import { FullDate } from '../ui/time.tsx';
+import { auditQuery, exportUrl } from './data.ts';
+import type { AuditEntry } from './data.ts';
+import { AuditTools, useAuditFilter } from './filter.tsx';
+import './audit.css';
+
+export function AuditLog() {
+  const scope = useScope();
+  const filter = useAuditFilter();
+  const query = useQuery(auditQuery(filter));
+  return (
+    <>
+      <PageHead
+        title="Audit log"
+        actions={
+          <>
+            <a className="button" href={exportUrl(filter, 'csv')} download="audit.csv">
+              Export CSV
+            </a>
+            <a className="button" href={exportUrl(filter, 'jsonl')} download="audit.jsonl">
+              Export JSON lines
+            </a>
+          </>
+        }
+      >
+        <p>Every change: when, by which token, and what it changed.</p>
+      </PageHead>
+      <section className="card" aria-label="Audit log">
+        <AuditTools />
+        {query.isPending && <Skeleton rows={6} />}
+        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {query.data?.results.length === 0 && <EmptyState title="No entry matches">Changes appear here.</EmptyState>}
+        {query.data && query.data.results.length > 0 && (
+          <Table label="Entries" columns={columnsOf(scope)} rows={query.data.results} rowKey={(entry) => entry.id} />
+        )}
+        <AuditPager next={query.data?.next ?? null} />
+      </section>
+    </>
+  );
+}
+
+const columnsOf = (scope: Scope): Column<AuditEntry>[] => [
+  {
+    key: 'operation',
+    title: 'Operation',
+    kind: 'name',
+    render: (entry) => <Link to={scope.path('audit', entry.id)}>{entry.operation}</Link>,
+  },
+  { key: 'at', title: 'When', render: (entry) => <FullDate at={entry.at} /> },
+  { key: 'token', title: 'Token', render: (entry) => <bdi>{tokenOf(entry)}</bdi> },
+  { key: 'project', title: 'Project', kind: 'number', render: (entry) => entry.project_id },
+  { key: 'changes', title: 'Changed', kind: 'wrap', render: changedTables },
+];
+
+export function tokenOf({ token }: AuditEntry): string {
+  return token === null ? 'command' : (token.name ?? String(token.id));
+}
+
+/** `volumes, tasks` */
+function changedTables({ changes }: AuditEntry): string {
+  return [...new Set(changes.map(({ table }) => table))].join(', ');
+}
+
+/** The log has no page numbers: entries are added all the time. */
+function AuditPager({ next }: { next: number | null }) {
+  const state = useListState();
+  if (next === null && state.get('before') === '') return null;
+  return (
+    <nav className="pager" aria-label="Pages">
+      <button
+        type="button"
+        className="button small"
+        disabled={state.get('before') === ''}
+        onClick={() => state.set({ before: '' })}
+      >
+        <Icon name="left" /> Newest
+      </button>
+      <button
+        type="button"
+        className="button small"
+        disabled={next === null}
+        onClick={() => state.set({ before: String(next) })}
+      >
+        Older <Icon name="right" />
+      </button>
+    </nav>
+  );
+}

@@ -1,0 +1,22 @@
+import { queryOptions } from '@tanstack/react-query';
+import { allRows } from '../api/all-rows.ts';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+
+export type Client = components['schemas']['Client'];
+
+/** First part of the keys of all queries of clients: events of this kind refresh them. */
+export const KIND = 'clients';
+
+/** All clients; only for admins of the operator. */
+export const clientsQuery = queryOptions({
+  queryKey: [KIND],
+  queryFn: () => allRows((query) => unwrap(api.GET('/cloudyard/v1/clients', { params: { query } }))),
+});
+
+export const clientQuery = (id: string) =>
+  queryOptions({
+    queryKey: [KIND, id],
+    queryFn: () =>
+      unwrap(api.GET('/cloudyard/v1/clients/{client_id}', { params: { path: { client_id: Number(id) } } })),
+  });

@@ -1,0 +1,69 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import schema from 'schema:UpdateClient';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { DialogRoute } from '../ui/dialog.tsx';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { RowsField } from '../ui/form/rows-field.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { useScope } from '../ui/scope.tsx';
+import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { clientQuery, KIND } from './data.ts';
+import type { Client } from './data.ts';
+
+const PATH = '/cloudyard/v1/clients/{client_id}';
+
+export function EditClient() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const { data, error } = useQuery(clientQuery(id));
+  if (data) return <EditDialog client={data} />;
+  return (
+    <DialogRoute title="Edit client" segments={2}>
+      {error ? <ErrorState error={error} /> : <Skeleton />}
+    </DialogRoute>
+  );
+}
+
+function EditDialog({ client }: { client: Client }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = { client_id: client.id };
+  const form = useForm({
+    schema,
+    isEdit: true,
+    initial: { name: client.name, emails: client.emails },
+    // Only what changed is sent, so that a change by another client in the meantime is not undone.
+    toBody: ({ name, emails }) => ({
+      ...(name === client.name ? {} : { name }),
+      ...(JSON.stringify(emails) === JSON.stringify(client.emails) ? {} : { emails }),
+    }),
+    send: async (body) => {
+      const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Updated client ${name}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('clients') });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Edit ${client.name}`}
+      form={form}
+      submitLabel="Save"
+      segments={2}
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={{ operationId: 'updateClient', method: 'PATCH', path: PATH, params }}
+    >
+      <Field form={form} path="name" label="Name" help="" />
+      <RowsField
+        form={form}
+        path="emails"
+        label="E-mail addresses"
+        help="They receive the notifications of the client."
+        columns={[{ label: 'Address', placeholder: 'alerts@example.com' }]}
+      />
+    </FormDialog>
+  );
+}

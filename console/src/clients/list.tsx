@@ -1,0 +1,70 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { ListPage } from '../ui/list-page.tsx';
+import { ActionLink } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago, parseDate } from '../ui/time.tsx';
+import { clientsQuery } from './data.ts';
+import type { Client } from './data.ts';
+
+const columnsOf = (scope: Scope): Column<Client>[] => [
+  {
+    key: 'name',
+    title: 'Name',
+    kind: 'name',
+    sortBy: (client) => client.name,
+    render: (client) => <bdi>{client.name}</bdi>,
+  },
+  { key: 'id', title: 'ID', kind: 'number', sortBy: (client) => client.id, render: (client) => client.id },
+  {
+    key: 'emails',
+    title: 'E-mail addresses',
+    kind: 'wrap',
+    render: (client) => <bdi>{client.emails.join(', ')}</bdi>,
+  },
+  {
+    key: 'tokens',
+    title: 'Tokens',
+    render: (client) => (
+      <Link to={scope.path('tokens')} search={{ client: String(client.id) } as never}>
+        Tokens <span className="visually-hidden">of {client.name}</span>
+      </Link>
+    ),
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    sortBy: (client) => parseDate(client.created_at).getTime(),
+    render: (client) => <Ago at={client.created_at} />,
+  },
+  { key: 'actions', title: 'Actions', kind: 'actions', render: (client) => <Edit client={client} /> },
+];
+
+export function ClientList() {
+  const scope = useScope();
+  return (
+    <ListPage
+      title="Clients"
+      description="Each client has its own projects, tokens and quotas."
+      query={useQuery(clientsQuery)}
+      columns={columnsOf(scope)}
+      rowKey={(client) => client.id}
+      textOf={(client) => [client.name, client.id, ...client.emails].join(' ')}
+      create={{ label: 'Create client', to: scope.path('clients', 'new') }}
+      empty={{ title: 'No clients', text: 'A client is a customer or team that uses this Cloudyard.' }}
+    />
+  );
+}
+
+function Edit({ client }: { client: Client }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  return (
+    <ActionLink to={scope.path('clients', client.id, 'edit')} className="small quiet" disabledReason={readOnly}>
+      Edit <span className="visually-hidden">{client.name}</span>
+    </ActionLink>
+  );
+}

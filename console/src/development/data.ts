@@ -1,0 +1,35 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api, request, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+import { queryClient } from '../api/query-client.ts';
+
+export type Fault = components['schemas']['Fault'];
+export const CLOCK_PATH = '/cloudyard/v1/dev/clock';
+export const FAULTS_PATH = '/cloudyard/v1/dev/faults';
+
+/** Faults and the clock have no events: they are read again every few seconds. */
+const REFRESH_MS = 5000;
+
+/** The time of the server, with the time of the browser at which it was read. */
+export const clockQuery = queryOptions({
+  queryKey: ['clock'],
+  queryFn: async () => {
+    const { now } = await unwrap(api.GET(CLOCK_PATH, {}));
+    return { now: Date.parse(now), readAt: Date.now() };
+  },
+  staleTime: 0,
+  refetchInterval: REFRESH_MS,
+});
+
+export const faultsQuery = queryOptions({
+  queryKey: ['faults'],
+  queryFn: () => unwrap(api.GET(FAULTS_PATH, {})),
+  staleTime: 0,
+  refetchInterval: REFRESH_MS,
+});
+
+/** Moves the clock. Everything that depends on the time may have changed, so every query is read again. */
+export async function moveClock(body: object): Promise<void> {
+  await request('POST', CLOCK_PATH, body);
+  void queryClient.invalidateQueries();
+}

@@ -1,0 +1,38 @@
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:MoveClock';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { CLOCK_PATH, moveClock } from './data.ts';
+
+export function SetClock() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const form = useForm({
+    schema: { ...schema, required: ['set'] },
+    initial: { set: '' },
+    send: async (body) => {
+      await moveClock(body);
+      showToast({ tone: 'ok', text: 'The clock was moved' });
+      await navigate({ to: scope.path('development') });
+    },
+  });
+  return (
+    <FormDialog
+      title="Set the time"
+      form={form}
+      submitLabel="Set the time"
+      call={{ operationId: 'moveClock', method: 'POST', path: CLOCK_PATH, params: {} }}
+    >
+      <Field
+        form={form}
+        path="set"
+        label="New time"
+        placeholder="2030-01-01T00:00:00Z"
+        help="With a time zone, such as 2030-01-01T00:00:00Z. Back in time, records of the future become records of now."
+      />
+    </FormDialog>
+  );
+}

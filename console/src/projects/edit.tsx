@@ -1,0 +1,54 @@
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:UpdateProject';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { CurrentProject } from './current-project.tsx';
+import { KIND, useNotAdminReason } from './data.ts';
+import type { Project } from './data.ts';
+
+const PATH = '/cloud/v1/projects/{project_id}';
+
+export function EditProject() {
+  return <CurrentProject>{(project) => <EditDialog project={project} />}</CurrentProject>;
+}
+
+function EditDialog({ project }: { project: Project }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const reason = useNotAdminReason();
+  const params = { project_id: project.id };
+  const form = useForm({
+    schema,
+    isEdit: true,
+    initial: { name: project.name, description: project.description ?? '' },
+    // Only what changed is sent, so that a change by another client in the meantime is not undone.
+    toBody: ({ name, description }) => ({
+      ...(name === project.name ? {} : { name }),
+      ...(description === (project.description ?? '') ? {} : { description: description === '' ? null : description }),
+    }),
+    send: async (body) => {
+      const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Updated project ${name}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('projects') });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Edit ${project.name}`}
+      form={form}
+      submitLabel="Save"
+      segments={2}
+      disabledReason={reason ?? (form.isDirty || form.isSubmitting ? null : 'Nothing has changed')}
+      call={{ operationId: 'updateProject', method: 'PATCH', path: PATH, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="description" label="Description" type="textarea" />
+    </FormDialog>
+  );
+}

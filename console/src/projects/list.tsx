@@ -1,0 +1,90 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ListPage } from '../ui/list-page.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { ActionLink } from '../ui/page-head.tsx';
+import { HOME, useScope } from '../ui/scope.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago, parseDate } from '../ui/time.tsx';
+import { allProjectsQuery, useNotAdminReason } from './data.ts';
+import type { Project } from './data.ts';
+
+const columnsOf = (region: number): Column<Project>[] => [
+  {
+    key: 'name',
+    title: 'Name',
+    kind: 'name',
+    sortBy: (project) => project.name,
+    render: (project) => (
+      <>
+        <Link to={`/p/${project.id}/r/${region}/${HOME}`}>
+          <bdi>{project.name}</bdi>
+        </Link>{' '}
+        {project.is_default && <span className="badge">default</span>}
+      </>
+    ),
+  },
+  {
+    key: 'id',
+    title: 'ID',
+    kind: 'number',
+    sortBy: (project) => project.id,
+    render: (project) => project.id,
+  },
+  {
+    key: 'description',
+    title: 'Description',
+    kind: 'wrap',
+    sortBy: (project) => project.description,
+    render: (project) => <bdi>{project.description}</bdi>,
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    sortBy: (project) => parseDate(project.created_at).getTime(),
+    render: (project) => <Ago at={project.created_at} />,
+  },
+  { key: 'actions', title: 'Actions', kind: 'actions', render: (project) => <Actions project={project} /> },
+];
+
+export function ProjectList() {
+  const scope = useScope();
+  const reason = useNotAdminReason();
+  return (
+    <ListPage
+      title="Projects"
+      description="A project separates resources, and tokens can be limited to it."
+      query={useQuery(allProjectsQuery)}
+      columns={columnsOf(scope.region)}
+      rowKey={(project) => project.id}
+      textOf={(project) => `${project.name} ${project.id} ${project.description ?? ''}`}
+      actions={
+        <ActionLink to={scope.path('projects', 'new')} className="primary" disabledReason={reason} shortcut="create">
+          <Icon name="plus" /> Create project
+        </ActionLink>
+      }
+      empty={{ title: 'No projects', text: 'This token sees no project.' }}
+    />
+  );
+}
+
+function Actions({ project }: { project: Project }) {
+  const scope = useScope();
+  const reason = useNotAdminReason();
+  const undeletable = project.is_default ? 'The default project cannot be deleted' : null;
+  const name = <span className="visually-hidden">{project.name}</span>;
+  return (
+    <div className="row">
+      <ActionLink to={scope.path('projects', project.id, 'edit')} className="small quiet" disabledReason={reason}>
+        Edit {name}
+      </ActionLink>
+      <ActionLink
+        to={scope.path('projects', project.id, 'delete')}
+        className="small quiet danger"
+        disabledReason={reason ?? undeletable}
+      >
+        Delete {name}
+      </ActionLink>
+    </div>
+  );
+}

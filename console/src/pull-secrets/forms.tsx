@@ -1,0 +1,105 @@
+import { useNavigate } from '@tanstack/react-router';
+import createSchema from 'schema:CreatePullSecret';
+import updateSchema from 'schema:UpdatePullSecret';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { CurrentSecret } from './current-secret.tsx';
+import { KIND, SECRET, secretParams, SECRETS } from './data.ts';
+import type { PullSecret } from './data.ts';
+
+export function CreatePullSecret() {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = scopeParams(scope);
+  const form = useForm({
+    schema: createSchema,
+    initial: { name: '', registry: '', login: '', password: '' },
+    send: async (body) => {
+      const { name } = await unwrap(api.POST(SECRETS, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Created pull secret ${name}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('pull-secrets', name) });
+    },
+  });
+  return (
+    <FormDialog
+      title="Create pull secret"
+      form={form}
+      submitLabel="Create pull secret"
+      call={{ operationId: 'createPullSecret', method: 'POST', path: SECRETS, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="registry" label="Registry" placeholder="registry.example.com:5000" />
+      <Field form={form} path="login" label="Login" help="" />
+      <Field form={form} path="password" label="Password" type="password" />
+    </FormDialog>
+  );
+}
+
+export function EditPullSecret() {
+  return <CurrentSecret>{(secret) => <EditDialog secret={secret} />}</CurrentSecret>;
+}
+
+function EditDialog({ secret }: { secret: PullSecret }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = secretParams(scope, secret.name);
+  const initial: Readonly<Record<string, string>> = { registry: secret.registry, login: secret.login, password: '' };
+  const form = useForm({
+    schema: updateSchema,
+    initial,
+    isEdit: true,
+    // An unchanged password is not sent: the API does not return it.
+    toBody: (values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== initial[name])),
+    send: async (body) => {
+      await unwrap(api.PATCH(SECRET, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Changed pull secret ${secret.name}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('pull-secrets', secret.name) });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Edit ${secret.name}`}
+      form={form}
+      submitLabel="Save"
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={{ operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params }}
+    >
+      <Field form={form} path="registry" label="Registry" help="" />
+      <Field form={form} path="login" label="Login" help="" />
+      <Field
+        form={form}
+        path="password"
+        label="New password"
+        type="password"
+        help="Empty: the password is unchanged."
+      />
+    </FormDialog>
+  );
+}
+
+export function DeletePullSecret() {
+  const scope = useScope();
+  return (
+    <CurrentSecret>
+      {({ name }) => (
+        <DeleteDialog
+          kind="pull secret"
+          name={name}
+          queryKind={KIND}
+          listPath={scope.path('pull-secrets')}
+          call={{ operationId: 'deletePullSecret', method: 'DELETE', path: SECRET, params: secretParams(scope, name) }}
+        >
+          Containers can no longer pull images with it. This cannot be undone.
+        </DeleteDialog>
+      )}
+    </CurrentSecret>
+  );
+}

@@ -1,0 +1,54 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ListPage } from '../ui/list-page.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import type { Column } from '../ui/table.tsx';
+import { Ago, parseDate } from '../ui/time.tsx';
+import { pullSecretsQuery } from './data.ts';
+import type { PullSecret } from './data.ts';
+
+const columnsOf = (scope: Scope): Column<PullSecret>[] => [
+  {
+    key: 'name',
+    title: 'Name',
+    kind: 'name',
+    sortBy: (secret) => secret.name,
+    render: (secret) => <Link to={scope.path('pull-secrets', secret.name)}>{secret.name}</Link>,
+  },
+  {
+    key: 'registry',
+    title: 'Registry',
+    kind: 'wrap',
+    sortBy: (secret) => secret.registry,
+    render: (secret) => <bdi>{secret.registry}</bdi>,
+  },
+  {
+    key: 'login',
+    title: 'Login',
+    sortBy: (secret) => secret.login,
+    render: (secret) => <bdi>{secret.login}</bdi>,
+  },
+  {
+    key: 'updated',
+    title: 'Changed',
+    sortBy: (secret) => parseDate(secret.updated_at).getTime(),
+    render: (secret) => <Ago at={secret.updated_at} />,
+  },
+];
+
+export function PullSecretList() {
+  const scope = useScope();
+  return (
+    <ListPage
+      title="Pull secrets"
+      description="Logins with which containers pull images from registries."
+      query={useQuery(pullSecretsQuery(scope))}
+      columns={columnsOf(scope)}
+      rowKey={(secret) => secret.name}
+      textOf={(secret) => `${secret.name} ${secret.registry} ${secret.login}`}
+      create={{ label: 'Create pull secret', to: scope.path('pull-secrets', 'new') }}
+      empty={{ title: 'No pull secrets yet', text: 'A pull secret is a login at a registry that is not public.' }}
+    />
+  );
+}

@@ -1,0 +1,52 @@
+import { useNavigate } from '@tanstack/react-router';
+import schema from 'schema:ResizeRegistry';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { formatBytes, formatGib } from '../ui/numbers.ts';
+import { useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { CurrentRegistry } from './current-registry.tsx';
+import { KIND, REGISTRY, registryParams } from './data.ts';
+import type { Registry } from './data.ts';
+
+const PATH = `${REGISTRY}/resize` as const;
+
+export function ResizeRegistry() {
+  return <CurrentRegistry>{(registry) => <ResizeDialog registry={registry} />}</CurrentRegistry>;
+}
+
+function ResizeDialog({ registry }: { registry: Registry }) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = registryParams(scope, registry.id);
+  const form = useForm({
+    schema,
+    initial: { storage_limit: registry.storage_limit },
+    send: async (body) => {
+      await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
+      const limit = formatGib(Number(body['storage_limit']));
+      showToast({ tone: 'ok', text: `Changed the storage limit of ${registry.name} to ${limit}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('registries', registry.id) });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Resize ${registry.name}`}
+      form={form}
+      submitLabel="Resize"
+      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
+      call={{ operationId: 'resizeRegistry', method: 'PATCH', path: PATH, params }}
+    >
+      <Field
+        form={form}
+        path="storage_limit"
+        label="Storage limit (GiB)"
+        help={`The images use ${formatBytes(registry.storage_used)} now. A limit below that deletes nothing; it only rejects pushes.`}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,129 @@
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import createSchema from 'schema:CreateRegistryUser';
+import updateSchema from 'schema:UpdateRegistryUser';
+import { useState } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { CodeBlock } from '../ui/copy.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { loginCommand } from './commands.ts';
+import { CurrentRegistry, CurrentUser } from './current-registry.tsx';
+import { KIND, REGISTRY, registryParams, USER } from './data.ts';
+import type { Registry, RegistryUser } from './data.ts';
+
+const USERS = `${REGISTRY}/users` as const;
+const DURATION_HELP = 'Days from now until the user expires; -1: never';
+
+export function CreateUser() {
+  return <CurrentRegistry>{(registry) => <CreateDialog registry={registry} />}</CurrentRegistry>;
+}
+
+interface Created {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** Shows the secret in the place of the form. */
+function SecretOfUser({ registry, user, segments }: { registry: Registry; user: Created; segments: number }) {
+  return (
+    <SecretOnce title={`Secret of user ${user.name}`} what="secret" secret={user.secret} segments={segments}>
+      <p className="muted">Log in with it; docker asks for the secret:</p>
+      <CodeBlock text={loginCommand(registry, user.name)} what="login command" />
+    </SecretOnce>
+  );
+}
+
+function CreateDialog({ registry }: { registry: Registry }) {
+  const params = registryParams(useScope(), registry.id);
+  const [created, setCreated] = useState<Created | null>(null);
+  const form = useForm({
+    schema: createSchema,
+    initial: { name: '', duration: 90, read_only: false, secret: '' },
+    send: async (body) => {
+      setCreated(await unwrap(api.POST(USERS, { params: { path: params }, body: body as never })));
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+    },
+  });
+  if (created) return <SecretOfUser registry={registry} user={created} segments={2} />;
+  return (
+    <FormDialog
+      title={`Create a user of ${registry.name}`}
+      form={form}
+      submitLabel="Create user"
+      segments={2}
+      call={{ operationId: 'createRegistryUser', method: 'POST', path: USERS, params }}
+    >
+      <Field form={form} path="name" label="Name" />
+      <Field form={form} path="duration" label="Expires after (days)" help={DURATION_HELP} />
+      <Field form={form} path="read_only" label="The user can only pull" help="" />
+      <Field form={form} path="secret" label="Secret" type="password" />
+    </FormDialog>
+  );
+}
+
+export function EditUser() {
+  return <CurrentUser>{(registry, user) => <EditDialog registry={registry} user={user} />}</CurrentUser>;
+}
+
+interface UserProps {
+  readonly registry: Registry;
+  readonly user: RegistryUser;
+}
+
+function EditDialog({ registry, user }: UserProps) {
+  const scope = useScope();
+  const navigate = useNavigate();
+  const params = { ...registryParams(scope, registry.id), user_id: user.id };
+  const form = useForm({
+    schema: updateSchema,
+    initial: { duration: user.duration, read_only: user.read_only },
+    send: async (body) => {
+      await unwrap(api.PATCH(USER, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Changed user ${user.name}` });
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+      await navigate({ to: scope.path('registries', registry.id), search: { tab: 'users' } as never });
+    },
+  });
+  return (
+    <FormDialog
+      title={`Edit user ${user.name}`}
+      form={form}
+      submitLabel="Save"
+      segments={3}
+      call={{ operationId: 'updateRegistryUser', method: 'PATCH', path: USER, params }}
+    >
+      <Field form={form} path="duration" label="Expires after (days)" help={`${DURATION_HELP}, 0: at once`} />
+      <Field form={form} path="read_only" label="The user can only pull" help="" />
+    </FormDialog>
+  );
+}
+
+export function RefreshSecret() {
+  return <CurrentUser>{(registry, user) => <RefreshDialog registry={registry} user={user} />}</CurrentUser>;
+}
+
+function RefreshDialog({ registry, user }: UserProps) {
+  const params = { ...registryParams(useScope(), registry.id), user_id: user.id };
+  const path = `${USER}/refresh_secret` as const;
+  const refresh = useMutation({ mutationFn: () => unwrap(api.POST(path, { params: { path: params } })) });
+  const form = useForm({ schema: {}, initial: {}, send: async () => void (await refresh.mutateAsync()) });
+  if (refresh.data) return <SecretOfUser registry={registry} user={refresh.data} segments={3} />;
+  return (
+    <FormDialog
+      title={`Replace the secret of ${user.name}`}
+      form={form}
+      submitLabel="Replace secret"
+      isDangerous
+      segments={3}
+      call={{ operationId: 'refreshRegistryUserSecret', method: 'POST', path, params }}
+    >
+      <p className="notice warn">The old secret is no longer accepted. Clients need the new one to log in.</p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query';
+import schema from 'schema:CreateToken';
+import { useEffect, useId, useState } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { useSession } from '../api/session.ts';
+import { clientsQuery } from '../clients/data.ts';
+import { CodeBlock } from '../ui/copy.tsx';
+import { Dialog, useClose } from '../ui/dialog.tsx';
+import { Field, FieldErrors } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import type { Form } from '../ui/form/use-form.ts';
+import { projectsQuery } from '../ui/scope.tsx';
+import { useManagesClients } from './client-choice.tsx';
+import { KIND } from './data.ts';
+
+const PATH = '/cloudyard/v1/tokens';
+
+export function CreateToken() {
+  const session = useSession();
+  const [created, setCreated] = useState<{ readonly name: string; readonly token: string } | null>(null);
+  const form = useForm({
+    schema,
+    initial: { name: '', role: 'member', project_ids: session.project_ids ?? [], expires_at: '' },
+    toBody,
+    send: async (body) => {
+      setCreated(await unwrap(api.POST(PATH, { body: body as never })));
+      void queryClient.invalidateQueries({ queryKey: [KIND] });
+    },
+  });
+  const client = form.get('client_id') ?? session.client_id;
+  if (created) return <CreatedToken {...created} />;
+  return (
+    <FormDialog
+      title="Create token"
+      form={form}
+      submitLabel="Create token"
+      call={{ operationId: 'createToken', method: 'POST', path: PATH, params: {} }}
+    >
+      <Field form={form} path="name" label="Name" help="Who or what uses the token." />
+      <Field form={form} path="role" label="Role" />
+      <ClientField form={form} />
+      {client === session.client_id && <ProjectsField form={form} />}
+      <ExpiryField form={form} />
+    </FormDialog>
+  );
+}
+
+/** No projects: all of them. The control has the time of the browser, the API that of UTC. */
+function toBody({ project_ids, expires_at, ...rest }: Readonly<Record<string, unknown>>) {
+  const projects = rest['client_id'] === undefined ? (project_ids as readonly number[]) : [];
+  return {
+    ...rest,
+    ...(projects.length > 0 ? { project_ids: projects } : {}),
+    ...(expires_at === '' ? {} : { expires_at: new Date(String(expires_at)).toISOString() }),
+  };
+}
+
+function ClientField({ form }: { form: Form }) {
+  const { client_id } = useSession();
+  const isOffered = useManagesClients();
+  const clients = useQuery({ ...clientsQuery, enabled: isOffered }).data?.results ?? [];
+  const others = clients.filter(({ id }) => id !== client_id);
+  if (others.length === 0) return null;
+  return (
+    <Field
+      form={form}
+      path="client_id"
+      label="Client"
+      help="By default your own. A token of another client reaches all of its projects."
+      choices={others.map(({ id, name }) => ({ value: String(id), label: name }))}
+    />
+  );
+}
+
+function ProjectsField({ form }: { form: Form }) {
+  const id = useId();
+  const projects = useQuery(projectsQuery).data?.results ?? [];
+  const chosen = form.get('project_ids') as readonly number[];
+  useEffect(() => form.register('project_ids'));
+  return (
+    <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
+      <legend>
+        Projects <span className="optional">(optional)</span>
+      </legend>
+      {projects.map((project) => (
+        <label key={project.id} className="row">
+          <input
+            type="checkbox"
+            checked={chosen.includes(project.id)}
+            onChange={({ target }) =>
+              form.set(
+                'project_ids',
+                target.checked ? [...chosen, project.id] : chosen.filter((each) => each !== project.id),
+              )
+            }
+          />
+          <bdi>{project.name}</bdi>
+        </label>
+      ))}
+      <p id={`${id}-help`} className="help">
+        Without a choice, the token reaches all projects of the client.
+      </p>
+      <FieldErrors id={`${id}-error`} errors={form.errorsAt('project_ids')} />
+    </fieldset>
+  );
+}
+
+function ExpiryField({ form }: { form: Form }) {
+  const id = useId();
+  const errors = form.errorsAt('expires_at');
+  useEffect(() => form.register('expires_at'));
+  return (
+    <div className="field">
+      <label htmlFor={id}>
+        Expires <span className="optional">(optional)</span>
+      </label>
+      <input
+        id={id}
+        type="datetime-local"
+        aria-describedby={`${id}-help ${id}-error`}
+        aria-invalid={errors.length > 0}
+        value={String(form.get('expires_at'))}
+        onChange={(event) => form.set('expires_at', event.target.value)}
+      />
+      <p id={`${id}-help`} className="help">
+        In your time zone. Without a date, the token does not expire.
+      </p>
+      <FieldErrors id={`${id}-error`} errors={errors} />
+    </div>
+  );
+}
+
+function CreatedToken({ name, token }: { name: string; token: string }) {
+  const close = useClose();
+  return (
+    <Dialog title={`Token ${name}`} close={close}>
+      <div className="stack">
+        <p className="notice warn">Copy the token now. It is shown only once.</p>
+        <CodeBlock text={token} what="the token" />
+        <div className="dialog-actions">
+          <button type="button" className="button primary" onClick={close}>
+            Done
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useSession } from '../api/session.ts';
+import { DialogRoute } from '../ui/dialog.tsx';
+import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { ErrorState } from '../ui/states.tsx';
+import { KIND, nameOf, tokenQuery } from './data.ts';
+
+const VERBS = { title: 'Revoke', busy: 'Revoking', done: 'Revoked' };
+
+export function RevokeToken() {
+  const scope = useScope();
+  const session = useSession();
+  const { token: id } = useParams({ strict: false }) as { token: string };
+  const { data: token, error } = useQuery(tokenQuery(id));
+  if (error && !token) {
+    return (
+      <DialogRoute title="Revoke token" segments={2}>
+        <ErrorState error={error} />
+      </DialogRoute>
+    );
+  }
+  if (!token) return null;
+  return (
+    <DeleteDialog
+      kind="token"
+      name={nameOf(token)}
+      verbs={VERBS}
+      queryKind={KIND}
+      listPath={scope.path('tokens')}
+      segments={2}
+      call={{
+        operationId: 'revokeToken',
+        method: 'DELETE',
+        path: '/cloudyard/v1/tokens/{token_id}',
+        params: { token_id: token.id },
+      }}
+    >
+      {token.id === session.token_id && <strong>You are signed in with this token; revoking it signs you out. </strong>}
+      Every program that uses the token loses access within a second. This cannot be undone.
+    </DeleteDialog>
+  );
+}

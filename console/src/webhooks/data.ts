@@ -1,0 +1,29 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api, unwrap } from '../api/client.ts';
+import type { components } from '../api/openapi.d.ts';
+
+export type Webhook = components['schemas']['Webhook'];
+export type NewWebhook = components['schemas']['NewWebhook'];
+export type Client = components['schemas']['Client'];
+
+export const WEBHOOKS = '/cloudyard/v1/clients/{client_id}/webhooks';
+export const CLIENT = '/cloudyard/v1/clients/{client_id}';
+
+export const webhooksQuery = (clientId: number | undefined) =>
+  queryOptions({
+    queryKey: ['webhooks', clientId],
+    queryFn: () => unwrap(api.GET(WEBHOOKS, { params: { path: { client_id: clientId! } } })),
+    enabled: clientId !== undefined,
+  });
+
+export const clientQuery = (clientId: number | undefined) =>
+  queryOptions({
+    queryKey: ['clients', clientId],
+    queryFn: () => unwrap(api.GET(CLIENT, { params: { path: { client_id: clientId! } } })),
+    enabled: clientId !== undefined,
+  });
+
+/** The receiver without its path, which may be a secret. */
+export function hostOf({ url }: { readonly url: string }): string {
+  return new URL(url).host;
+}

@@ -1,0 +1,114 @@
+import { useQuery } from '@tanstack/react-query';
+import { Outlet } from '@tanstack/react-router';
+import { useReadOnlyReason } from '../api/session.ts';
+import { Card } from '../ui/detail-page.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { usePageActions } from '../ui/page-actions.ts';
+import { ActionLink, PageHead } from '../ui/page-head.tsx';
+import { useClientId, useScope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { SimulatedBadge } from '../ui/status.tsx';
+import { Table } from '../ui/table.tsx';
+import { Ago } from '../ui/time.tsx';
+import { clientQuery, hostOf, webhooksQuery } from './data.ts';
+
+/** The receivers of notifications: webhooks and e-mail addresses of the client. */
+export function Webhooks() {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  usePageActions([{ title: 'Edit the e-mail addresses', to: scope.path('webhooks', 'addresses') }]);
+  return (
+    <>
+      <PageHead
+        title="Webhooks"
+        badges={<SimulatedBadge kind="webhook deliveries" />}
+        actions={
+          <ActionLink
+            to={scope.path('webhooks', 'new')}
+            className="primary"
+            disabledReason={readOnly}
+            shortcut="create"
+          >
+            <Icon name="plus" /> Create webhook
+          </ActionLink>
+        }
+      >
+        <p>Each notification is sent to every webhook and every e-mail address.</p>
+      </PageHead>
+      <div className="stack">
+        <Receivers />
+        <Addresses />
+      </div>
+      <Outlet />
+    </>
+  );
+}
+
+function Receivers() {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const query = useQuery(webhooksQuery(useClientId()));
+  return (
+    <Card title="Webhooks">
+      {query.isPending && <Skeleton />}
+      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.data?.count === 0 && (
+        <EmptyState title="No webhooks yet">
+          A webhook is a URL that gets each notification as a signed POST.
+        </EmptyState>
+      )}
+      {query.data && query.data.count > 0 && (
+        <Table
+          label="Webhooks of the client"
+          rows={query.data.results}
+          rowKey={(webhook) => webhook.id}
+          columns={[
+            { key: 'url', title: 'URL', kind: 'wrap', render: (webhook) => <code>{webhook.url}</code> },
+            { key: 'created', title: 'Created', render: (webhook) => <Ago at={webhook.created_at} /> },
+            {
+              key: 'actions',
+              title: 'Actions',
+              kind: 'actions',
+              render: (webhook) => (
+                <ActionLink
+                  to={scope.path('webhooks', webhook.id, 'delete')}
+                  className="quiet small danger"
+                  disabledReason={readOnly}
+                >
+                  Delete <span className="visually-hidden">{hostOf(webhook)}</span>
+                </ActionLink>
+              ),
+            },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+function Addresses() {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  const query = useQuery(clientQuery(useClientId()));
+  const edit = (
+    <ActionLink to={scope.path('webhooks', 'addresses')} className="small" disabledReason={readOnly}>
+      Edit addresses
+    </ActionLink>
+  );
+  return (
+    <Card title="E-mail addresses" actions={edit}>
+      <div className="card-body">
+        {query.isPending && <Skeleton rows={2} />}
+        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {query.data?.emails.length === 0 && <p className="muted">No address gets notifications.</p>}
+        <ul>
+          {query.data?.emails.map((email) => (
+            <li key={email}>
+              <bdi>{email}</bdi>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,20 @@
+import { lazy } from '../ui/lazy.ts';
+import type { Page } from '../ui/page.ts';
+
+export const webhooks: Page = {
+  title: 'Webhooks',
+  path: 'webhooks',
+  section: 'Account',
+  create: { title: 'Create a webhook', path: 'webhooks/new' },
+  routes: [
+    {
+      path: 'webhooks',
+      component: lazy(() => import('./list.tsx'), 'Webhooks'),
+      children: [
+        { path: 'new', component: lazy(() => import('./create.tsx'), 'CreateWebhook') },
+        { path: 'addresses', component: lazy(() => import('./addresses.tsx'), 'EditAddresses') },
+        { path: '$webhook/delete', component: lazy(() => import('./delete.tsx'), 'DeleteWebhook') },
+      ],
+    },
+  ],
+};

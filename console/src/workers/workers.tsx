@@ -1,0 +1,119 @@
+import { useQuery } from '@tanstack/react-query';
+import { driversQuery } from '../api/drivers.ts';
+import type { components } from '../api/openapi.d.ts';
+import { CopyButton } from '../ui/copy.tsx';
+import { Card } from '../ui/detail-page.tsx';
+import { ListPage } from '../ui/list-page.tsx';
+import { regionsQuery } from '../ui/scope.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+
+type Driver = components['schemas']['DriverStatus'];
+type TimeZones = components['schemas']['TimeZoneStatus'];
+
+const stateOf = (driver: Driver) => (driver.healthy ? 'ok' : 'failing');
+
+type RegionNames = (ids: readonly number[]) => string;
+
+const columnsOf = (regions: RegionNames): Column<Driver>[] => [
+  {
+    key: 'kind',
+    title: 'Driver',
+    sortBy: (driver) => driver.kind ?? driver.driver,
+    render: (driver) => driver.kind ?? driver.driver,
+  },
+  {
+    key: 'state',
+    title: 'State',
+    sortBy: stateOf,
+    render: (driver) => (
+      <span className="row">
+        <span className={driver.healthy ? 'badge ok' : 'badge bad'}>{stateOf(driver)}</span>
+        {driver.real ? (
+          <span className="badge">{driver.driver}</span>
+        ) : (
+          <span className="badge simulated">simulated</span>
+        )}
+      </span>
+    ),
+  },
+  { key: 'detail', title: 'Detail', kind: 'wrap', render: (driver) => driver.detail },
+  {
+    key: 'remedy',
+    title: 'Remedy',
+    kind: 'wrap',
+    // Wraps, unlike a block of code, so that the button stays in view.
+    render: (driver) =>
+      driver.remedy && (
+        <div className="row">
+          <code>{driver.remedy}</code>
+          <CopyButton text={driver.remedy} what={`the remedy of ${nameOf(driver)}`} />
+        </div>
+      ),
+  },
+  {
+    key: 'regions',
+    title: 'Regions',
+    sortBy: (driver) => regions(driver.region_ids),
+    render: (driver) => regions(driver.region_ids),
+  },
+  {
+    key: 'worker',
+    title: 'Worker',
+    sortBy: (driver) => driver.worker,
+    render: (driver) => <span className="mono">{driver.worker}</span>,
+  },
+];
+
+const nameOf = ({ kind, driver }: Driver) => kind ?? driver;
+
+export function Workers() {
+  const query = useQuery({
+    ...driversQuery,
+    select: ({ drivers, time_zones }) => ({ count: drivers.length, results: drivers, time_zones }),
+  });
+  const known = useQuery(regionsQuery).data?.results ?? [];
+  const regions: RegionNames = (ids) =>
+    ids.length === 0
+      ? 'deliveries only'
+      : ids.map((id) => known.find((region) => region.id === id)?.display_name ?? id).join(', ');
+  return (
+    <div className="stack">
+      <ListPage
+        title="Workers and drivers"
+        description="The drivers of every live worker. Simulated drivers create nothing on a host."
+        query={query}
+        columns={columnsOf(regions)}
+        rowKey={(driver) => `${driver.worker} ${nameOf(driver)}`}
+        textOf={(driver) => [nameOf(driver), driver.driver, driver.detail, driver.worker].join(' ')}
+        filters={[
+          { name: 'state', label: 'State', valueOf: stateOf },
+          { name: 'real', label: 'Type', valueOf: (driver) => (driver.real ? 'real' : 'simulated') },
+        ]}
+        empty={{
+          title: 'No worker is running',
+          text: 'Without a worker, tasks wait. Start one with cloudyard worker --region N.',
+        }}
+      />
+      <TimeZoneCard rows={query.data?.time_zones ?? []} regions={regions} />
+    </div>
+  );
+}
+
+function TimeZoneCard({ rows, regions }: { rows: readonly TimeZones[]; regions: RegionNames }) {
+  if (rows.length === 0) return null;
+  return (
+    <Card title="Time zones of schedules">
+      <Table
+        label="Time zones of schedules"
+        rows={rows}
+        rowKey={(row) => row.worker}
+        columns={[
+          { key: 'detail', title: 'Database', kind: 'wrap', render: (row) => row.detail },
+          { key: 'regions', title: 'Regions', render: (row) => regions(row.region_ids) },
+          { key: 'worker', title: 'Worker', render: (row) => <span className="mono">{row.worker}</span> },
+        ]}
+      />
+    </Card>
+  );
+}

@@ -1,0 +1,94 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+/** A receiver on loopback that refuses the first call and accepts the others. */
+const received: string[] = [];
+const receiver = createServer((request, response) => {
+  let body = '';
+  request.on('data', (part: Buffer) => (body += part.toString()));
+  request.on('end', () => {
+    received.push(body);
+    response.writeHead(received.length === 1 ? 410 : 200).end(received.length === 1 ? 'gone' : 'thanks');
+  });
+});
+beforeAll(() => new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve)));
+afterAll(() => new Promise((resolve) => receiver.close(resolve)));
+
+const consoleOf = useConsole({ CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1' });
+const { open } = consoleOf;
+const CLIENT = '/cloudyard/v1/clients/1';
+
+const submit = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name }).click();
+
+describe('the pages of webhooks', () => {
+  it('creates a webhook, shows its secret once, and deletes it', async () => {
+    const page = await open('webhooks');
+    await page.getByText('No webhooks yet').waitFor();
+    await page.getByRole('link', { name: 'Create webhook' }).click();
+    await page.getByLabel('URL').fill('https://hooks.example.com/cloudyard');
+    await submit(page, 'Create webhook');
+    await page.getByText('It is shown only now').waitFor();
+    await checkPage(page);
+    const secret = await page.getByRole('dialog').locator('pre').innerText();
+    expect(secret.length).toBeGreaterThan(16);
+    await submit(page, 'Done');
+    await page.getByRole('cell', { name: 'https://hooks.example.com/cloudyard' }).waitFor();
+    expect((await consoleOf.yard.get(`${CLIENT}/webhooks`)).body.count).toBe(1);
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Delete hooks.example.com' }).click();
+    await page.getByLabel('Type hooks.example.com to confirm').fill('hooks.example.com');
+    await submit(page, 'Delete webhook');
+    await page.getByText('Deleted webhook hooks.example.com').waitFor();
+    expect((await consoleOf.yard.get(`${CLIENT}/webhooks`)).body.count).toBe(0);
+  });
+
+  it('shows an error of the server at the URL, and keeps the text', async () => {
+    const page = await open('webhooks/new');
+    await page.getByLabel('URL').fill('ftp://hooks.example.com/<b>');
+    await submit(page, 'Create webhook');
+    await page.locator('[aria-invalid=true]').waitFor();
+    expect(await page.getByLabel('URL').inputValue()).toBe('ftp://hooks.example.com/<b>');
+    await checkPage(page);
+  });
+
+  it('edits the e-mail addresses, and shows which one the API refuses', async () => {
+    const page = await open('webhooks/addresses');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
+    await page.getByLabel('Address 1').fill('nobody');
+    await submit(page, 'Save');
+    await page.locator('[aria-label="Address 1"][aria-invalid=true]').waitFor();
+    await page.getByLabel('Address 1').fill('alerts@example.com');
+    await submit(page, 'Save');
+    await page.getByText('Updated the e-mail addresses').waitFor();
+    expect((await consoleOf.yard.get(CLIENT)).body.emails).toEqual(['alerts@example.com']);
+  });
+});
+
+describe('the pages of notifications', () => {
+  it('shows payload and response of a failed delivery, and sends it again', async () => {
+    const { yard } = consoleOf;
+    const { port } = receiver.address() as AddressInfo;
+    await yard.post(`${CLIENT}/webhooks`, { url: `http://127.0.0.1:${port}/secret-path` });
+    const limits = { regional_limits: [{ region_id: 1, volume_count_limit: 500 }] };
+    await yard.post('/cloud/v2/limits_request', { description: 'We grow.', requested_limits: limits });
+    const [request] = (await yard.get('/cloud/v2/limits_request')).body.results;
+    await yard.post(`/cloudyard/v1/limits_requests/${request.id}/approve`, {});
+    const page = await open('notifications');
+    const row = page.getByRole('row').filter({ hasText: 'quota' }).first();
+    await row.getByText('failed').waitFor();
+    await checkPage(page);
+    await row.getByRole('link').click();
+    await page.getByText('410').waitFor();
+    await page.getByRole('link', { name: 'Payload' }).click();
+    await page.locator('pre').getByText('volume_count_limit').waitFor();
+    await page.getByRole('link', { name: 'Deliveries' }).click();
+    await page.getByRole('button', { name: `Resend to http://127.0.0.1:${port}` }).click();
+    await page.getByText('delivered', { exact: true }).waitFor();
+    await page.getByText('200').first().waitFor();
+    expect(received).toHaveLength(2);
+    await checkPage(page);
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+
+const listed = async (name: string) => {
+  const { body } = await consoleOf.yard.get('/cloudyard/v1/tokens');
+  return body.results.find((token: { name: string }) => token.name === name);
+};
+
+describe('the page of tokens', () => {
+  it('creates a token with role, project and expiry, and shows the secret once', async () => {
+    const page = await open('tokens');
+    await page.getByRole('link', { name: 'Create token' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('<b>ci</b>');
+    await page.getByRole('dialog').getByLabel('Role').selectOption('reader');
+    await page.getByRole('group', { name: 'Projects' }).getByRole('checkbox').first().check();
+    await page.getByLabel('Expires').fill('2020-01-01T00:00');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/future|past/)
+      .first()
+      .waitFor();
+    expect(await page.getByLabel('Expires').getAttribute('aria-invalid')).toBe('true');
+    await page.getByLabel('Expires').fill('2050-01-01T00:00');
+    await checkPage(page);
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click();
+    const secret = await page.getByRole('dialog').locator('pre').innerText();
+    const created = await listed('<b>ci</b>');
+    expect(created).toMatchObject({
+      role: 'reader',
+      project_ids: [1],
+      expires_at: expect.stringMatching(/^20(49|50)/),
+    });
+    expect(secret.startsWith(`${created.key_id}$`)).toBe(true);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('cell', { name: `<b>ci</b> ${created.key_id}` }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await checkPage(page);
+  });
+
+  it('revokes a token after its name was typed', async () => {
+    await consoleOf.yard.post('/cloudyard/v1/tokens', { name: 'old', role: 'member' });
+    const page = await open('tokens?state=active');
+    await page.getByRole('link', { name: 'Revoke old' }).click();
+    const button = page.getByRole('dialog').getByRole('button', { name: 'Revoke token' });
+    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await page.getByLabel('Type old to confirm').fill('old');
+    await button.click();
+    await page.getByText('Revoked token old').waitFor();
+    expect(await listed('old')).toMatchObject({ state: 'revoked' });
+  });
+
+  it('is not in the navigation of a member', async () => {
+    const { body } = await consoleOf.yard.post('/cloudyard/v1/tokens', { name: 'member', role: 'member' });
+    const page = await open('quotas', { token: body.token });
+    await page.getByRole('link', { name: 'Quotas' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Tokens' }).count()).toBe(0);
+  });
+});
