@@ -21,6 +21,7 @@ const { open } = consoleOf;
 const LOOP_MS = 300_000;
 const WIDTHS = [360, 2560];
 const HEIGHT = 800;
+const READ_ONLY = 'The token of this session is read-only';
 
 // Names of shares are restricted; those of secrets and all tags are not.
 const hostileText = '<img src=x onerror=alert(1)> \u05e9\u05dc\u05d5\u05dd 🎉';
@@ -99,7 +100,6 @@ describe('every page', () => {
 
   it('offers a reader no creation, with the reason', { timeout: LOOP_MS }, async () => {
     const page = await open('overview', { token: await newToken(consoleOf.yard, 'reader') });
-    const reason = 'The token of this session is read-only';
     const creating = pages.filter(({ create, operatorOnly }) => create && !operatorOnly);
     for (const { path, create } of creating) {
       await goTo(page, path);
@@ -107,12 +107,29 @@ describe('every page', () => {
         path,
         links: 0,
       });
-      expect({ path, reasons: await page.locator(`[title="${reason}"]`).count() }).not.toEqual({ path, reasons: 0 });
+      expect({ path, reasons: await page.locator(`[title="${READ_ONLY}"]`).count() }).not.toEqual({ path, reasons: 0 });
       await goTo(page, create!.path);
       const submit = page.locator('dialog[open] button[type=submit]').first();
       await submit.waitFor();
       expect({ path, disabled: await submit.getAttribute('aria-disabled') }).toEqual({ path, disabled: 'true' });
-      await page.locator('dialog[open]').getByText(reason).first().waitFor();
+      await page.locator('dialog[open]').getByText(READ_ONLY).first().waitFor();
+    }
+  });
+});
+
+describe('a resource', () => {
+  it('offers a reader no action, with the reason', async () => {
+    const page = await open('overview', { token: await newToken(consoleOf.yard, 'reader') });
+    for (const [list, name] of [
+      ['file-shares', 'with-tags'],
+      ['secrets', longName],
+    ] as const) {
+      await goTo(page, list);
+      await page.getByRole('link', { name }).click();
+      await page.getByRole('heading', { name }).waitFor();
+      const head = page.locator('.page-head');
+      expect(await head.locator('a.button').count()).toBe(0);
+      expect(await head.locator(`button[aria-disabled=true][title="${READ_ONLY}"]`).count()).toBeGreaterThan(0);
     }
   });
 });
