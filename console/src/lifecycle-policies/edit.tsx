@@ -1,6 +1,7 @@
 import schema from 'schema:UpdateLifecyclePolicy';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { CurrentPolicy } from './current-policy.tsx';
 import { POLICY, policyParams } from './data.ts';

@@ -73,7 +73,7 @@ export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
             key={tab.key}
             to="."
             search={{ tab: tab === tabs[0] ? undefined : tab.key } as never}
-            activeProps={{}}
+            activeOptions={{ exact: true }}
             aria-current={tab === open ? 'page' : undefined}
             resetScroll={false}
             replace
