@@ -54,8 +54,9 @@ async function startParts(opened: Opened): Promise<void> {
   const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
   // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.
   await Promise.allSettled([opening, working, notifying]);
-  const [api, work, deliveries] = await Promise.all([opening, working, notifying]);
+  const api = await opening;
   if (api) closing.push(api.stop);
+  const [work, deliveries] = await Promise.all([working, notifying]);
   const token = await adminToken(services, settings);
   api?.admitRequests();
   const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
@@ -100,9 +101,14 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
 async function serveHere({ services, settings, serves, log }: Opened): Promise<ApiServer> {
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
   const api = await createApi(services, { ...apiSettings(settings, serves), log, resources: serves, holdUntil });
-  const url = await listen(api, settings, serves);
+  const stop = () => closeApi(api, services);
+  // The app may have opened connections, which would keep the embedded PostgreSQL running.
+  const url = await listen(api, settings, serves).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   if (serves) services.metrics.watchApiKeys(services.apiKeys.cacheState);
-  return { url, app: api, admitRequests, stop: () => closeApi(api, services) };
+  return { url, app: api, admitRequests, stop };
 }
 
 /** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists already. */
