@@ -21,7 +21,8 @@ const redacted = [
 export function createLogger(options: { level: string; pretty: boolean }): Logger {
   const base = { level: options.level, redact: { paths: redacted, censor: '[redacted]' } };
   if (!isMainThread) return pino(base);
-  if (!options.pretty) return pino(base, linesOfTurn(pino.destination(1)));
+  // Not by a thread, as is pino's default: at the exit, lines that it still writes would come after later ones.
+  if (!options.pretty) return pino(base, linesOfTurn(pino.destination({ dest: 1, sync: true })));
   return pino({
     ...base,
     transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' } },
