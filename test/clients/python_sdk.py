@@ -59,6 +59,12 @@ class CloudTestCase(unittest.TestCase):
         self.cloud = self.client.cloud
         self.addCleanup(self.client.close)
 
+    def eventually(self, is_true, seconds=30):
+        deadline = time.monotonic() + seconds
+        while not is_true():
+            self.assertLess(time.monotonic(), deadline, "the condition never became true")
+            time.sleep(0.1)
+
     def a_network(self, cidr="10.0.0.0/24"):
         network = self.cloud.networks.create_and_poll(name=a_name("network"))
         self.cloud.networks.subnets.create_and_poll(name="a subnet", network_id=network.id, cidr=cidr)
@@ -305,8 +311,9 @@ class LoadBalancers(CloudTestCase):
         name = a_name("balancer")
         made = balancers.create_and_poll(name=name, flavor="lb1-1-2", tags={"a": "1"}, listeners=[listener])
         self.assertEqual(balancers.get(made.id, show_stats=True).flavor.flavor_name, "lb1-1-2")
-        listed = balancers.list(name=name, operating_status="ONLINE", provisioning_status="ACTIVE", limit=1)
-        self.assertEqual([each.id for each in listed], [made.id])
+        # The server reads the operating status from its driver periodically.
+        online = {"name": name, "operating_status": "ONLINE", "provisioning_status": "ACTIVE", "limit": 1}
+        self.eventually(lambda: [each.id for each in balancers.list(**online)] == [made.id])
         web = balancers.listeners.get(made.listeners[0].id)
         self.assertEqual(web.connection_limit, 100000)
         self.assertEqual(balancers.listeners.update_and_poll(web.id, name="renamed", secret_id=None).name, "renamed")

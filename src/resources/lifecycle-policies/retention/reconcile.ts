@@ -104,7 +104,13 @@ export async function makeRoom(
     ({ status }) => status === 'available',
   );
   const oldest = available.at(-1);
-  if (!oldest || quantity < 2 || available.length < quantity) return store.isRoomComing(tx, id, clock.now());
+  if (!oldest || quantity < 2 || available.length < quantity) {
+    if (await store.isRoomComing(tx, id, clock.now())) return true;
+    // The room may have come since the quota refused, so the request is repeated once.
+    if (volume.message !== null) return false;
+    await runs.updateVolume(tx, id, { message: refusal });
+    return true;
+  }
   // Wait until its creation is recorded, or until it is unlocked.
   if (await store.isUnsettled(tx, oldest.id)) return true;
   const [task] = await snapshots.expire(tx, [{ context: contextOf(volume), id: oldest.id }]);

@@ -98,6 +98,8 @@ describe('snapshots due at the same instant', () => {
     cloud.clock.advance(3600);
     await startAndRequest(deps());
     await requestPending();
+    // A refused request is repeated once.
+    await requestPending();
     expect(await stateOf(others)).toEqual(all(4, 'running'));
     expect((await stateOf(limited)).toSorted()).toEqual([...all(4, 'failed'), ...all(5, 'running')]);
     for (const { state, message } of await states(limited)) {
