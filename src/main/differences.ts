@@ -61,7 +61,7 @@ export const differences: Difference[] = [
   {
     here: 'Load balancers have IPv4 addresses of the region; `floating_ip`, `vip_port_id` and IPv6 are refused',
     official: 'supports floating IPs, ports and IPv6',
-    reason: 'the host has the addresses; virtual networks are not implemented',
+    reason: 'load balancers use addresses of the host, and networks are records that route no packets',
     test: [`${resources}/load-balancers/load-balancers.test.ts`, 'an existing floating IP'],
   },
   {

@@ -37,7 +37,7 @@ export function createLastUses(write: Write, seconds: number) {
       timer = setInterval(flush, seconds * 1000).unref();
     },
     flush,
-    /** Writes what is left. */
+    /** Stops the interval, and writes the remaining uses. */
     async stop(): Promise<void> {
       clearInterval(timer);
       await flush();

@@ -31,7 +31,7 @@ describe('the page of projects', () => {
     await checkPage(page);
   });
 
-  it('deletes an empty project, and names what is left in another one', async () => {
+  it('deletes an empty project, and names the contents of another one', async () => {
     const { yard } = consoleOf;
     const id = await newProject('archive');
     const volume = await yard.ended(

@@ -5518,7 +5518,7 @@ export interface components {
             /** @description Prices of a month (730 hours), by volume */
             per_month: components["schemas"]["LifecyclePolicyVolumePrices"];
             /**
-             * @description `show`: the prices are valid; `hide`: there is no price; `error`: the price book is faulty
+             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
              * @enum {unknown}
              */
             price_status: "error" | "hide" | "show";
@@ -5854,7 +5854,7 @@ export interface components {
             /** @description Price of a month (730 hours) with tax */
             price_per_month?: number | null;
             /**
-             * @description `show`: the prices are valid; `hide`: there is no price; `error`: the price book is faulty
+             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
              * @enum {unknown}
              */
             price_status?: "error" | "hide" | "show";
@@ -5947,7 +5947,7 @@ export interface components {
             /** @description Discount of the client in percent */
             discount_percent: number | null;
             /**
-             * @description `show`: the prices are valid; `hide`: there is no price; `error`: the price book is faulty
+             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
              * @enum {unknown}
              */
             price_status: "error" | "hide" | "show";
@@ -6229,7 +6229,7 @@ export interface components {
             /** @description Discount of the client in percent */
             discount_percent: number | null;
             /**
-             * @description `show`: the prices are valid; `hide`: there is no price; `error`: the price book is faulty
+             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
              * @enum {unknown}
              */
             price_status: "error" | "hide" | "show";

@@ -15,7 +15,7 @@ const DATES = [
   ['to_timestamp', 'To'],
 ] as const;
 
-/** The filter in the URL. Values that the API would refuse are left to it: its message says what is wrong. */
+/** The filter in the URL. It is not validated here: the API refuses invalid values with a message. */
 export function useAuditFilter(): AuditFilter {
   const state = useListState();
   const filter: Record<string, string | number> = {};

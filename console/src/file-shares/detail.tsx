@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
-import { CodeBlock, CopyButton } from '../ui/copy.tsx';
+import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -77,23 +77,15 @@ function Overview({ share }: { share: FileShare }) {
             'Root of clients': share.share_settings.root_squash ? 'mapped to an unprivileged user' : 'keeps its rights',
             Network: <Link to={scope.path('networks', share.network_id)}>{share.network_name}</Link>,
             Created: <Ago at={share.created_at} />,
-            ID: <Copyable text={share.id} what="ID" />,
+            ID: <CopyableText text={share.id} what="ID" />,
             'Connection point': share.connection_point && (
-              <Copyable text={share.connection_point} what="connection point" />
+              <CopyableText text={share.connection_point} what="connection point" />
             ),
           }}
         />
       </Card>
       <Mount share={share} />
     </>
-  );
-}
-
-function Copyable({ text, what }: { text: string; what: string }) {
-  return (
-    <span className="row">
-      <code>{text}</code> <CopyButton text={text} what={what} />
-    </span>
   );
 }
 

@@ -237,7 +237,7 @@ interface RemoveButtonProps {
   readonly what: string;
 }
 
-/** Takes a schedule or a volume out of the policy. Snapshots are kept, so there is no confirmation. */
+/** Takes a schedule or a volume out of the policy. Needs no confirmation, because snapshots are kept. */
 function RemoveButton({ policy, method, path, body, what }: RemoveButtonProps) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();

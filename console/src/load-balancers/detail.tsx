@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { CopyButton } from '../ui/copy.tsx';
+import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -102,21 +102,13 @@ function Overview({ balancer }: { balancer: LoadBalancer }) {
       <Card title="Properties">
         <Properties
           items={{
-            Address: vip_address && (
-              <span className="row">
-                <code>{vip_address}</code> <CopyButton text={vip_address} what="address" />
-              </span>
-            ),
+            Address: vip_address && <CopyableText text={vip_address} what="address" />,
             Status: <StatusBadge status={balancer.provisioning_status} />,
             Connections: balancer.admin_state_up ? 'accepted' : 'refused: the load balancer is off',
             Flavor: flavor && `${flavor.flavor_name} (${flavor.vcpus} vCPU, ${flavor.ram} MiB)`,
             Created: <Ago at={balancer.created_at} />,
             Changed: <Ago at={balancer.updated_at} />,
-            ID: (
-              <span className="row">
-                <code>{balancer.id}</code> <CopyButton text={balancer.id} what="ID" />
-              </span>
-            ),
+            ID: <CopyableText text={balancer.id} what="ID" />,
           }}
         />
       </Card>

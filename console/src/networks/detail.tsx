@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { SubnetTable } from '../subnets/table.tsx';
-import { CopyButton } from '../ui/copy.tsx';
+import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -68,11 +68,7 @@ function Overview({ network }: { network: Network }) {
             'Other projects': network.shared ? 'can use it' : 'cannot use it',
             Created: <Ago at={network.created_at} />,
             Changed: <Ago at={network.updated_at} />,
-            ID: (
-              <span className="row">
-                <code>{network.id}</code> <CopyButton text={network.id} what="ID" />
-              </span>
-            ),
+            ID: <CopyableText text={network.id} what="ID" />,
           }}
         />
       </Card>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
-import { CodeBlock, CopyButton } from '../ui/copy.tsx';
+import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -75,11 +75,7 @@ function Overview({ registry }: { registry: Registry }) {
             Repositories: registry.repo_count,
             Created: <Ago at={registry.created_at} />,
             ID: registry.id,
-            URL: (
-              <span className="row">
-                <code>{registry.url}</code> <CopyButton text={registry.url} what="URL" />
-              </span>
-            ),
+            URL: <CopyableText text={registry.url} what="URL" />,
           }}
         />
       </Card>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { secretUsesQuery } from '../load-balancers/data.ts';
-import { CopyButton } from '../ui/copy.tsx';
+import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -57,11 +57,7 @@ function Overview({ secret }: { secret: Secret }) {
             'Key length': secret.bit_length === null ? null : `${secret.bit_length} bits`,
             Mode: secret.mode && <bdi>{secret.mode}</bdi>,
             Created: <FullDate at={secret.created} />,
-            ID: (
-              <span className="row">
-                <code>{secret.id}</code> <CopyButton text={secret.id} what="ID" />
-              </span>
-            ),
+            ID: <CopyableText text={secret.id} what="ID" />,
           }}
         />
       </Card>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { RunningTask } from '../tasks/progress.tsx';
-import { CopyButton } from '../ui/copy.tsx';
+import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -84,11 +84,7 @@ function Overview({ snapshot }: { snapshot: Snapshot }) {
             Description: snapshot.description && <bdi>{snapshot.description}</bdi>,
             Created: <Ago at={snapshot.created_at} />,
             Changed: <Ago at={snapshot.updated_at} />,
-            ID: (
-              <span className="row">
-                <code>{snapshot.id}</code> <CopyButton text={snapshot.id} what="ID" />
-              </span>
-            ),
+            ID: <CopyableText text={snapshot.id} what="ID" />,
           }}
         />
       </Card>

@@ -3,7 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { networkQuery, subnetQuery } from '../networks/data.ts';
 import type { Subnet } from '../networks/data.ts';
-import { CopyButton } from '../ui/copy.tsx';
+import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -76,11 +76,7 @@ function Overview({ subnet }: { subnet: Subnet }) {
             'DNS servers': subnet.dns_nameservers.join(', ') || null,
             Created: <Ago at={subnet.created_at} />,
             Changed: <Ago at={subnet.updated_at} />,
-            ID: (
-              <span className="row">
-                <code>{subnet.id}</code> <CopyButton text={subnet.id} what="ID" />
-              </span>
-            ),
+            ID: <CopyableText text={subnet.id} what="ID" />,
           }}
         />
       </Card>

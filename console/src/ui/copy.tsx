@@ -16,6 +16,15 @@ export function CopyButton({ text, what = 'text' }: { text: string; what?: strin
   );
 }
 
+/** A short text in a row with a button that copies it. */
+export function CopyableText({ text, what }: { text: string; what: string }) {
+  return (
+    <span className="row">
+      <code>{text}</code> <CopyButton text={text} what={what} />
+    </span>
+  );
+}
+
 /** The clipboard API exists on HTTPS and localhost only. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);

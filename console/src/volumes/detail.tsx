@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { SnapshotTable } from '../snapshots/table.tsx';
 import { RunningTask } from '../tasks/progress.tsx';
-import { CopyButton } from '../ui/copy.tsx';
+import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -96,11 +96,7 @@ function Overview({ volume }: { volume: Volume }) {
             Snapshots: volume.snapshot_ids.length,
             Created: <Ago at={volume.created_at} />,
             Changed: <Ago at={volume.updated_at} />,
-            ID: (
-              <span className="row">
-                <code>{volume.id}</code> <CopyButton text={volume.id} what="ID" />
-              </span>
-            ),
+            ID: <CopyableText text={volume.id} what="ID" />,
           }}
         />
       </Card>

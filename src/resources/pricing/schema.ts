@@ -72,7 +72,7 @@ const priceFields = {
   currency_code: Described(Nullable(Currency), 'Currency of the prices; null when no price is shown'),
   discount_percent: Amount('Discount of the client in percent'),
   price_status: Type.Enum(['error', 'hide', 'show'], {
-    description: '`show`: the prices are valid; `hide`: there is no price; `error`: the price book is faulty',
+    description: '`show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty',
   }),
   price_without_discount_per_month: Amount('Price of a month (730 hours) with tax and without discount'),
   tax_percent: Type.Number({ description: 'Tax that the prices include, in percent; 0 when no price is shown' }),

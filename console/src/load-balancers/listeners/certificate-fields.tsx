@@ -27,7 +27,7 @@ export function CertificateFields({ form, prefix }: { form: Form; prefix: string
         form={form}
         path={`${prefix}secret_id`}
         label="Certificate"
-        help={certificates.length === 0 ? 'There is no certificate yet: create a secret first.' : ''}
+        help={certificates.length === 0 ? 'This project has no certificate yet: create a secret first.' : ''}
         choices={certificates.map((secret) => ({ value: secret.id, label: secretLabel(secret) }))}
       />
       {certificates.length > 1 && (
