@@ -18,6 +18,8 @@ const deadline = began + load.seconds * 1000;
 let requests = 0;
 let failures = 0;
 const latencies: number[] = [];
+/** Timers of a millisecond end within this time on an idle machine. */
+const timerMs = 3;
 
 if (load.perSecond === undefined) await Promise.all(Array.from({ length: load.connections }, sendUntilDeadline));
 else await sendAtRate(load.perSecond);
@@ -61,9 +63,6 @@ function sendUntilDeadline(): Promise<void> {
     open(next).then(next, reject);
   });
 }
-
-/** Timers of a millisecond end within this time on an idle machine. */
-const timerMs = 3;
 
 /** Sends at a steady rate. Latency includes waiting for a free connection. */
 async function sendAtRate(perSecond: number): Promise<void> {
