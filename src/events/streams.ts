@@ -53,8 +53,6 @@ const chunkLength = 16 * 1024;
 /** How soon a client opens a stream again. */
 const retryMs = 1000;
 
-export type Streams = ReturnType<typeof createStreams>;
-
 export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<string, Access> }) {
   const { ring } = feed;
   const open = new Set<Stream>();

@@ -15,7 +15,7 @@ import type { ApiKey, Container, CreateApiKey, CreatedApiKey, ListApiKeys, Updat
 import * as store from './store.ts';
 import type { ApiKeyRow } from './store.ts';
 
-export interface ApiKeysDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface ApiKeysDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyCache: KeyCache;
 }
 

@@ -27,7 +27,7 @@ export type FileShareTypeName = Static<typeof FileShareTypeName>;
 /** The deprecated `volume_type` of each type. */
 export const volumeTypes = { standard: 'default_share_type', vast: 'vast_share_type' } as const;
 
-export const fileShareStatuses = [
+const fileShareStatuses = [
   'available',
   'awaiting_transfer',
   'backup_creating',
@@ -253,7 +253,7 @@ export const FileShareUsage = Type.Object(
 export const FileShareUsageCollection = Collection(FileShareUsage);
 export type FileShareUsageCollection = Static<typeof FileShareUsageCollection>;
 
-export const accessRuleStates = [
+const accessRuleStates = [
   'active',
   'applying',
   'denying',

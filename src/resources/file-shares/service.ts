@@ -36,7 +36,7 @@ import type {
 import * as store from './store.ts';
 import type { FileShareRow, FileShareView } from './store.ts';
 
-export interface FileSharesDeps extends ServiceDeps {
+interface FileSharesDeps extends ServiceDeps {
   networks: Networks;
   regions: Regions;
 }

@@ -56,7 +56,7 @@ const initial = {
   observedReal: false,
   connectionPoint: null,
 } as const;
-export type NewFileShare = Omit<FileShareRow, keyof typeof initial>;
+type NewFileShare = Omit<FileShareRow, keyof typeof initial>;
 
 const insertRow = kit.insertRow(fileShares, { counted: resource });
 

@@ -43,14 +43,14 @@ import type {
 import * as store from './store.ts';
 import type { PolicyRow, VolumeOfPolicy } from './store.ts';
 
-export interface LifecyclePoliciesDeps extends Omit<ServiceDeps, 'tasks'> {
+interface LifecyclePoliciesDeps extends Omit<ServiceDeps, 'tasks'> {
   pricing: Pick<Pricing, 'snapshotOf'>;
 }
 
 export type LifecyclePolicies = ReturnType<typeof createLifecyclePolicies>;
 
 /** The policy that a request names, and whether the response shows its volumes. */
-export interface PolicyRequest {
+interface PolicyRequest {
   id: number;
   needVolumes?: boolean;
 }

@@ -9,7 +9,7 @@ import type { Pems } from './desired.ts';
 import * as store from './store.ts';
 import type { WholeLoadBalancer } from './store.ts';
 
-export interface LoadBalancerReconcilerDeps extends ReconcilerDeps {
+interface LoadBalancerReconcilerDeps extends ReconcilerDeps {
   driver: LoadBalancerDriver;
   /** The decrypted PEM texts of secrets. */
   pemOf(on: Db | Tx, secretIds: string[]): Promise<Pems>;

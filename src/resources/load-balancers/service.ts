@@ -34,7 +34,7 @@ import type { LoadBalancerView } from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 import { createLoadBalancerTraffic } from './traffic/service.ts';
 
-export interface LoadBalancersDeps extends ServiceDeps {
+interface LoadBalancersDeps extends ServiceDeps {
   networks: Networks;
   regions: Regions;
   changes: LoadBalancerChanges;

@@ -25,7 +25,7 @@ import type { NetworkFilter, NetworkRow, NetworkView } from './store.ts';
 export type Networks = ReturnType<typeof createNetworks>;
 
 /** The network and subnet that a create request names. */
-export interface GivenNetwork {
+interface GivenNetwork {
   network_id: string;
   subnet_id?: string;
 }

@@ -8,7 +8,7 @@ import * as contents from './contents/store.ts';
 import * as store from './store.ts';
 import type { RegistryRow } from './store.ts';
 
-export interface RegistryReconcilerDeps extends Pick<ReconcilerDeps, 'db' | 'quota'> {
+interface RegistryReconcilerDeps extends Pick<ReconcilerDeps, 'db' | 'quota'> {
   driver: RegistryDriver;
 }
 
@@ -61,7 +61,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
   };
 }
 
-export interface RegistryDutiesDeps {
+interface RegistryDutiesDeps {
   db: Db;
   driver: RegistryDriver;
   regionIds: number[];

@@ -7,7 +7,7 @@ import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import * as store from './store.ts';
 import type { SnapshotWithVolume } from './store.ts';
 
-export interface SnapshotReconcilerDeps extends ReconcilerDeps {
+interface SnapshotReconcilerDeps extends ReconcilerDeps {
   driver: SnapshotDriver;
 }
 

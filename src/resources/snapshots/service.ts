@@ -21,7 +21,7 @@ import type { LockedSnapshot, Made, RunKey, SnapshotRow, SnapshotView, VolumeRow
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
 /** A run of a policy's schedule, for one volume. Schedule, volume and instant identify the snapshot that it makes. */
-export interface SnapshotRun extends RunKey {
+interface SnapshotRun extends RunKey {
   /** The actor of the run. */
   context: RequestContext;
   lifecyclePolicyId: number;

@@ -8,7 +8,7 @@ import { desiredVolume } from './desired.ts';
 import * as store from './store.ts';
 import type { VolumeRow } from './store.ts';
 
-export interface VolumeReconcilerDeps extends ReconcilerDeps {
+interface VolumeReconcilerDeps extends ReconcilerDeps {
   driver: VolumeDriver;
 }
 

@@ -19,9 +19,9 @@ import * as store from './store.ts';
 import type { VolumeRow, VolumeView } from './store.ts';
 
 /** Puts a new volume under policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
-export type JoinPolicies = (tx: Tx, scope: Scope, volumeId: string, policyIds: number[]) => Promise<void>;
+type JoinPolicies = (tx: Tx, scope: Scope, volumeId: string, policyIds: number[]) => Promise<void>;
 
-export interface VolumesDeps extends ServiceDeps {
+interface VolumesDeps extends ServiceDeps {
   regions: Regions;
   snapshots: Snapshots;
   /** Policies depend on volumes, so main wires it. */

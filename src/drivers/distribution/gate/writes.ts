@@ -16,7 +16,7 @@ import type { Grant } from './grants.ts';
 import { Refusal } from './refusal.ts';
 import type { Target } from './target.ts';
 
-export interface WritesDeps {
+interface WritesDeps {
   layout: Layout;
   forward: Forward;
   grantOf(authorization: string | undefined, name: string): Promise<Grant | null>;
