@@ -80,6 +80,8 @@ export interface SimulatedContext {
 
 export interface DriverContext extends SimulatedContext {
   dataDir: string;
+  /** Percent of the filesystem of the data directory that stays free. */
+  diskReserve: number;
   log: Logger;
   /** What the registry serves with; null: not known yet, `configure` follows. */
   registryHosting: RegistryHosting | null;

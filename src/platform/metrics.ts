@@ -2,6 +2,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
+import type { DiskSpace } from './disk-space.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -171,6 +172,21 @@ export function createMetrics() {
         registers: [registry],
         async collect() {
           this.set((await counts())?.oldestSeconds ?? Number.NaN);
+        },
+      });
+    },
+    /** Adds the gauge of the data directory; `read` is called at each scrape. */
+    watchDisk(read: () => DiskSpace) {
+      new Gauge({
+        name: 'cloudyard_data_directory_bytes',
+        help: 'Bytes of the filesystem of the data directory: total, free, and the reserve below which creates are refused',
+        labelNames: ['kind'],
+        registers: [registry],
+        collect() {
+          const { totalBytes, freeBytes, reserveBytes } = read();
+          this.set({ kind: 'total' }, totalBytes);
+          this.set({ kind: 'free' }, freeBytes);
+          this.set({ kind: 'reserve' }, reserveBytes);
         },
       });
     },

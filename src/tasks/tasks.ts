@@ -11,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
+import type { HostSpace, SpaceUser } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
 import { policyPriority, priorityAt, stepOf } from './priority.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -39,6 +40,8 @@ export interface NewTask<Key = ResourceKey> {
   /** Ids under the documented keys of `created_resources`. */
   createdResources?: Record<string, (string | number)[]>;
   data?: Record<string, unknown>;
+  /** It needs space on the host of its region, as a resource of this kind. */
+  needsSpace?: SpaceUser;
   /** The schedule of the policy that requests it. Its job runs after the jobs that clients wait for. */
   schedule?: { id: string; policyId: number } | null;
 }
@@ -152,10 +155,11 @@ export interface TaskProgress {
 export interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
+  hostSpace: HostSpace;
   wakeups: Wakeups;
 }
 
-export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
+export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -178,6 +182,7 @@ export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
       backlog.requireRoom(actor);
       if (task.type.startsWith('create_')) backlog.requireShortQueue();
     }
+    if (task.needsSpace) hostSpace.requireSpace(task.key.regionId, task.needsSpace);
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };

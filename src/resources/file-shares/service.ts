@@ -7,6 +7,7 @@ import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
+import type { NewTask } from '../../tasks/tasks.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Regions } from '../regions/service.ts';
 import {
@@ -58,11 +59,12 @@ export function createFileShares(deps: FileSharesDeps) {
     share: FileShareRow,
     type: string,
     changes: Partial<FileShareRow>,
+    needs: Pick<NewTask, 'needsSpace'> = {},
   ): Promise<TaskIds> => {
     const generation = share.generation + 1;
     await store.update(tx, share.id, { ...changes, generation });
     const { projectId } = share;
-    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(share), projectId, generation })] };
+    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(share), projectId, generation, ...needs })] };
   };
 
   const view = async (scope: Scope, id: string): Promise<FileShareView> =>
@@ -110,6 +112,7 @@ export function createFileShares(deps: FileSharesDeps) {
           projectId,
           generation: 1,
           createdResources: { file_shares: [id] },
+          needsSpace: 'file shares',
         });
         const createdAt = clock.now();
         await store.insert(tx, {
@@ -164,7 +167,8 @@ export function createFileShares(deps: FileSharesDeps) {
         requireOnHost(share);
         if (size === share.size) return { tasks: [] };
         requireGrowth(share, size);
-        const response = await changeOnHost(tx, context, share, 'extend_sfs', { size, status: 'extending' });
+        const changes = { size, status: 'extending' } as const;
+        const response = await changeOnHost(tx, context, share, 'extend_sfs', changes, { needsSpace: 'file shares' });
         await quota.reserve(tx, scope, { sfs_size: size - share.size });
         return response;
       });

@@ -74,6 +74,7 @@ export function createSnapshots(deps: ServiceDeps) {
           projectId: row.projectId,
           generation: 1,
           createdResources: { snapshots: [row.id] },
+          needsSpace: 'volumes' as const,
           schedule: scheduleOf(row),
         },
       })),

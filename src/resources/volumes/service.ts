@@ -8,7 +8,7 @@ import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
-import type { ResourceKey } from '../../tasks/tasks.ts';
+import type { NewTask, ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked, sizeErrors } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -47,11 +47,12 @@ export function createVolumes(deps: VolumesDeps) {
     volume: VolumeRow,
     type: string,
     changes: Partial<VolumeRow>,
+    needs: Pick<NewTask, 'needsSpace'> = {},
   ): Promise<TaskIds> => {
     const generation = volume.generation + 1;
     await store.update(tx, volume.id, { ...changes, generation, updatedAt: clock.now() });
     const { projectId } = volume;
-    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(volume), projectId, generation })] };
+    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(volume), projectId, generation, ...needs })] };
   };
 
   const offeredTypes = (scope: Scope): VolumeTypeName[] => deps.regions.get(scope.regionId)!.volumeTypes;
@@ -96,6 +97,7 @@ export function createVolumes(deps: VolumesDeps) {
           projectId: scope.projectId,
           generation: 1,
           createdResources: { volumes: [id] },
+          needsSpace: 'volumes',
         });
         await store.insert(tx, {
           id,
@@ -170,7 +172,8 @@ export function createVolumes(deps: VolumesDeps) {
           const message = `must be greater than the current size (${volume.size} GiB); a volume cannot shrink`;
           throw invalidInput([{ path: 'size', message }]);
         }
-        const response = await changeOnHost(tx, context, volume, 'extend_volume', { size, status: 'extending' });
+        const changes = { size, status: 'extending' } as const;
+        const response = await changeOnHost(tx, context, volume, 'extend_volume', changes, { needsSpace: 'volumes' });
         await quota.reserve(tx, volume, { volume_size: size - volume.size });
         return response;
       });
