@@ -63,10 +63,11 @@ async function startSupervised(workplace: Workplace): Promise<Supervised> {
   };
   const supervisor = supervise(join(workplace.dir, 'server.log'), env);
   workplace.closing(supervisor.stop);
-  const isUp = () => fetch(`${url}${sharesPath}?limit=1`, { headers, signal: AbortSignal.timeout(2000) }).then(
-    async (response) => (await response.text(), response.status === 200),
-    () => false,
-  );
+  const isUp = () =>
+    fetch(`${url}${sharesPath}?limit=1`, { headers, signal: AbortSignal.timeout(2000) }).then(
+      async (response) => (await response.text(), response.status === 200),
+      () => false,
+    );
   const answers = async () => {
     const deadline = performance.now() + timeoutMs;
     while (!(await isUp())) {

@@ -113,7 +113,15 @@ async function driverStatus(db: Db): Promise<StatusOfWorkers> {
 
 function toDataDirectory(status: DriverOfWorker & DiskSpace): StatusOfWorkers['data_directories'][number] {
   const { healthy, detail, freeBytes, totalBytes, reserveBytes, worker, region_ids } = status;
-  return { healthy, detail, free_bytes: freeBytes, total_bytes: totalBytes, reserve_bytes: reserveBytes, worker, region_ids };
+  return {
+    healthy,
+    detail,
+    free_bytes: freeBytes,
+    total_bytes: totalBytes,
+    reserve_bytes: reserveBytes,
+    worker,
+    region_ids,
+  };
 }
 
 /** Answers the requests that were read, and closes the server. */

@@ -10,12 +10,18 @@ import { diskKind, hasReserve, inGib } from '../platform/disk-space.ts';
 import type { DiskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 
-/** Kinds of drivers whose resources need space. */
-export type SpaceUser = 'file shares' | 'volumes';
+/** The types of tasks that need space, and the kind of driver that needs it. */
+const users: Record<string, string> = {
+  create_sfs: 'file shares',
+  extend_sfs: 'file shares',
+  create_volume: 'volumes',
+  extend_volume: 'volumes',
+  create_snapshot: 'volumes',
+};
 
 export interface HostSpace {
-  /** @throws ClientError 507 that names the host */
-  requireSpace(regionId: number, user: SpaceUser): void;
+  /** @throws ClientError 507 that names the host, if a task of this type needs space there */
+  requireSpace(regionId: number, taskType: string): void;
 }
 
 interface Host {
@@ -49,7 +55,9 @@ export function createHostSpace(db: Db): HostSpace {
   };
 
   return {
-    requireSpace(regionId, user) {
+    requireSpace(regionId, taskType) {
+      const user = users[taskType];
+      if (user === undefined) return;
       if (!reading && performance.now() - readAt > refreshMs) void refresh();
       for (const { host, drivers } of hosts.filter(({ region_ids }) => region_ids.includes(regionId))) {
         const disk = drivers.find(isDisk);

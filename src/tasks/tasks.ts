@@ -11,7 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
-import type { HostSpace, SpaceUser } from './host-space.ts';
+import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
 import { policyPriority, priorityAt, stepOf } from './priority.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -24,7 +24,7 @@ export interface ResourceKey {
 }
 
 /** The key of a resource that exists in rows alone: it need not have a region. */
-export type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
+type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
 
 /** A resource, the region whose worker serves it, and its client. */
 export type Placed = Pick<ResourceKey, 'id' | 'regionId'> & { clientId: number };
@@ -40,14 +40,12 @@ export interface NewTask<Key = ResourceKey> {
   /** Ids under the documented keys of `created_resources`. */
   createdResources?: Record<string, (string | number)[]>;
   data?: Record<string, unknown>;
-  /** It needs space on the host of its region, as a resource of this kind. */
-  needsSpace?: SpaceUser;
   /** The schedule of the policy that requests it. Its job runs after the jobs that clients wait for. */
   schedule?: { id: string; policyId: number } | null;
 }
 
 /** A task, and the context of the request that creates it. */
-export interface TaskRequest<Key = ResourceKey> {
+interface TaskRequest<Key = ResourceKey> {
   context: RequestContext;
   task: NewTask<Key>;
 }
@@ -86,7 +84,7 @@ const insertJob = deferred('job_enqueue', {
   body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
 });
 
-export interface EndedTask {
+interface EndedTask {
   id: string;
   type: string;
   state: string;
@@ -147,12 +145,12 @@ export interface Tasks {
 }
 
 /** How much of the work of a task is done. */
-export interface TaskProgress {
+interface TaskProgress {
   doneBytes: number;
   totalBytes: number;
 }
 
-export interface TasksDeps {
+interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
   hostSpace: HostSpace;
@@ -182,7 +180,7 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
       backlog.requireRoom(actor);
       if (task.type.startsWith('create_')) backlog.requireShortQueue();
     }
-    if (task.needsSpace) hostSpace.requireSpace(task.key.regionId, task.needsSpace);
+    hostSpace.requireSpace(task.key.regionId, task.type);
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };

@@ -21,7 +21,9 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'a host with less free 
     yard.cleanUp();
   });
 
-  it('refuses volumes, extensions and snapshots with 507 and its name until there is space', { timeout: 180_000 }, async () => {
+  it('refuses volumes, extensions and snapshots with 507 and its name until there is space', {
+    timeout: 180_000,
+  }, async () => {
     yard = await openYard({
       CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
       CLOUDYARD_VOLUME_DRIVER: 'disk',
