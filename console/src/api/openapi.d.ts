@@ -4760,6 +4760,22 @@ export interface components {
             /** @description cron: IANA name of the time zone of the other fields */
             timezone: string;
         };
+        DataDirectoryStatus: {
+            /** @description false: creates and pushes are refused with 507 */
+            healthy: boolean;
+            /** @description The folder, its free space and the reserve */
+            detail: string;
+            /** @description Free bytes of its filesystem */
+            free_bytes: number;
+            /** @description Size of its filesystem in bytes */
+            total_bytes: number;
+            /** @description The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size */
+            reserve_bytes: number;
+            /** @description The ID of the worker process */
+            worker: string;
+            /** @description The regions of the worker; empty: deliveries only */
+            region_ids: number[];
+        };
         DeclineQuotaRequest: {
             /** @description For the client; part of the notification */
             reason: string;
@@ -4855,6 +4871,8 @@ export interface components {
             drivers: components["schemas"]["DriverStatus"][];
             /** @description One entry for each live worker of a region */
             time_zones: components["schemas"]["TimeZoneStatus"][];
+            /** @description One entry for each live worker of a region */
+            data_directories: components["schemas"]["DataDirectoryStatus"][];
         };
         ExistingFloatingIp: {
             /**
@@ -8685,6 +8703,8 @@ export interface components {
          *     500 `Internal`: Internal error. The server log has the details under the `request_id`.
          *
          *     503 `Unavailable`: The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the address has too many open connections; see `Retry-After`.
+         *
+         *     507 `InsufficientStorage`: The host of the region has less free space than its reserve; the message names the host.
          * @example {
          *       "exception_class": "InvalidInput",
          *       "message": "the request is invalid",
@@ -8702,7 +8722,7 @@ export interface components {
              * @description Machine-readable error code
              * @enum {unknown}
              */
-            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "MethodNotAllowed" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable";
+            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "MethodNotAllowed" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable" | "InsufficientStorage";
             /** @description Human-readable error message */
             message: string;
             /** @description ID of the request in the server log; also in the header `X-Request-Id` */
