@@ -7,6 +7,10 @@ export const catalogue = {
   Unauthenticated: { status: 401, meaning: 'The token (or API key) is missing, unknown, expired or revoked.' },
   Forbidden: { status: 403, meaning: 'The token (or API key) is valid but does not allow the operation.' },
   NotFound: { status: 404, meaning: 'The resource does not exist or is not visible to this client.' },
+  MethodNotAllowed: {
+    status: 405,
+    meaning: 'The path has no operation with this method; the header `Allow` lists the methods that it has.',
+  },
   ResourceLocked: {
     status: 409,
     meaning: 'A task is changing the resource; the message names the task. Try again when it has ended.',

@@ -53,8 +53,6 @@ const chunkLength = 16 * 1024;
 /** How soon a client opens a stream again. */
 const retryMs = 1000;
 
-export type Streams = ReturnType<typeof createStreams>;
-
 export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<string, Access> }) {
   const { ring } = feed;
   const open = new Set<Stream>();
@@ -96,7 +94,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
   };
 
   /** Also moves the ID to resume after, so that events of others do not age it. */
-  const beat = () => {
+  const sendHeartbeats = () => {
     for (const stream of open) {
       if (stream.sink.isFull()) continue;
       const id = stream.position === ring.head() && stream.sentId !== ring.lastId() ? ring.lastId() : null;
@@ -159,7 +157,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
       open.add(stream);
       counts.set(clientId, (counts.get(clientId) ?? 0) + 1);
       if (timers.length === 0) {
-        timers = [setInterval(beat, heartbeatMs).unref(), setInterval(() => void check(), checkMs).unref()];
+        timers = [setInterval(sendHeartbeats, heartbeatMs).unref(), setInterval(() => void check(), checkMs).unref()];
       }
       sink.write(`retry: ${retryMs}\n${resumed === null ? '' : `id: ${stream.sentId}\n`}\n`);
       pump(stream);

@@ -20,7 +20,7 @@ export interface SystemDeps {
   metrics: { contentType: string; text(): Promise<string> };
 }
 
-export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
+type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
 
 export interface StatusOfWorkers {
   drivers: DriverOfWorker[];

@@ -24,7 +24,7 @@ import type { ShutdownSteps } from './shutdown.ts';
 import { dataDirectoryLock, LockTaken, regionLock, takeLocks, waitForLocks } from './work-locks.ts';
 import type { WorkLock } from './work-locks.ts';
 
-export interface WorkDeps {
+interface WorkDeps {
   settings: Settings;
   database: Database;
   services: Services;

@@ -23,7 +23,7 @@ export interface ResourceKey {
 }
 
 /** The key of a resource that exists in rows alone: it need not have a region. */
-export type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
+type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
 
 /** A resource, the region whose worker serves it, and its client. */
 export type Placed = Pick<ResourceKey, 'id' | 'regionId'> & { clientId: number };
@@ -44,7 +44,7 @@ export interface NewTask<Key = ResourceKey> {
 }
 
 /** A task, and the context of the request that creates it. */
-export interface TaskRequest<Key = ResourceKey> {
+interface TaskRequest<Key = ResourceKey> {
   context: RequestContext;
   task: NewTask<Key>;
 }
@@ -83,7 +83,7 @@ const insertJob = deferred('job_enqueue', {
   body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
 });
 
-export interface EndedTask {
+interface EndedTask {
   id: string;
   type: string;
   state: string;
@@ -144,12 +144,12 @@ export interface Tasks {
 }
 
 /** How much of the work of a task is done. */
-export interface TaskProgress {
+interface TaskProgress {
   doneBytes: number;
   totalBytes: number;
 }
 
-export interface TasksDeps {
+interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
   wakeups: Wakeups;

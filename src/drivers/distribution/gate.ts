@@ -15,7 +15,7 @@ import type { GateConfiguration } from './gate/main.ts';
 import type { Layout } from './layout.ts';
 import { expectRealm } from './process.ts';
 
-export interface GateOptions {
+interface GateOptions {
   layout: Layout;
   host: string;
   port: number;

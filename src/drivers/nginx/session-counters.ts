@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises';
 import { zeroCounters } from '../load-balancer.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
 
-export interface SessionCounters {
+interface SessionCounters {
   read(listeners: string[]): Promise<Map<string, ListenerCounters>>;
 }
 

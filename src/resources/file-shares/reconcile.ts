@@ -8,7 +8,7 @@ import { desiredFileShare, isDenied } from './desired.ts';
 import * as store from './store.ts';
 import type { FileShareRow, ReconciledRule } from './store.ts';
 
-export interface FileShareReconcilerDeps extends ReconcilerDeps {
+interface FileShareReconcilerDeps extends ReconcilerDeps {
   driver: FileShareDriver;
 }
 
@@ -37,7 +37,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 

@@ -27,7 +27,7 @@ export type FileShareTypeName = Static<typeof FileShareTypeName>;
 /** The deprecated `volume_type` of each type. */
 export const volumeTypes = { standard: 'default_share_type', vast: 'vast_share_type' } as const;
 
-export const fileShareStatuses = [
+const fileShareStatuses = [
   'available',
   'awaiting_transfer',
   'backup_creating',
@@ -236,7 +236,7 @@ export type FileShare = Static<typeof FileShare>;
 export const FileShareCollection = Collection(FileShare);
 export type FileShareCollection = Static<typeof FileShareCollection>;
 
-export const accessRuleStates = [
+const accessRuleStates = [
   'active',
   'applying',
   'denying',

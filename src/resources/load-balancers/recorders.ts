@@ -9,7 +9,7 @@ import * as store from './store.ts';
 import type { StatusChanges } from './store.ts';
 import * as traffic from './traffic/store.ts';
 
-export interface StatusDutiesDeps {
+interface StatusDutiesDeps {
   db: Db;
   clock: Clock;
   driver: LoadBalancerDriver;

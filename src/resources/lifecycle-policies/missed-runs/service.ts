@@ -12,15 +12,13 @@ import type { Notifications } from '../../notifications/service.ts';
 import { missedMessage } from './message.ts';
 import * as store from './store.ts';
 
-export interface MissedRunsDeps {
+interface MissedRunsDeps {
   db: Db;
   clock: Clock;
   notifications: Pick<Notifications, 'issue'>;
   /** A run is late after this time. */
   lateSeconds: number;
 }
-
-export type MissedRuns = ReturnType<typeof createMissedRuns>;
 
 /** Messages of one transaction. */
 const batch = 50;

@@ -31,7 +31,7 @@ import { failureOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
 /** The part of the service of snapshots that runs need. */
-export interface SnapshotsOfRuns extends SnapshotsOfRetention {
+interface SnapshotsOfRuns extends SnapshotsOfRetention {
   createForRuns(tx: Tx, runs: SnapshotOfRun[]): Promise<{ snapshotId: string }[]>;
 }
 
@@ -134,7 +134,7 @@ async function endRuns({ db, clock, notify }: LifecyclePolicyRunDeps, runIds: st
 const batch = 250;
 const retentionDays = 90;
 
-export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
+type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
 
 /** The scans, each with its own timer, so that a slow one cannot delay the start of runs. */
 export function createLifecyclePolicyDuties(

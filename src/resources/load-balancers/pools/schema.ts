@@ -26,7 +26,7 @@ const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP
     '`PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2',
 });
 
-export const monitorTypes = ['HTTP', 'HTTPS', 'K8S', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT'] as const;
+const monitorTypes = ['HTTP', 'HTTPS', 'K8S', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT'] as const;
 const MonitorType = Type.Enum([...monitorTypes], {
   description:
     'How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS ' +

@@ -10,14 +10,12 @@ import type { LoadBalancerMetricsCollection, RequestMetrics } from '../schema.ts
 import type { LoadBalancerRow } from '../table.ts';
 import * as store from './store.ts';
 
-export interface LoadBalancerTrafficDeps {
+interface LoadBalancerTrafficDeps {
   db: Db;
   clock: Clock;
   /** @throws ClientError 404 */
   loadBalancer(scope: Scope, id: string): Promise<LoadBalancerRow>;
 }
-
-export type LoadBalancerTraffic = ReturnType<typeof createLoadBalancerTraffic>;
 
 const minute = 60_000;
 const hour = 60 * minute;
