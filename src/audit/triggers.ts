@@ -19,6 +19,8 @@ const unaudited = [
   'workers',
   'lb_listener_counters',
   'load_balancer_traffic',
+  'lb_listener_traffic',
+  'file_share_usage',
   'user_action_deliveries',
   'lifecycle_policy_missed_runs',
 ];

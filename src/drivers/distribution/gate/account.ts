@@ -21,8 +21,9 @@ export const limits = {
   manifests: 10,
   /** Repositories, links and tags of a registry: enough for a registry of 1000 GiB, and a bound on inodes. */
   objects: 100_000,
+  /** Time between the end of a measurement and the next one. */
+  measureEveryMs: 2000,
 };
-const measureEveryMs = 2000;
 
 export function createAccount(layout: Layout, prefix: string, most = limits) {
   const uploads = createOpenUploads();
@@ -58,7 +59,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
 
   /** One measurement at a time, with a pause between them, because clients may retry pushes to a full registry constantly. */
   const remeasure = (): Promise<void> => {
-    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + measureEveryMs - Date.now());
+    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + most.measureEveryMs - Date.now());
     measuring ??= sleep(pause)
       .then(measureNow)
       .finally(() => (measuring = null));
