@@ -16,6 +16,7 @@ import type { Pricing } from '../pricing/service.ts';
 import { changedColumns, isEmpty, requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { scheduleExpiry } from './retention/store.ts';
+import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
 import {
   checkSchedule,
@@ -43,7 +44,7 @@ import type {
 import * as store from './store.ts';
 import type { PolicyRow, VolumeOfPolicy } from './store.ts';
 
-export interface LifecyclePoliciesDeps extends Omit<ServiceDeps, 'tasks'> {
+export interface LifecyclePoliciesDeps extends ServiceDeps {
   pricing: Pick<Pricing, 'snapshotOf'>;
 }
 
@@ -56,7 +57,7 @@ export interface PolicyRequest {
 }
 
 export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
-  const { db, clock, quota, idempotency, pricing } = deps;
+  const { db, clock, tasks, quota, idempotency, pricing } = deps;
 
   const toResponses = async (on: Db | Tx, policies: PolicyRow[], needVolumes = false): Promise<LifecyclePolicy[]> => {
     const ids = policies.map(({ id }) => id);
@@ -191,6 +192,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       await idempotency.auditedTransaction(db, context, async (tx) => {
         const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
         const schedules = await store.findSchedules(tx, [id]);
+        for (const runId of await findOpen(tx, id)) await tasks.fail(tx, runId, 1, 'the lifecycle policy was deleted');
         await store.remove(tx, policy);
         await quota.release(tx, policy, { snapshot_schedule_count: schedules.length });
       });
@@ -250,7 +252,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
     /** For a clock that is set back: later runs have not happened, and intervals start now at the latest. */
     async moveToPast(tx: Tx, now: Date): Promise<void> {
-      await removeRunsAfter(tx, now);
+      for (const runId of await removeRunsAfter(tx, now)) await tasks.fail(tx, runId, 1, 'the clock was set back');
       await store.limitCreatedAt(tx, wholeSecond(now));
     },
 
