@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
-import { parseFrontends } from '../../src/drivers/haproxy/readings.ts';
+import { parseCounters } from '../../src/drivers/haproxy/readings.ts';
 import { retrying, runtimeSocket } from '../../src/drivers/haproxy/runtime-socket.ts';
 import { parseServersState } from '../../src/drivers/haproxy/servers.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
@@ -116,7 +116,7 @@ export function proxyOf(yard: Yard) {
       );
       return {
         members: members.sort(),
-        listeners: [...parseFrontends(await ask(['show stat -1 1 -1'])).keys()].sort(),
+        listeners: [...parseCounters(await ask(['show stat -1 1 -1']), new Map()).keys()].sort(),
       };
     },
   };

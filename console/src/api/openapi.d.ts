@@ -758,6 +758,26 @@ export interface paths {
         patch: operations["updateFileShareV1"];
         trace?: never;
     };
+    "/cloudyard/v1/file_shares/{project_id}/{region_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the used space of file shares
+         * @description The worker measures shares every minute. Shares without a measurement are omitted: those of a simulated driver, of a host without size limits, and new ones.
+         */
+        get: operations["listFileShareUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v3/file_shares/{project_id}/{region_id}/{file_share_id}": {
         parameters: {
             query?: never;
@@ -1094,6 +1114,26 @@ export interface paths {
          * @description The oldest point comes first. A point is a minute for periods of up to 5 hours, ten minutes for up to 48 hours, and otherwise an hour.
          */
         post: operations["getLoadBalancerMetrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/loadbalancers/{project_id}/{region_id}/{load_balancer_id}/traffic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get requests, connections, bytes and errors of a load balancer over time
+         * @description The proxy is read every 10 seconds, and the history is retained for a week. A simulated driver has no traffic: all values are 0.
+         */
+        get: operations["getLoadBalancerTraffic"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -5090,6 +5130,23 @@ export interface components {
             /** @description Whether the root user of clients is mapped to an unprivileged user */
             root_squash?: boolean;
         };
+        FileShareUsage: {
+            /**
+             * Format: uuid
+             * @description ID of the share
+             */
+            file_share_id: string;
+            /** @description Used space, including the metadata of the filesystem */
+            used_bytes: number;
+            /** @description Space of the filesystem */
+            total_bytes: number;
+        };
+        FileShareUsageCollection: {
+            /** @description Number of all matches, on this page or not */
+            count: number;
+            /** @description The matches on this page */
+            results: components["schemas"]["FileShareUsage"][];
+        };
         GetLoadBalancerMetrics: {
             /** @description Length of the period before now, in `time_unit`; traffic is retained for a week */
             time_interval: number;
@@ -6171,6 +6228,33 @@ export interface components {
             count: number;
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerStatus"][];
+        };
+        LoadBalancerTrafficHistory: {
+            /** @description Number of points */
+            count: number;
+            /** @description Points of whole steps, the oldest first */
+            results: components["schemas"]["LoadBalancerTrafficPoint"][];
+            /** @description Length of a step: 60 for periods of up to 5 hours, 600 for up to 48 hours, otherwise 3600 */
+            step_seconds: number;
+        };
+        /** @description Sums of one step */
+        LoadBalancerTrafficPoint: {
+            /** @description Start of the step, RFC 3339 in UTC */
+            time: string;
+            /** @description HTTP requests; 0 for TCP and UDP listeners */
+            requests: number;
+            /** @description New connections */
+            connections: number;
+            /** @description Highest number of open connections among the readings */
+            open_connections: number;
+            /** @description Bytes received from clients */
+            bytes_in: number;
+            /** @description Bytes sent to clients */
+            bytes_out: number;
+            /** @description Invalid or rejected requests */
+            request_errors: number;
+            /** @description HTTP responses 5xx, and TCP and UDP connections that reached no member */
+            server_errors: number;
         };
         /** @description Exactly one of the fields */
         MoveClock: {
@@ -9023,12 +9107,16 @@ export interface components {
         query_display_name: string;
         /** @description Only external, or only internal networks */
         query_external: boolean;
+        /** @description Only this share */
+        query_file_share_id: string;
         /** @description `json` is a page; `csv` and `jsonl` (a JSON object in each line) are streams. Default: by `Accept` */
         query_format: "json" | "csv" | "jsonl";
         /** @description Only tasks created at or after this ISO 8601 date */
         query_from_timestamp: string;
         /** @description No volume is attached: `true` returns an empty list */
         query_has_attachments: boolean;
+        /** @description Length of the period before now */
+        query_hours: number;
         /** @description Only volumes whose ID contains this text */
         query_id_part: string;
         /** @description Whether to list deleted projects too */
@@ -9049,7 +9137,7 @@ export interface components {
         query_lifecycle_policy_id: number;
         /** @description Maximum number of results */
         query_limit: number;
-        /** @description Only pools that this listener uses */
+        /** @description Only the traffic of this listener */
         query_listener_id: string;
         /** @description Only listeners of this load balancer */
         query_load_balancer_id: string;
@@ -11175,6 +11263,45 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listFileShareUsage: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+                /** @description Only this share */
+                file_share_id?: components["parameters"]["query_file_share_id"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileShareUsageCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     updateFileShare: {
         parameters: {
             query?: never;
@@ -12120,6 +12247,48 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    getLoadBalancerTraffic: {
+        parameters: {
+            query?: {
+                /** @description Length of the period before now */
+                hours?: components["parameters"]["query_hours"];
+                /** @description Only the traffic of this listener */
+                listener_id?: components["parameters"]["query_listener_id"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the load balancer
+                 * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
+                 */
+                load_balancer_id: components["parameters"]["load_balancer_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadBalancerTrafficHistory"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     getLoadBalancerStatus: {
         parameters: {
             query?: never;
@@ -12740,7 +12909,7 @@ export interface operations {
                 /** @description Whether to return whole members instead of their IDs */
                 details?: components["parameters"]["query_details"];
                 /** @description Only pools that this listener uses */
-                listener_id?: components["parameters"]["query_listener_id"];
+                listener_id?: string;
                 /** @description Only pools of this load balancer */
                 load_balancer_id?: string;
                 /** @description Use `load_balancer_id` */

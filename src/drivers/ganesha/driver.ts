@@ -69,6 +69,7 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
       await guarded(inTurn(id, () => removeShare(shares, id, { quarantine: false })));
     },
     quarantine: (id) => guarded(inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
+    usage: storage.usage,
     list: async () => [...new Set([...shares.specs.keys(), ...(await storage.list())])].sort(),
   };
 }

@@ -68,7 +68,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   const turn = oneAtATime();
   const exclusively = <T>(work: () => Promise<T>) => turn('haproxy', work);
   const host = hostFor(options, finding, (work) => exclusively(work));
-  const traffic = createTrafficCounters(host.process);
+  const traffic = createTrafficCounters(host.process, host.specs);
   host.beforeReload = traffic.beforeReload;
   const exporter = createExporter(host, log);
   const pending: PendingChange[] = [];
