@@ -11,12 +11,12 @@ import { kinds } from './resources/list.ts';
 /** Comparable state: resources by kind and label, usage by kind of quota, the host by folder and label, and the drift. */
 type State = Record<string, Record<string, unknown>>;
 
-const seconds = { undisturbed: 5, disturbed: 40 };
+const undisturbedSeconds = 5;
 
 /** Returns the first model that matches, or the difference from the first model. Changes without a task take a moment. */
 export async function compare(played: Played, models: Model[]): Promise<Model | string> {
   const hasHost = played.world.host !== undefined;
-  const deadline = performance.now() + 1000 * (played.disturbed ? seconds.disturbed : seconds.undisturbed);
+  const deadline = performance.now() + 1000 * (played.disturbed ? played.patienceSeconds : undisturbedSeconds);
   for (let wait = 5; ; wait = Math.min(500, wait * 2)) {
     const observed = await observe(played, models[0]!);
     const found = models.find((model) => isDeepStrictEqual(expectedState(model, hasHost), observed));
