@@ -4054,19 +4054,11 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
             name: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
              * @description ID of the listener whose default pool this becomes; by default no listener uses it
@@ -4116,11 +4108,7 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["LbHealthMonitorType"];
         };
         /**
          * @description Address and port identify the member within its pool
@@ -4250,11 +4238,7 @@ export interface components {
         };
         CreateListener: {
             name: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -4358,27 +4342,15 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
             name: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
         };
         CreateNestedListener: {
             name: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -5477,6 +5449,16 @@ export interface components {
          * @enum {unknown}
          */
         L7RuleType: "COOKIE" | "FILE_TYPE" | "HEADER" | "HOST_NAME" | "PATH" | "SSL_CONN_HAS_CERT" | "SSL_DN_FIELD" | "SSL_VERIFY_RESULT";
+        /**
+         * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
+         * @enum {unknown}
+         */
+        LbAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+        /**
+         * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
+         * @enum {unknown}
+         */
+        LbHealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
         LbPool: {
             /**
              * Format: uuid
@@ -5511,20 +5493,12 @@ export interface components {
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
              * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
@@ -5573,11 +5547,7 @@ export interface components {
             max_retries_down: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["LbHealthMonitorType"];
             /** @description Path of HTTP and HTTPS checks; null: `/` */
             url_path: string | null;
         };
@@ -5648,6 +5618,11 @@ export interface components {
             /** @description Port number */
             protocol_port: number;
         };
+        /**
+         * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
+         * @enum {unknown}
+         */
+        LbPoolProtocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
         LbPoolSessionPersistence: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
             cookie_name: string | null;
@@ -5868,20 +5843,12 @@ export interface components {
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
              * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
@@ -5935,11 +5902,7 @@ export interface components {
             load_balancer_id: string | null;
             /** @description Number of pools that get its traffic: the default pool and those of L7 policies */
             pool_count: number | null;
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number */
             protocol_port: number;
             /** @description ID of the secret with the certificate */
@@ -5962,6 +5925,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["Listener"][];
         };
+        /**
+         * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
+         * @enum {unknown}
+         */
+        ListenerProtocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
         ListenerReference: {
             /**
              * Format: uuid
@@ -7494,7 +7462,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["LbHealthMonitorType"] | null;
         };
         ReplaceLbPoolMembers: components["schemas"]["CreateLbPoolMember"][];
         /** @description Tags as a map from key to value; a key with null is ignored */
@@ -8318,19 +8286,11 @@ export interface components {
             admin_state_up?: boolean;
             /** @description Replaces the health monitor; null removes it */
             healthmonitor?: components["schemas"]["ReplaceLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm?: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm?: components["schemas"]["LbAlgorithm"];
             /** @description Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all */
             members?: components["schemas"]["CreateLbPoolMember"][] | null;
             name?: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol?: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol?: components["schemas"]["LbPoolProtocol"];
         };
         /** @description Omitted fields are unchanged, null restores the default */
         UpdateLbPoolHealthMonitor: {
@@ -8357,7 +8317,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["LbHealthMonitorType"] | null;
         };
         UpdateLbPoolMember: {
             /** @description Whether the member gets traffic */
@@ -8550,16 +8510,8 @@ export interface components {
              * @description When the action was accepted
              */
             timestamp: string;
-            /**
-             * @description Type of the action
-             * @enum {unknown}
-             */
-            action_type: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
-            /**
-             * @description Group of operations
-             * @enum {unknown}
-             */
-            api_group: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
+            action_type: components["schemas"]["UserActionType"];
+            api_group: components["schemas"]["UserActionGroup"];
             /** @description Whether the subscriber has received it */
             acknowledged: boolean;
             /** @description `operation` and `request_id` of the request */
@@ -8598,6 +8550,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["UserAction"][];
         };
+        /**
+         * @description Group of operations
+         * @enum {unknown}
+         */
+        UserActionGroup: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
         UserActionPrice: {
             /** @description ISO 4217 code */
             currency_code: string | null;
@@ -8641,6 +8598,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["UserActionSubscription"][];
         };
+        /**
+         * @description Type of the action
+         * @enum {unknown}
+         */
+        UserActionType: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
         Volume: {
             /**
              * Format: uuid
@@ -9168,9 +9130,9 @@ export interface components {
          */
         project_id: number;
         /** @description Only actions of these types */
-        query_action_type: ("activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade")[];
+        query_action_type: components["schemas"]["UserActionType"][];
         /** @description Only actions in these groups */
-        query_api_group: ("ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume")[];
+        query_api_group: components["schemas"]["UserActionGroup"][];
         /** @description `true`: only load balancers with a floating IP, which none has */
         query_assigned_floating: boolean;
         /** @description `next` of the previous page */
@@ -9403,7 +9365,158 @@ export interface components {
          */
         webhook_id: string;
     };
-    requestBodies: never;
+    requestBodies: {
+        AttachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AttachVolume"];
+            };
+        };
+        CheckLoadBalancerLimits: {
+            content: {
+                /**
+                 * @example {
+                 *       "floating_ip": {
+                 *         "source": "new"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
+            };
+        };
+        /** @description Address and port identify the member within its pool */
+        CreateLbPoolMember: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "10.0.0.11",
+                 *       "protocol_port": 8080,
+                 *       "weight": 2
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLbPoolMember"];
+            };
+        };
+        CreateLifecyclePolicy: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "volume_snapshot",
+                 *       "name": "nightly",
+                 *       "schedules": [
+                 *         {
+                 *           "type": "cron",
+                 *           "day_of_week": "mon-fri",
+                 *           "hour": "3",
+                 *           "timezone": "Europe/Luxembourg",
+                 *           "max_quantity": 7
+                 *         }
+                 *       ],
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLifecyclePolicy"];
+            };
+        };
+        CreateProject: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "my-project",
+                 *       "description": "The project of the web team"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateProject"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
+        CreateTags: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateTags"];
+            };
+        };
+        DetachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DetachVolume"];
+            };
+        };
+        LifecyclePolicyVolumeIds: {
+            content: {
+                /**
+                 * @example {
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
+        LoadBalancerMetadata: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LoadBalancerMetadata"];
+            };
+        };
+        UpdateFileShare: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-share",
+                 *       "tags": {
+                 *         "team": null,
+                 *         "stage": "test"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateFileShare"];
+            };
+        };
+        UpdateLbPool: {
+            content: {
+                /**
+                 * @example {
+                 *       "lb_algorithm": "LEAST_CONNECTIONS",
+                 *       "session_persistence": {
+                 *         "type": "SOURCE_IP"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLbPool"];
+            };
+        };
+        UpdateNetwork: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-network"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateNetwork"];
+            };
+        };
+    };
     headers: never;
     pathItems: never;
 }
@@ -9952,17 +10065,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             201: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -10000,17 +10103,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             200: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -10296,16 +10389,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["Network"];
             default: components["responses"]["Error"];
@@ -10334,16 +10418,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -10406,17 +10481,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10451,17 +10516,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10782,17 +10837,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10827,17 +10872,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11338,20 +11373,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["FileShare"];
             default: components["responses"]["Error"];
@@ -11419,20 +11441,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -11703,17 +11712,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11748,17 +11747,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -12014,18 +12003,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -12054,18 +12032,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -12443,17 +12410,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description Success */
             200: {
@@ -12497,17 +12454,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description Success */
             200: {
@@ -12677,17 +12624,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description No content */
             204: {
@@ -13178,19 +13115,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             /** @description Success */
             200: {
@@ -13234,19 +13159,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13428,19 +13341,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13593,19 +13494,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14400,16 +14289,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             /** @description Success */
             200: {
@@ -14453,16 +14333,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             /** @description Success */
             200: {
@@ -14506,16 +14377,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14544,16 +14406,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14651,17 +14504,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14696,17 +14539,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -15066,17 +14899,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -15218,29 +15041,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15711,18 +15512,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15754,18 +15544,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15837,29 +15616,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15943,29 +15700,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             200: components["responses"]["Price"];
             default: components["responses"]["Error"];
