@@ -174,7 +174,7 @@ async function readCountOf(db: Db, resource: string, { projectId, regionId }: Pr
   return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
 }
 
-export interface PageRequest extends Page {
+interface PageRequest extends Page {
   where: SQL | undefined;
   /** Counts the rows; default: with a statement. */
   count?: (() => Promise<number>) | undefined;

@@ -758,6 +758,26 @@ export interface paths {
         patch: operations["updateFileShareV1"];
         trace?: never;
     };
+    "/cloudyard/v1/file_shares/{project_id}/{region_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the used space of file shares
+         * @description The worker measures shares every minute. Shares without a measurement are omitted: those of a simulated driver, of a host without size limits, and new ones.
+         */
+        get: operations["listFileShareUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v3/file_shares/{project_id}/{region_id}/{file_share_id}": {
         parameters: {
             query?: never;
@@ -1094,6 +1114,26 @@ export interface paths {
          * @description The oldest point comes first. A point is a minute for periods of up to 5 hours, ten minutes for up to 48 hours, and otherwise an hour.
          */
         post: operations["getLoadBalancerMetrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/loadbalancers/{project_id}/{region_id}/{load_balancer_id}/traffic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get requests, connections, bytes and errors of a load balancer over time
+         * @description The proxy is read every 10 seconds, and the history is retained for a week. A simulated driver has no traffic: all values are 0.
+         */
+        get: operations["getLoadBalancerTraffic"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1988,6 +2028,46 @@ export interface paths {
          * @description The snapshots of the schedules are kept, and no longer expire. Unknown IDs are ignored.
          */
         post: operations["removeLifecyclePolicySchedules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a lifecycle policy now
+         * @description Each schedule runs at once, with its retention and names, besides its next run. Returns a task for each; a task ends when the snapshots are done, in ERROR if one failed. A paused policy is 409.
+         */
+        post: operations["runLifecyclePolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/missed_runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the missed runs of a lifecycle policy
+         * @description Runs that started late or not at all, and those that they replaced. The newest comes first.
+         */
+        get: operations["listLifecyclePolicyMissedRuns"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2951,7 +3031,7 @@ export interface paths {
         };
         /**
          * List the notifications of a client
-         * @description The newest notification comes first, each with the state of its deliveries.
+         * @description The newest comes first by default, each with the state of its deliveries.
          */
         get: operations["listNotifications"];
         put?: never;
@@ -3035,7 +3115,11 @@ export interface paths {
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update a webhook
+         * @description Changes the URL or the secret. Pending and repeated deliveries use the new values.
+         */
+        patch: operations["updateWebhook"];
         trace?: never;
     };
     "/cloudyard/v1/audit": {
@@ -3204,6 +3288,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/dev/faults/{fault_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Clear an injected fault
+         * @description Operations that it stalls continue.
+         */
+        delete: operations["deleteFault"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/registry_token": {
         parameters: {
             query?: never;
@@ -3317,7 +3421,10 @@ export interface components {
             created_at: string;
             /** @description Text of the client */
             description: string;
-            /** @description When the key expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the key expires; null: never
+             */
             expire: string | null;
             /** @description Whether the key opens nothing for now */
             is_disabled: boolean;
@@ -3333,8 +3440,7 @@ export interface components {
             status: "active" | "disabled" | "expired" | "pending";
         };
         ApiKeyCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["ApiKey"][];
         };
@@ -3351,6 +3457,7 @@ export interface components {
             namespace: string;
         };
         ApproveQuotaRequest: {
+            /** @description For the client; part of the notification */
             reason?: string | null;
         };
         AttachVolume: {
@@ -3425,9 +3532,15 @@ export interface components {
             name: string;
             /** @description When the network was created */
             created_at: string;
-            /** @description ID of the task that created the network; null for a default network */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the network; null for a default network
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Whether this is the default network of the project */
             default: boolean | null;
@@ -3462,8 +3575,7 @@ export interface components {
             updated_at: string;
         };
         AvailableNetworkCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["AvailableNetwork"][];
         };
@@ -3540,8 +3652,7 @@ export interface components {
             created_at: string;
         };
         ClientCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Client"][];
         };
@@ -3820,7 +3931,10 @@ export interface components {
              * @default
              */
             description: string;
-            /** @description When the key expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the key expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expire?: string | null;
             /**
              * @description Whether the key opens nothing for now
@@ -3880,12 +3994,15 @@ export interface components {
         CreateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id?: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix?: string | null;
@@ -3912,11 +4029,20 @@ export interface components {
             tags?: string[];
         };
         CreateLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -3928,25 +4054,23 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
+             * Format: uuid
+             * @description ID of the listener whose default pool this becomes; by default no listener uses it
              */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the listener whose default pool this becomes; by default no listener uses it */
             listener_id?: string | null;
-            /** @description ID of the load balancer; required without `listener_id` */
+            /**
+             * Format: uuid
+             * @description ID of the load balancer; required without `listener_id`
+             */
             load_balancer_id?: string | null;
             /**
+             * Format: uuid
              * @deprecated
              * @description Use `load_balancer_id`
              */
@@ -3984,11 +4108,7 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["LbHealthMonitorType"];
         };
         /**
          * @description Address and port identify the member within its pool
@@ -4016,13 +4136,22 @@ export interface components {
              * @default false
              */
             backup: boolean;
-            /** @description Accepted and ignored */
+            /**
+             * Format: uuid
+             * @description Accepted and ignored
+             */
             instance_id?: string | null;
-            /** @description Address that the health monitor checks; null: `address` */
+            /**
+             * Format: ip-address
+             * @description Address that the health monitor checks; null: `address`
+             */
             monitor_address?: string | null;
             /** @description Port that the health monitor checks; null: `protocol_port` */
             monitor_port?: number | null;
-            /** @description ID of the subnet of the address; stored, nothing is routed */
+            /**
+             * Format: uuid
+             * @description ID of the subnet of the address; stored, nothing is routed
+             */
             subnet_id?: string | null;
             /** @description Share of the traffic in proportion to the weights of the other members; 1 by default */
             weight?: number;
@@ -4108,13 +4237,8 @@ export interface components {
             minutes?: number | null;
         };
         CreateListener: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            name: components["schemas"]["ResourceName"];
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -4153,8 +4277,7 @@ export interface components {
             loadbalancer_id?: string;
         };
         CreateLoadBalancer: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /**
              * @description Flavor, the first one of the region by default; flavors differ in price only
              * @example lb1-1-2
@@ -4194,11 +4317,20 @@ export interface components {
             vip_subnet_id?: string;
         };
         CreateNestedLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -4210,29 +4342,15 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            name: components["schemas"]["ResourceName"];
+            protocol: components["schemas"]["LbPoolProtocol"];
         };
         CreateNestedListener: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            name: components["schemas"]["ResourceName"];
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -4257,8 +4375,7 @@ export interface components {
             pools?: components["schemas"]["CreateNestedLbPool"][];
         };
         CreateNetwork: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /** @description Accepted and ignored: packets are not routed */
             create_router?: boolean;
             /**
@@ -4271,8 +4388,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateNewVolume: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4296,8 +4412,7 @@ export interface components {
             source: "new-volume";
         };
         CreateProject: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
@@ -4362,7 +4477,10 @@ export interface components {
             /** @description 1 to 255 characters, none of them a control character */
             name: string;
             payload: components["schemas"]["CertificatePayload"];
-            /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
+            /**
+             * Format: iso-date-time
+             * @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone
+             */
             expiration?: string | null;
         };
         CreateSecretV1: {
@@ -4391,7 +4509,10 @@ export interface components {
             bit_length?: number | null;
             /** @description Mode of the algorithm, for information */
             mode?: string | null;
-            /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
+            /**
+             * Format: iso-date-time
+             * @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone
+             */
             expiration?: string | null;
         };
         CreateSession: {
@@ -4402,8 +4523,7 @@ export interface components {
             token: string;
         };
         CreateSnapshot: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /**
              * Format: uuid
              * @description ID of the volume
@@ -4416,8 +4536,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateStandardFileShare: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4449,12 +4568,14 @@ export interface components {
             dns_nameservers?: string[] | null;
             /** @description Whether DHCP is on; default: true */
             enable_dhcp?: boolean;
-            /** @description Address of the gateway; null: no gateway */
+            /**
+             * Format: ip-address
+             * @description Address of the gateway; null: no gateway
+             */
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /**
              * Format: uuid
              * @description ID of the network
@@ -4472,7 +4593,10 @@ export interface components {
             ip_version?: 4 | 6;
             /** @description Accepted and ignored: packets are not routed */
             connect_to_network_router?: boolean;
-            /** @description Accepted and ignored: packets are not routed */
+            /**
+             * Format: uuid
+             * @description Accepted and ignored: packets are not routed
+             */
             router_id_to_connect?: string | null;
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
@@ -4497,14 +4621,16 @@ export interface components {
             role: "reader" | "member" | "admin";
             /** @description Projects that the token is limited to; null: all projects of the client */
             project_ids?: number[] | null;
-            /** @description When the token expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the token expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expires_at?: string | null;
             /** @description ID of the client; only the operator may name another client than its own */
             client_id?: number;
         };
         CreateVastFileShare: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4531,8 +4657,7 @@ export interface components {
         CreateVolume: components["schemas"]["CreateNewVolume"] | components["schemas"]["CreateVolumeFromSnapshot"] | components["schemas"]["CreateVolumeFromImage"];
         /** @description Rejected with 400: images are not supported */
         CreateVolumeFromImage: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4561,8 +4686,7 @@ export interface components {
             source: "image";
         };
         CreateVolumeFromSnapshot: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4611,7 +4735,10 @@ export interface components {
             created_at: string;
             /** @description Text of the client */
             description: string;
-            /** @description When the key expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the key expires; null: never
+             */
             expire: string | null;
             /** @description Whether the key opens nothing for now */
             is_disabled: boolean;
@@ -4666,6 +4793,22 @@ export interface components {
             /** @description cron: IANA name of the time zone of the other fields */
             timezone: string;
         };
+        DataDirectoryStatus: {
+            /** @description false: creates and pushes are refused with 507 */
+            healthy: boolean;
+            /** @description The folder, its free space and the reserve */
+            detail: string;
+            /** @description Free bytes of its filesystem */
+            free_bytes: number;
+            /** @description Size of its filesystem in bytes */
+            total_bytes: number;
+            /** @description The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size */
+            reserve_bytes: number;
+            /** @description The ID of the worker process */
+            worker: string;
+            /** @description The regions of the worker; empty: deliveries only */
+            region_ids: number[];
+        };
         DeclineQuotaRequest: {
             /** @description For the client; part of the notification */
             reason: string;
@@ -4683,7 +4826,10 @@ export interface components {
             channel: "email" | "webhook";
             /** @description E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted */
             target: string;
-            /** @description ID of the webhook; null for e-mail */
+            /**
+             * Format: uuid
+             * @description ID of the webhook; null for e-mail
+             */
             webhook_id: string | null;
             /**
              * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
@@ -4694,9 +4840,15 @@ export interface components {
             attempt_count: number;
             /** @description The last attempts, oldest first */
             attempts: components["schemas"]["DeliveryAttempt"][];
-            /** @description When the next attempt is due; null when there is none */
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null when there is none
+             */
             next_attempt_at: string | null;
-            /** @description When the delivery succeeded or failed; null until then */
+            /**
+             * Format: date-time
+             * @description When the delivery succeeded or failed; null until then
+             */
             ended_at: string | null;
         };
         DeliveryAttempt: {
@@ -4752,6 +4904,8 @@ export interface components {
             drivers: components["schemas"]["DriverStatus"][];
             /** @description One entry for each live worker of a region */
             time_zones: components["schemas"]["TimeZoneStatus"][];
+            /** @description One entry for each live worker of a region */
+            data_directories: components["schemas"]["DataDirectoryStatus"][];
         };
         ExistingFloatingIp: {
             /**
@@ -4831,8 +4985,7 @@ export interface components {
             message: string | null;
         };
         FaultCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Fault"][];
         };
@@ -4892,7 +5045,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Always `NFS` */
             protocol: string;
@@ -4938,14 +5094,12 @@ export interface components {
             state: "active" | "applying" | "denying" | "error" | "new" | "queued_to_apply" | "queued_to_deny";
         };
         FileShareAccessRuleCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["FileShareAccessRule"][];
         };
         FileShareCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["FileShare"][];
         };
@@ -5005,6 +5159,22 @@ export interface components {
             path_length?: "LCD" | "NPL";
             /** @description Whether the root user of clients is mapped to an unprivileged user */
             root_squash?: boolean;
+        };
+        FileShareUsage: {
+            /**
+             * Format: uuid
+             * @description ID of the share
+             */
+            file_share_id: string;
+            /** @description Used space, including the metadata of the filesystem */
+            used_bytes: number;
+            /** @description Space of the filesystem */
+            total_bytes: number;
+        };
+        FileShareUsageCollection: {
+            count: components["schemas"]["ResultCount"];
+            /** @description The matches on this page */
+            results: components["schemas"]["FileShareUsage"][];
         };
         GetLoadBalancerMetrics: {
             /** @description Length of the period before now, in `time_unit`; traffic is retained for a week */
@@ -5164,7 +5334,10 @@ export interface components {
             position: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX */
             redirect_http_code: number | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix: string | null;
@@ -5174,7 +5347,10 @@ export interface components {
             rules: components["schemas"]["L7RuleReference"][];
             /** @description Labels */
             tags: string[];
-            /** @description ID of the task that locks the load balancer; null: not locked */
+            /**
+             * Format: uuid
+             * @description ID of the task that locks the load balancer; null: not locked
+             */
             task_id: string | null;
         };
         /**
@@ -5183,8 +5359,7 @@ export interface components {
          */
         L7PolicyAction: "REDIRECT_PREFIX" | "REDIRECT_TO_POOL" | "REDIRECT_TO_URL" | "REJECT";
         L7PolicyCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["L7Policy"][];
         };
@@ -5226,15 +5401,17 @@ export interface components {
             key: string | null;
             /** @description Labels */
             tags: string[];
-            /** @description ID of the task that locks the load balancer; null: not locked */
+            /**
+             * Format: uuid
+             * @description ID of the task that locks the load balancer; null: not locked
+             */
             task_id: string | null;
             type: components["schemas"]["L7RuleType"];
             /** @description What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
             value: string;
         };
         L7RuleCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["L7Rule"][];
         };
@@ -5272,6 +5449,16 @@ export interface components {
          * @enum {unknown}
          */
         L7RuleType: "COOKIE" | "FILE_TYPE" | "HEADER" | "HOST_NAME" | "PATH" | "SSL_CONN_HAS_CERT" | "SSL_DN_FIELD" | "SSL_VERIFY_RESULT";
+        /**
+         * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
+         * @enum {unknown}
+         */
+        LbAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+        /**
+         * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
+         * @enum {unknown}
+         */
+        LbHealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
         LbPool: {
             /**
              * Format: uuid
@@ -5285,33 +5472,37 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
             admin_state_up: boolean;
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
              */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
             secret_id: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence: components["schemas"]["LbPoolSessionPersistence"] | null;
@@ -5325,8 +5516,7 @@ export interface components {
             members: components["schemas"]["LbPoolMember"][];
         };
         LbPoolCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["ListedLbPool"][];
         };
@@ -5357,11 +5547,7 @@ export interface components {
             max_retries_down: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["LbHealthMonitorType"];
             /** @description Path of HTTP and HTTPS checks; null: `/` */
             url_path: string | null;
         };
@@ -5398,14 +5584,16 @@ export interface components {
             monitor_port: number | null;
             /** @description Port that receives the traffic */
             protocol_port: number;
-            /** @description ID of the subnet of the address */
+            /**
+             * Format: uuid
+             * @description ID of the subnet of the address
+             */
             subnet_id: string | null;
             /** @description Share of the traffic in proportion to the weights of the other members */
             weight: number;
         };
         LbPoolMemberCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LbPoolMember"][];
         };
@@ -5430,6 +5618,11 @@ export interface components {
             /** @description Port number */
             protocol_port: number;
         };
+        /**
+         * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
+         * @enum {unknown}
+         */
+        LbPoolProtocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
         LbPoolSessionPersistence: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
             cookie_name: string | null;
@@ -5445,7 +5638,7 @@ export interface components {
         };
         LbPoolSessionPersistenceInput: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
-            cookie_name?: string | null;
+            cookie_name?: components["schemas"]["ResourceName"] | null;
             /** @description Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in UDP pools */
             persistence_granularity?: string | null;
             /** @description Time in seconds that an inactive client keeps its member at least; null or 0: no minimum. A hash of the address selects the member, so a client keeps it until the members change; only for `SOURCE_IP` in UDP pools */
@@ -5498,8 +5691,7 @@ export interface components {
             volumes?: components["schemas"]["LifecyclePolicyVolume"][];
         };
         LifecyclePolicyCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LifecyclePolicy"][];
         };
@@ -5552,8 +5744,16 @@ export interface components {
              * @description When the run started
              */
             started_at: string;
-            /** @description When the last snapshot was done; null before that */
+            /**
+             * Format: date-time
+             * @description When the last snapshot was done; null before that
+             */
             done_at: string | null;
+            /**
+             * Format: uuid
+             * @description ID of the task of the client that requested the run; null: the run was due
+             */
+            task_id: string | null;
             /** @description Snapshots that were created */
             snapshots: components["schemas"]["RunSnapshot"][];
             /** @description Older snapshots that expired because of this run and are gone */
@@ -5564,8 +5764,7 @@ export interface components {
             pending: components["schemas"]["PendingRunSnapshot"][];
         };
         LifecyclePolicyRunCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LifecyclePolicyRun"][];
         };
@@ -5595,6 +5794,7 @@ export interface components {
             volume_ids: string[];
         };
         LifecyclePolicyVolumePrice: {
+            /** @description Discount of the client in percent */
             discount: number | null;
             /** @description Price of the snapshots of the volume with tax */
             price: number;
@@ -5622,33 +5822,37 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
             admin_state_up: boolean;
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
              */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
             secret_id: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence: components["schemas"]["LbPoolSessionPersistence"] | null;
@@ -5674,7 +5878,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the listener */
             name: string;
@@ -5688,15 +5895,14 @@ export interface components {
             insert_headers: {
                 [key: string]: string;
             };
-            /** @description ID of the load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the load balancer
+             */
             load_balancer_id: string | null;
             /** @description Number of pools that get its traffic: the default pool and those of L7 policies */
             pool_count: number | null;
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number */
             protocol_port: number;
             /** @description ID of the secret with the certificate */
@@ -5715,11 +5921,15 @@ export interface components {
             user_list: components["schemas"]["ListenerUser"][];
         };
         ListenerCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Listener"][];
         };
+        /**
+         * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
+         * @enum {unknown}
+         */
+        ListenerProtocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
         ListenerReference: {
             /**
              * Format: uuid
@@ -5767,7 +5977,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the load balancer */
             name: string;
@@ -5807,14 +6020,20 @@ export interface components {
             stats: components["schemas"]["LoadBalancerStats"] | null;
             /** @description Tags, by key */
             tags_v2: components["schemas"]["Tag"][];
-            /** @description When the load balancer or one of its parts was last changed */
+            /**
+             * Format: date-time
+             * @description When the load balancer or one of its parts was last changed
+             */
             updated_at: string | null;
             /** @description IP address of the load balancer */
             vip_address: string | null;
             /** @description Always null */
             vip_fqdn: null;
             vip_ip_family: ("dual" | "ipv4" | "ipv6") | null;
-            /** @description ID of the address */
+            /**
+             * Format: uuid
+             * @description ID of the address
+             */
             vip_port_id: string | null;
             /** @description Addresses of the instances: the address of the load balancer */
             vrrp_ips: {
@@ -5833,8 +6052,7 @@ export interface components {
             }[];
         };
         LoadBalancerCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancer"][];
         };
@@ -5860,8 +6078,7 @@ export interface components {
             price_status?: "error" | "hide" | "show";
         };
         LoadBalancerFlavorCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerFlavor"][];
         };
@@ -5931,8 +6148,7 @@ export interface components {
             time: string | null;
         };
         LoadBalancerMetricsCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerMetrics"][];
         };
@@ -6028,10 +6244,62 @@ export interface components {
             tags: components["schemas"]["Tag"][];
         };
         LoadBalancerStatusCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerStatus"][];
+        };
+        LoadBalancerTrafficHistory: {
+            /** @description Number of points */
+            count: number;
+            /** @description Points of whole steps, the oldest first */
+            results: components["schemas"]["LoadBalancerTrafficPoint"][];
+            /** @description Length of a step: 60 for periods of up to 5 hours, 600 for up to 48 hours, otherwise 3600 */
+            step_seconds: number;
+        };
+        /** @description Sums of one step */
+        LoadBalancerTrafficPoint: {
+            /** @description Start of the step, RFC 3339 in UTC */
+            time: string;
+            /** @description HTTP requests; 0 for TCP and UDP listeners */
+            requests: number;
+            /** @description New connections */
+            connections: number;
+            /** @description Highest number of open connections among the readings */
+            open_connections: number;
+            /** @description Bytes received from clients */
+            bytes_in: number;
+            /** @description Bytes sent to clients */
+            bytes_out: number;
+            /** @description Invalid or rejected requests */
+            request_errors: number;
+            /** @description HTTP responses 5xx, and TCP and UDP connections that reached no member */
+            server_errors: number;
+        };
+        MissedLifecyclePolicyRun: {
+            /**
+             * Format: uuid
+             * @description ID of the schedule
+             */
+            schedule_id: string;
+            /**
+             * Format: date-time
+             * @description When the run was due
+             */
+            due_at: string;
+            /**
+             * Format: date-time
+             * @description When it started after all; null: it has not started
+             */
+            started_at: string | null;
+            /** @description Number of later runs that it replaced; counted up to 1,000 */
+            skipped: number;
+            /** @description When the first 100 of them were due; empty if the schedule has changed since */
+            skipped_at: string[];
+        };
+        MissedLifecyclePolicyRunCollection: {
+            count: components["schemas"]["ResultCount"];
+            /** @description The matches on this page */
+            results: components["schemas"]["MissedLifecyclePolicyRun"][];
         };
         /** @description Exactly one of the fields */
         MoveClock: {
@@ -6058,9 +6326,15 @@ export interface components {
             name: string;
             /** @description When the network was created */
             created_at: string;
-            /** @description ID of the task that created the network; null for a default network */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the network; null for a default network
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Whether this is the default network of the project */
             default: boolean | null;
@@ -6095,8 +6369,7 @@ export interface components {
             updated_at: string;
         };
         NetworkCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Network"][];
         };
@@ -6139,11 +6412,20 @@ export interface components {
              * @description When the token was created
              */
             created_at: string;
-            /** @description When the token expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the token expires; null: never
+             */
             expires_at: string | null;
-            /** @description When the token was revoked */
+            /**
+             * Format: date-time
+             * @description When the token was revoked
+             */
             revoked_at: string | null;
-            /** @description When a request last had the token, up to a minute late; null: never */
+            /**
+             * Format: date-time
+             * @description When a request last had the token, up to a minute late; null: never
+             */
             last_used_at: string | null;
             /** @description The token `<id>$<secret>`; only this answer contains it */
             token: string;
@@ -6186,8 +6468,7 @@ export interface components {
             deliveries: components["schemas"]["Delivery"][];
         };
         NotificationCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Notification"][];
         };
@@ -6198,7 +6479,10 @@ export interface components {
             threshold: number;
             /** @description The last notification, or null */
             last_message: components["schemas"]["QuotasMessage"] | null;
-            /** @description When the last notification was sent, or null */
+            /**
+             * Format: date-time
+             * @description When the last notification was sent, or null
+             */
             last_sending: string | null;
         };
         PendingRunSnapshot: {
@@ -6207,7 +6491,10 @@ export interface components {
              * @description ID of the volume
              */
             volume_id: string;
-            /** @description ID of the snapshot; null until it is requested */
+            /**
+             * Format: uuid
+             * @description ID of the snapshot; null until it is requested
+             */
             snapshot_id: string | null;
         };
         PreviewSchedule: {
@@ -6295,8 +6582,12 @@ export interface components {
             volume_id: string;
         };
         PriceVolume: {
+            /** @description Size in GiB; required unless a snapshot is given, whose size it must equal */
             size?: number | null;
-            /** @description ID of the snapshot to copy; required with the source `snapshot` */
+            /**
+             * Format: uuid
+             * @description ID of the snapshot to copy; required with the source `snapshot`
+             */
             snapshot_id?: string | null;
             /**
              * @description What the volume is created from; images are not supported and have no price
@@ -6330,8 +6621,7 @@ export interface components {
             task_id: string | null;
         };
         ProjectCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Project"][];
         };
@@ -6349,8 +6639,7 @@ export interface components {
             updated_at: string;
         };
         PullSecretCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["PullSecret"][];
         };
@@ -6378,8 +6667,7 @@ export interface components {
             in_use: number;
         };
         QuotaDriftCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["QuotaDrift"][];
         };
@@ -6413,8 +6701,7 @@ export interface components {
             updated_at: string | null;
         };
         QuotaRequestCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["QuotaRequest"][];
         };
@@ -6503,8 +6790,7 @@ export interface components {
             zone: ("AMERICAS" | "APAC" | "EMEA" | "RUSSIA_AND_CIS") | null;
         };
         RegionCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Region"][];
         };
@@ -6979,14 +7265,12 @@ export interface components {
             tags: components["schemas"]["RegistryTag"][];
         };
         RegistryArtifactCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryArtifact"][];
         };
         RegistryCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Registry"][];
         };
@@ -7013,8 +7297,7 @@ export interface components {
             updated_at: string;
         };
         RegistryRepositoryCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryRepository"][];
         };
@@ -7096,8 +7379,7 @@ export interface components {
             read_only: boolean;
         };
         RegistryUserCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryUser"][];
         };
@@ -7145,8 +7427,7 @@ export interface components {
             read_only: boolean;
             /** @description Secret with which the user logs in; never returned again */
             secret: string;
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryUserWithSecret"][];
         };
@@ -7155,8 +7436,7 @@ export interface components {
             schedule_ids: string[];
         };
         RenameListener: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["ResourceName"];
         };
         ReplaceLbPoolHealthMonitor: {
             /** @description Whether members are checked; true by default */
@@ -7182,7 +7462,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["LbHealthMonitorType"] | null;
         };
         ReplaceLbPoolMembers: components["schemas"]["CreateLbPoolMember"][];
         /** @description Tags as a map from key to value; a key with null is ignored */
@@ -7365,6 +7645,10 @@ export interface components {
              */
             at: string;
         };
+        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
+        ResourceName: string;
+        /** @description Number of all matches, on this page or not */
+        ResultCount: number;
         RetentionTime: {
             /** @description Weeks of the retention time */
             weeks: number | null;
@@ -7390,6 +7674,10 @@ export interface components {
             volume_id: string;
             /** @description Why the volume has no snapshot */
             message: string;
+        };
+        RunLifecyclePolicy: {
+            /** @description Only these schedules; by default all */
+            schedule_ids?: string[];
         };
         RunSnapshot: {
             /**
@@ -7444,8 +7732,7 @@ export interface components {
             expiration: string | null;
         };
         SecretCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Secret"][];
         };
@@ -7488,6 +7775,7 @@ export interface components {
             role: "reader" | "member" | "admin";
             /** @description Whether the client operates this Cloudyard */
             is_operator: boolean;
+            /** @description Projects that the token is limited to; null: all of the client */
             project_ids: number[] | null;
             /**
              * Format: date-time
@@ -7509,7 +7797,10 @@ export interface components {
             threshold: number;
             /** @description Ignored */
             last_message?: components["schemas"]["QuotasMessage"] | null;
-            /** @description Ignored */
+            /**
+             * Format: date-time
+             * @description Ignored
+             */
             last_sending?: string | null;
         };
         Snapshot: {
@@ -7538,7 +7829,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Size in GiB: that of the volume when the snapshot was requested */
             size: number;
@@ -7561,8 +7855,7 @@ export interface components {
             volume_id: string;
         };
         SnapshotCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Snapshot"][];
         };
@@ -7580,9 +7873,15 @@ export interface components {
             cidr: string;
             /** @description When the subnet was created */
             created_at: string;
-            /** @description ID of the task that created the subnet; null for a default subnet */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the subnet; null for a default subnet
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Addresses of DNS servers */
             dns_nameservers: string[];
@@ -7631,8 +7930,7 @@ export interface components {
             updated_at: string;
         };
         SubnetCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Subnet"][];
         };
@@ -7656,8 +7954,7 @@ export interface components {
             value: string;
         };
         TagCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Tag"][];
         };
@@ -7716,8 +8013,7 @@ export interface components {
             schedule_id: string | null;
         };
         TaskCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Task"][];
         };
@@ -7759,16 +8055,24 @@ export interface components {
              * @description When the token was created
              */
             created_at: string;
-            /** @description When the token expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the token expires; null: never
+             */
             expires_at: string | null;
-            /** @description When the token was revoked */
+            /**
+             * Format: date-time
+             * @description When the token was revoked
+             */
             revoked_at: string | null;
-            /** @description When a request last had the token, up to a minute late; null: never */
+            /**
+             * Format: date-time
+             * @description When a request last had the token, up to a minute late; null: never
+             */
             last_used_at: string | null;
         };
         TokenCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Token"][];
         };
@@ -7778,7 +8082,10 @@ export interface components {
             containers?: components["schemas"]["ApiKeyContainerInput"][] | null;
             /** @description Any text; null: none */
             description?: string | null;
-            /** @description When the key expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the key expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expire?: string | null;
             /** @description Whether the key opens nothing for now; null: unchanged */
             is_disabled?: boolean | null;
@@ -7911,8 +8218,7 @@ export interface components {
             project_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
         };
         UpdateFileShare: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             share_settings?: components["schemas"]["FileShareSettingsInput"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
@@ -7922,12 +8228,15 @@ export interface components {
         UpdateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id?: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix?: string | null;
@@ -7950,11 +8259,20 @@ export interface components {
             tags?: string[];
         };
         UpdateLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -7968,20 +8286,11 @@ export interface components {
             admin_state_up?: boolean;
             /** @description Replaces the health monitor; null removes it */
             healthmonitor?: components["schemas"]["ReplaceLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm?: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm?: components["schemas"]["LbAlgorithm"];
             /** @description Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all */
             members?: components["schemas"]["CreateLbPoolMember"][] | null;
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol?: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            name?: components["schemas"]["ResourceName"];
+            protocol?: components["schemas"]["LbPoolProtocol"];
         };
         /** @description Omitted fields are unchanged, null restores the default */
         UpdateLbPoolHealthMonitor: {
@@ -8008,14 +8317,17 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["LbHealthMonitorType"] | null;
         };
         UpdateLbPoolMember: {
             /** @description Whether the member gets traffic */
             admin_state_up?: boolean;
             /** @description Whether the member gets traffic only while all others are down */
             backup?: boolean;
-            /** @description Address that the health monitor checks; null: `address` */
+            /**
+             * Format: ip-address
+             * @description Address that the health monitor checks; null: `address`
+             */
             monitor_address?: string | null;
             /** @description Port that the health monitor checks; null: `protocol_port` */
             monitor_port?: number | null;
@@ -8023,8 +8335,7 @@ export interface components {
             weight?: number;
         };
         UpdateLifecyclePolicy: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             /**
              * @description `active`, or `paused`: no schedule runs and no snapshot expires
              * @enum {unknown}
@@ -8074,9 +8385,11 @@ export interface components {
             allowed_cidrs?: string[] | null;
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit?: number;
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
-            /** @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported */
+            name?: components["schemas"]["ResourceName"];
+            /**
+             * Format: uuid
+             * @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported
+             */
             secret_id?: string | null;
             /** @description IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id`. Null removes all */
             sni_secret_id?: string[] | null;
@@ -8090,8 +8403,7 @@ export interface components {
             user_list?: components["schemas"]["ListenerUser"][] | null;
         };
         UpdateLoadBalancer: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8103,8 +8415,7 @@ export interface components {
             admin_state_up?: boolean;
         };
         UpdateLoadBalancerV1: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8114,20 +8425,24 @@ export interface components {
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateNetwork: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateProject: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
         /** @description Fields that are omitted or null are unchanged */
         UpdatePullSecret: {
+            /** @description Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted and cannot be used (`verify` says why), except credentials in a URL. */
             registry?: string | null;
+            /** @description User name at the registry, without control characters */
             login?: string | null;
+            /**
+             * Format: password
+             * @description Password or access token at the registry, without control characters
+             */
             password?: string | null;
         };
         UpdateRegistryUser: {
@@ -8137,8 +8452,7 @@ export interface components {
             read_only?: boolean;
         };
         UpdateSnapshot: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateSubnet: {
@@ -8146,11 +8460,14 @@ export interface components {
             dns_nameservers?: string[] | null;
             /** @description Whether DHCP is on; default: true */
             enable_dhcp?: boolean;
-            /** @description Address of the gateway; null: no gateway */
+            /**
+             * Format: ip-address
+             * @description Address of the gateway; null: no gateway
+             */
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            name?: string | null;
+            name?: components["schemas"]["ResourceName"] | null;
             tags?: components["schemas"]["UpdateTags"];
         };
         /** @description JSON Merge Patch (RFC 7386): a value adds or changes a tag, null removes it, and omitted tags are unchanged. Null instead of the map removes all user-managed tags. Read-only tags are always kept. */
@@ -8158,11 +8475,32 @@ export interface components {
             [key: string]: string | null;
         } | null;
         UpdateVolume: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["ResourceName"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
             tags?: components["schemas"]["UpdateTags"];
+        };
+        UpdateWebhook: {
+            /**
+             * Format: uri
+             * @description Absolute `https` or `http` URL with a host
+             */
+            url?: string;
+            /** @description The new key of the signature; null: a generated one */
+            secret?: string | null;
+        };
+        UpdatedWebhook: {
+            /**
+             * Format: uuid
+             * @description ID of the webhook
+             */
+            id: string;
+            /** @description URL of the receiver, normalized */
+            url: string;
+            /** @description When the webhook was created */
+            created_at: string;
+            /** @description The new key of the signature, if the request changed it */
+            secret?: string;
         };
         UserAction: {
             /** @description ID of the entry of the audit log */
@@ -8172,18 +8510,11 @@ export interface components {
              * @description When the action was accepted
              */
             timestamp: string;
-            /**
-             * @description Type of the action
-             * @enum {unknown}
-             */
-            action_type: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
-            /**
-             * @description Group of operations
-             * @enum {unknown}
-             */
-            api_group: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
+            action_type: components["schemas"]["UserActionType"];
+            api_group: components["schemas"]["UserActionGroup"];
             /** @description Whether the subscriber has received it */
             acknowledged: boolean;
+            /** @description `operation` and `request_id` of the request */
             action_data: {
                 [key: string]: unknown;
             } | null;
@@ -8215,11 +8546,15 @@ export interface components {
             total_price: components["schemas"]["UserActionPrice"] | null;
         };
         UserActionCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["UserAction"][];
         };
+        /**
+         * @description Group of operations
+         * @enum {unknown}
+         */
+        UserActionGroup: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
         UserActionPrice: {
             /** @description ISO 4217 code */
             currency_code: string | null;
@@ -8241,6 +8576,7 @@ export interface components {
              * @enum {unknown}
              */
             resource_type: "caas_key" | "file_shares" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool_member" | "lbpool" | "lifecycle_policy" | "snapshot_schedule" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "project" | "caas_pull_secret" | "quota_limit_request" | "registry" | "registry_repository_artifact" | "registry_repository" | "registry_repository_tag" | "registry_user" | "secret" | "snapshot" | "subnet" | "volume";
+            /** @description The fields that changed, or all fields of a new or deleted resource; secrets are redacted */
             resource_body: {
                 [key: string]: unknown;
             } | null;
@@ -8258,11 +8594,15 @@ export interface components {
             auth_header_value: string;
         };
         UserActionSubscriptionCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["UserActionSubscription"][];
         };
+        /**
+         * @description Type of the action
+         * @enum {unknown}
+         */
+        UserActionType: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
         Volume: {
             /**
              * Format: uuid
@@ -8307,7 +8647,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Size in GiB; during an extension the old size */
             size: number;
@@ -8353,8 +8696,7 @@ export interface components {
             volume_id: string;
         };
         VolumeCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Volume"][];
         };
@@ -8370,8 +8712,7 @@ export interface components {
             created_at: string;
         };
         WebhookCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Webhook"][];
         };
@@ -8383,6 +8724,8 @@ export interface components {
          *     403 `Forbidden`: The token (or API key) is valid but does not allow the operation.
          *
          *     404 `NotFound`: The resource does not exist or is not visible to this client.
+         *
+         *     405 `MethodNotAllowed`: The path has no operation with this method; the header `Allow` lists the methods that it has.
          *
          *     409 `ResourceLocked`: A task is changing the resource; the message names the task. Try again when it has ended.
          *
@@ -8405,6 +8748,8 @@ export interface components {
          *     500 `Internal`: Internal error. The server log has the details under the `request_id`.
          *
          *     503 `Unavailable`: The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the address has too many open connections; see `Retry-After`.
+         *
+         *     507 `InsufficientStorage`: The host of the region has less free space than its reserve; the message names the host.
          * @example {
          *       "exception_class": "InvalidInput",
          *       "message": "the request is invalid",
@@ -8422,7 +8767,7 @@ export interface components {
              * @description Machine-readable error code
              * @enum {unknown}
              */
-            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable";
+            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "MethodNotAllowed" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable" | "InsufficientStorage";
             /** @description Human-readable error message */
             message: string;
             /** @description ID of the request in the server log; also in the header `X-Request-Id` */
@@ -8600,15 +8945,6 @@ export interface components {
             };
         };
         /** @description Success */
-        RegistryUserWithSecret: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["RegistryUserWithSecret"];
-            };
-        };
-        /** @description Success */
         Session: {
             headers: {
                 [name: string]: unknown;
@@ -8660,15 +8996,6 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Task"];
-            };
-        };
-        /** @description Success */
-        TaskCollection: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["TaskCollection"];
             };
         };
         /** @description Success */
@@ -8727,6 +9054,11 @@ export interface components {
          * @example sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
          */
         digest: string;
+        /**
+         * @description ID of the fault
+         * @example 1
+         */
+        fault_id: number;
         /**
          * @description ID of the file share
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
@@ -8798,9 +9130,9 @@ export interface components {
          */
         project_id: number;
         /** @description Only actions of these types */
-        query_action_type: ("activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade")[];
+        query_action_type: components["schemas"]["UserActionType"][];
         /** @description Only actions in these groups */
-        query_api_group: ("ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume")[];
+        query_api_group: components["schemas"]["UserActionGroup"][];
         /** @description `true`: only load balancers with a floating IP, which none has */
         query_assigned_floating: boolean;
         /** @description `next` of the previous page */
@@ -8819,18 +9151,24 @@ export interface components {
         query_created_to: string;
         /** @description Whether to delete the default pool with the listener */
         query_delete_default_pool: boolean;
+        /** @description Only notifications with a delivery in this state */
+        query_delivery_state: "pending" | "delivered" | "simulated" | "failed";
         /** @description Whether to return whole members instead of their IDs */
         query_details: boolean;
         /** @description Only regions whose name contains this text */
         query_display_name: string;
         /** @description Only external, or only internal networks */
         query_external: boolean;
+        /** @description Only this share */
+        query_file_share_id: string;
         /** @description `json` is a page; `csv` and `jsonl` (a JSON object in each line) are streams. Default: by `Accept` */
         query_format: "json" | "csv" | "jsonl";
         /** @description Only tasks created at or after this ISO 8601 date */
         query_from_timestamp: string;
         /** @description No volume is attached: `true` returns an empty list */
         query_has_attachments: boolean;
+        /** @description Length of the period before now */
+        query_hours: number;
         /** @description Only volumes whose ID contains this text */
         query_id_part: string;
         /** @description Whether to list deleted projects too */
@@ -8851,7 +9189,7 @@ export interface components {
         query_lifecycle_policy_id: number;
         /** @description Maximum number of results */
         query_limit: number;
-        /** @description Only pools that this listener uses */
+        /** @description Only the traffic of this listener */
         query_listener_id: string;
         /** @description Only listeners of this load balancer */
         query_load_balancer_id: string;
@@ -8937,6 +9275,8 @@ export interface components {
         query_to_timestamp: string;
         /** @description Only changes by this token */
         query_token_id: number;
+        /** @description Only notifications of this type, such as `quota_threshold` */
+        query_type: string;
         /** @description Only shares of this type */
         query_type_name: "standard" | "vast";
         /** @description Only actions with these user agents */
@@ -8945,6 +9285,8 @@ export interface components {
         query_volume_id: string;
         /** @description Seconds to wait for the end of the task before answering */
         query_wait: number;
+        /** @description Only notifications that were sent to this webhook */
+        query_webhook_id: string;
         /** @description Accepted and ignored */
         query_with_ddos: boolean;
         /**
@@ -9023,7 +9365,158 @@ export interface components {
          */
         webhook_id: string;
     };
-    requestBodies: never;
+    requestBodies: {
+        AttachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AttachVolume"];
+            };
+        };
+        CheckLoadBalancerLimits: {
+            content: {
+                /**
+                 * @example {
+                 *       "floating_ip": {
+                 *         "source": "new"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
+            };
+        };
+        /** @description Address and port identify the member within its pool */
+        CreateLbPoolMember: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "10.0.0.11",
+                 *       "protocol_port": 8080,
+                 *       "weight": 2
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLbPoolMember"];
+            };
+        };
+        CreateLifecyclePolicy: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "volume_snapshot",
+                 *       "name": "nightly",
+                 *       "schedules": [
+                 *         {
+                 *           "type": "cron",
+                 *           "day_of_week": "mon-fri",
+                 *           "hour": "3",
+                 *           "timezone": "Europe/Luxembourg",
+                 *           "max_quantity": 7
+                 *         }
+                 *       ],
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLifecyclePolicy"];
+            };
+        };
+        CreateProject: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "my-project",
+                 *       "description": "The project of the web team"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateProject"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
+        CreateTags: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateTags"];
+            };
+        };
+        DetachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DetachVolume"];
+            };
+        };
+        LifecyclePolicyVolumeIds: {
+            content: {
+                /**
+                 * @example {
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
+        LoadBalancerMetadata: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LoadBalancerMetadata"];
+            };
+        };
+        UpdateFileShare: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-share",
+                 *       "tags": {
+                 *         "team": null,
+                 *         "stage": "test"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateFileShare"];
+            };
+        };
+        UpdateLbPool: {
+            content: {
+                /**
+                 * @example {
+                 *       "lb_algorithm": "LEAST_CONNECTIONS",
+                 *       "session_persistence": {
+                 *         "type": "SOURCE_IP"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLbPool"];
+            };
+        };
+        UpdateNetwork: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-network"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateNetwork"];
+            };
+        };
+    };
     headers: never;
     pathItems: never;
 }
@@ -9352,7 +9845,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskCollection"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9383,7 +9884,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskCollection"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9405,7 +9914,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Task"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9548,17 +10065,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             201: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -9596,17 +10103,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             200: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -9892,16 +10389,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["Network"];
             default: components["responses"]["Error"];
@@ -9930,16 +10418,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -10002,17 +10481,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10047,17 +10516,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10378,17 +10837,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10423,17 +10872,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10680,7 +11119,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -10919,22 +11373,48 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["FileShare"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listFileShareUsage: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+                /** @description Only this share */
+                file_share_id?: components["parameters"]["query_file_share_id"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileShareUsageCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -10961,20 +11441,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -11245,17 +11712,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11290,17 +11747,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11556,18 +12003,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -11596,18 +12032,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -11883,6 +12308,48 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    getLoadBalancerTraffic: {
+        parameters: {
+            query?: {
+                /** @description Length of the period before now */
+                hours?: components["parameters"]["query_hours"];
+                /** @description Only the traffic of this listener */
+                listener_id?: components["parameters"]["query_listener_id"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the load balancer
+                 * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
+                 */
+                load_balancer_id: components["parameters"]["load_balancer_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadBalancerTrafficHistory"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     getLoadBalancerStatus: {
         parameters: {
             query?: never;
@@ -11943,19 +12410,24 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -11982,19 +12454,24 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12026,7 +12503,22 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12132,17 +12624,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description No content */
             204: {
@@ -12458,7 +12940,7 @@ export interface operations {
                 /** @description Whether to return whole members instead of their IDs */
                 details?: components["parameters"]["query_details"];
                 /** @description Only pools that this listener uses */
-                listener_id?: components["parameters"]["query_listener_id"];
+                listener_id?: string;
                 /** @description Only pools of this load balancer */
                 load_balancer_id?: string;
                 /** @description Use `load_balancer_id` */
@@ -12633,21 +13115,24 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12674,19 +13159,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -12868,19 +13341,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13033,19 +13494,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13840,18 +14289,24 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -13878,18 +14333,24 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -13916,16 +14377,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13954,16 +14406,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14061,17 +14504,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14106,17 +14539,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14476,17 +14899,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14628,31 +15041,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
-            200: components["responses"]["LifecyclePolicy"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LifecyclePolicy"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -14856,6 +15255,82 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    runLifecyclePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["RunLifecyclePolicy"];
+            };
+        };
+        responses: {
+            200: components["responses"]["TaskIds"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listLifecyclePolicyMissedRuns: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: number;
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissedLifecyclePolicyRunCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listLifecyclePolicyRuns: {
         parameters: {
             query?: {
@@ -15037,18 +15512,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15080,18 +15544,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15163,29 +15616,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15269,29 +15700,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             200: components["responses"]["Price"];
             default: components["responses"]["Error"];
@@ -15364,7 +15773,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["Registry"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Registry"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15589,7 +16006,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["RegistryUserWithSecret"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryUserWithSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15772,7 +16197,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["RegistryUserWithSecret"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryUserWithSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -16788,7 +17221,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["PullSecret"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -17145,6 +17586,14 @@ export interface operations {
                 limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
+                /** @description Only notifications of this type, such as `quota_threshold` */
+                type?: components["parameters"]["query_type"];
+                /** @description Only notifications that were sent to this webhook */
+                webhook_id?: components["parameters"]["query_webhook_id"];
+                /** @description Only notifications with a delivery in this state */
+                delivery_state?: components["parameters"]["query_delivery_state"];
+                /** @description Order; `created_at.desc` by default */
+                order_by?: "created_at.asc" | "created_at.desc";
             };
             header?: never;
             path: {
@@ -17344,6 +17793,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the client
+                 * @example 1
+                 */
+                client_id: components["parameters"]["client_id"];
+                /**
+                 * @description ID of the webhook
+                 * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
+                 */
+                webhook_id: components["parameters"]["webhook_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/other"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdatedWebhook"];
+                };
             };
             default: components["responses"]["Error"];
         };
@@ -17643,6 +18133,31 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteFault: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the fault
+                 * @example 1
+                 */
+                fault_id: components["parameters"]["fault_id"];
+            };
             cookie?: never;
         };
         requestBody?: never;

@@ -9,7 +9,7 @@ import type { Page } from './schema.ts';
 import { registries, registryHosts, registryPushes, registryRemovals } from './table.ts';
 
 export type RegistryRow = typeof registries.$inferSelect;
-export type RemovalRow = typeof registryRemovals.$inferSelect;
+type RemovalRow = typeof registryRemovals.$inferSelect;
 export type RegistryView = RegistryRow & { repoCount: number; address: string };
 
 /** `find` and `lock` return registries that are not being deleted. */

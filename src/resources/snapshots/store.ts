@@ -78,7 +78,7 @@ export async function list(
 }
 
 const initial = { ...kit.newReconciledRow, status: 'creating', observedReal: false } as const;
-export type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
+type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
 
 const insertRows = kit.insertRows(snapshots, { counted: resource });
 

@@ -56,7 +56,7 @@ export async function find(db: Db, id: number): Promise<TokenRow | null> {
   return row ?? null;
 }
 
-export interface TokenFilter {
+interface TokenFilter {
   clientId: number;
   /** Only tokens that are limited to projects among these; null: all tokens. */
   projectIds: number[] | null;

@@ -66,7 +66,7 @@ const initial = {
   observedReal: false,
   revertTo: null,
 } as const;
-export type NewVolume = Omit<VolumeRow, keyof typeof initial | 'updatedAt'>;
+type NewVolume = Omit<VolumeRow, keyof typeof initial | 'updatedAt'>;
 
 const insertRow = kit.insertRow(volumes, { counted: resource });
 
