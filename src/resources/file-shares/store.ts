@@ -1,9 +1,8 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
-import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { asc, getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import type { Placed } from '../../tasks/tasks.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -17,7 +16,9 @@ export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
 const resource = 'file_share';
 
 export const { lock, findById, lockById, update } = kit.singleRows(fileShares);
-export const { findPending, findKnown, removeRow } = kit.reconciledRows(fileShares);
+export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(fileShares, {
+  condition: `status = 'available'`,
+});
 
 const viewColumns = {
   ...getTableColumns(fileShares),
@@ -70,15 +71,6 @@ export async function insert(tx: Tx, share: NewFileShare): Promise<void> {
 export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
   await removeRow(tx, share);
   await kit.countRows(tx, resource, share, -1);
-}
-
-/** The available shares, which the hosts of their regions should have. */
-export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
-  const { id, regionId, clientId, status } = fileShares;
-  return db
-    .select({ id, regionId, clientId, onHost: sql<boolean>`true` })
-    .from(fileShares)
-    .where(and(inArray(regionId, regionIds), eq(status, 'available')));
 }
 
 /** What a reconcile needs of an access rule. */
