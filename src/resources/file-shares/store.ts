@@ -77,7 +77,8 @@ export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
 export type ReconciledRule = Pick<AccessRuleRow, 'id' | 'accessLevel' | 'network' | 'state'> & { deletedAt: unknown };
 
 const { id, accessLevel, network, state, deletedAt } = fileShareAccessRules;
-const loadById = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
+/** A share and its access rules, in one read with other reconciles. */
+export const load = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
   preparedByIds(
     'file_share_load',
     (ids) => `select ${kit.textOf(kit.selectList(getTableColumns(fileShares)))}, (
@@ -85,9 +86,6 @@ const loadById = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
     ) as rules from file_shares where id in (${ids})`,
   ),
 );
-
-/** A share and its access rules, in one read with other reconciles. */
-export const load = (db: Db, id: string) => loadById(db, id);
 
 const writeObserved = deferred('file_share_observed', {
   parameters: 'uuid, bigint, text, bigint, boolean',
