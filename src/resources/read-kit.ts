@@ -50,7 +50,7 @@ export interface Selection {
   columns?: Columns;
   /** SQL after the name of the table. */
   joins?: SQL;
-  /** What a row must meet to be found, such as `deleted_at is null`. */
+  /** SQL that a row must meet to be found, such as `deleted_at is null`. */
   condition?: SQL;
 }
 
