@@ -11,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
+import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
 import { policyPriority, priorityAt, stepOf } from './priority.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -152,10 +153,11 @@ interface TaskProgress {
 interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
+  hostSpace: HostSpace;
   wakeups: Wakeups;
 }
 
-export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
+export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -178,6 +180,7 @@ export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
       backlog.requireRoom(actor);
       if (task.type.startsWith('create_')) backlog.requireShortQueue();
     }
+    hostSpace.requireSpace(task.key.regionId, task.type);
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };

@@ -3357,7 +3357,10 @@ export interface components {
             created_at: string;
             /** @description Text of the client */
             description: string;
-            /** @description When the key expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the key expires; null: never
+             */
             expire: string | null;
             /** @description Whether the key opens nothing for now */
             is_disabled: boolean;
@@ -3391,6 +3394,7 @@ export interface components {
             namespace: string;
         };
         ApproveQuotaRequest: {
+            /** @description For the client; part of the notification */
             reason?: string | null;
         };
         AttachVolume: {
@@ -3465,9 +3469,15 @@ export interface components {
             name: string;
             /** @description When the network was created */
             created_at: string;
-            /** @description ID of the task that created the network; null for a default network */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the network; null for a default network
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Whether this is the default network of the project */
             default: boolean | null;
@@ -3860,7 +3870,10 @@ export interface components {
              * @default
              */
             description: string;
-            /** @description When the key expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the key expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expire?: string | null;
             /**
              * @description Whether the key opens nothing for now
@@ -3920,12 +3933,15 @@ export interface components {
         CreateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: string;
+            name?: components["schemas"]["Name"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id?: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix?: string | null;
@@ -3952,11 +3968,20 @@ export interface components {
             tags?: string[];
         };
         CreateLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -3975,18 +4000,24 @@ export interface components {
             lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
              * @enum {unknown}
              */
             protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the listener whose default pool this becomes; by default no listener uses it */
+            /**
+             * Format: uuid
+             * @description ID of the listener whose default pool this becomes; by default no listener uses it
+             */
             listener_id?: string | null;
-            /** @description ID of the load balancer; required without `listener_id` */
+            /**
+             * Format: uuid
+             * @description ID of the load balancer; required without `listener_id`
+             */
             load_balancer_id?: string | null;
             /**
+             * Format: uuid
              * @deprecated
              * @description Use `load_balancer_id`
              */
@@ -4056,13 +4087,22 @@ export interface components {
              * @default false
              */
             backup: boolean;
-            /** @description Accepted and ignored */
+            /**
+             * Format: uuid
+             * @description Accepted and ignored
+             */
             instance_id?: string | null;
-            /** @description Address that the health monitor checks; null: `address` */
+            /**
+             * Format: ip-address
+             * @description Address that the health monitor checks; null: `address`
+             */
             monitor_address?: string | null;
             /** @description Port that the health monitor checks; null: `protocol_port` */
             monitor_port?: number | null;
-            /** @description ID of the subnet of the address; stored, nothing is routed */
+            /**
+             * Format: uuid
+             * @description ID of the subnet of the address; stored, nothing is routed
+             */
             subnet_id?: string | null;
             /** @description Share of the traffic in proportion to the weights of the other members; 1 by default */
             weight?: number;
@@ -4148,8 +4188,7 @@ export interface components {
             minutes?: number | null;
         };
         CreateListener: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
              * @enum {unknown}
@@ -4193,8 +4232,7 @@ export interface components {
             loadbalancer_id?: string;
         };
         CreateLoadBalancer: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Flavor, the first one of the region by default; flavors differ in price only
              * @example lb1-1-2
@@ -4234,11 +4272,20 @@ export interface components {
             vip_subnet_id?: string;
         };
         CreateNestedLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -4257,8 +4304,7 @@ export interface components {
             lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
              * @enum {unknown}
@@ -4266,8 +4312,7 @@ export interface components {
             protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
         };
         CreateNestedListener: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
              * @enum {unknown}
@@ -4297,8 +4342,7 @@ export interface components {
             pools?: components["schemas"]["CreateNestedLbPool"][];
         };
         CreateNetwork: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored: packets are not routed */
             create_router?: boolean;
             /**
@@ -4311,8 +4355,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateNewVolume: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4336,8 +4379,7 @@ export interface components {
             source: "new-volume";
         };
         CreateProject: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
@@ -4402,7 +4444,10 @@ export interface components {
             /** @description 1 to 255 characters, none of them a control character */
             name: string;
             payload: components["schemas"]["CertificatePayload"];
-            /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
+            /**
+             * Format: iso-date-time
+             * @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone
+             */
             expiration?: string | null;
         };
         CreateSecretV1: {
@@ -4431,7 +4476,10 @@ export interface components {
             bit_length?: number | null;
             /** @description Mode of the algorithm, for information */
             mode?: string | null;
-            /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
+            /**
+             * Format: iso-date-time
+             * @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone
+             */
             expiration?: string | null;
         };
         CreateSession: {
@@ -4442,8 +4490,7 @@ export interface components {
             token: string;
         };
         CreateSnapshot: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the volume
@@ -4456,8 +4503,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateStandardFileShare: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4489,12 +4535,14 @@ export interface components {
             dns_nameservers?: string[] | null;
             /** @description Whether DHCP is on; default: true */
             enable_dhcp?: boolean;
-            /** @description Address of the gateway; null: no gateway */
+            /**
+             * Format: ip-address
+             * @description Address of the gateway; null: no gateway
+             */
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the network
@@ -4512,7 +4560,10 @@ export interface components {
             ip_version?: 4 | 6;
             /** @description Accepted and ignored: packets are not routed */
             connect_to_network_router?: boolean;
-            /** @description Accepted and ignored: packets are not routed */
+            /**
+             * Format: uuid
+             * @description Accepted and ignored: packets are not routed
+             */
             router_id_to_connect?: string | null;
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
@@ -4537,14 +4588,16 @@ export interface components {
             role: "reader" | "member" | "admin";
             /** @description Projects that the token is limited to; null: all projects of the client */
             project_ids?: number[] | null;
-            /** @description When the token expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the token expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expires_at?: string | null;
             /** @description ID of the client; only the operator may name another client than its own */
             client_id?: number;
         };
         CreateVastFileShare: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4571,8 +4624,7 @@ export interface components {
         CreateVolume: components["schemas"]["CreateNewVolume"] | components["schemas"]["CreateVolumeFromSnapshot"] | components["schemas"]["CreateVolumeFromImage"];
         /** @description Rejected with 400: images are not supported */
         CreateVolumeFromImage: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4601,8 +4653,7 @@ export interface components {
             source: "image";
         };
         CreateVolumeFromSnapshot: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4651,7 +4702,10 @@ export interface components {
             created_at: string;
             /** @description Text of the client */
             description: string;
-            /** @description When the key expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the key expires; null: never
+             */
             expire: string | null;
             /** @description Whether the key opens nothing for now */
             is_disabled: boolean;
@@ -4706,6 +4760,22 @@ export interface components {
             /** @description cron: IANA name of the time zone of the other fields */
             timezone: string;
         };
+        DataDirectoryStatus: {
+            /** @description false: creates and pushes are refused with 507 */
+            healthy: boolean;
+            /** @description The folder, its free space and the reserve */
+            detail: string;
+            /** @description Free bytes of its filesystem */
+            free_bytes: number;
+            /** @description Size of its filesystem in bytes */
+            total_bytes: number;
+            /** @description The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size */
+            reserve_bytes: number;
+            /** @description The ID of the worker process */
+            worker: string;
+            /** @description The regions of the worker; empty: deliveries only */
+            region_ids: number[];
+        };
         DeclineQuotaRequest: {
             /** @description For the client; part of the notification */
             reason: string;
@@ -4723,7 +4793,10 @@ export interface components {
             channel: "email" | "webhook";
             /** @description E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted */
             target: string;
-            /** @description ID of the webhook; null for e-mail */
+            /**
+             * Format: uuid
+             * @description ID of the webhook; null for e-mail
+             */
             webhook_id: string | null;
             /**
              * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
@@ -4734,9 +4807,15 @@ export interface components {
             attempt_count: number;
             /** @description The last attempts, oldest first */
             attempts: components["schemas"]["DeliveryAttempt"][];
-            /** @description When the next attempt is due; null when there is none */
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null when there is none
+             */
             next_attempt_at: string | null;
-            /** @description When the delivery succeeded or failed; null until then */
+            /**
+             * Format: date-time
+             * @description When the delivery succeeded or failed; null until then
+             */
             ended_at: string | null;
         };
         DeliveryAttempt: {
@@ -4792,6 +4871,8 @@ export interface components {
             drivers: components["schemas"]["DriverStatus"][];
             /** @description One entry for each live worker of a region */
             time_zones: components["schemas"]["TimeZoneStatus"][];
+            /** @description One entry for each live worker of a region */
+            data_directories: components["schemas"]["DataDirectoryStatus"][];
         };
         ExistingFloatingIp: {
             /**
@@ -4932,7 +5013,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Always `NFS` */
             protocol: string;
@@ -5221,7 +5305,10 @@ export interface components {
             position: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX */
             redirect_http_code: number | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix: string | null;
@@ -5231,7 +5318,10 @@ export interface components {
             rules: components["schemas"]["L7RuleReference"][];
             /** @description Labels */
             tags: string[];
-            /** @description ID of the task that locks the load balancer; null: not locked */
+            /**
+             * Format: uuid
+             * @description ID of the task that locks the load balancer; null: not locked
+             */
             task_id: string | null;
         };
         /**
@@ -5283,7 +5373,10 @@ export interface components {
             key: string | null;
             /** @description Labels */
             tags: string[];
-            /** @description ID of the task that locks the load balancer; null: not locked */
+            /**
+             * Format: uuid
+             * @description ID of the task that locks the load balancer; null: not locked
+             */
             task_id: string | null;
             type: components["schemas"]["L7RuleType"];
             /** @description What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
@@ -5342,15 +5435,24 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
             admin_state_up: boolean;
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
@@ -5368,7 +5470,10 @@ export interface components {
              * @enum {unknown}
              */
             protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence: components["schemas"]["LbPoolSessionPersistence"] | null;
@@ -5455,7 +5560,10 @@ export interface components {
             monitor_port: number | null;
             /** @description Port that receives the traffic */
             protocol_port: number;
-            /** @description ID of the subnet of the address */
+            /**
+             * Format: uuid
+             * @description ID of the subnet of the address
+             */
             subnet_id: string | null;
             /** @description Share of the traffic in proportion to the weights of the other members */
             weight: number;
@@ -5502,7 +5610,7 @@ export interface components {
         };
         LbPoolSessionPersistenceInput: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
-            cookie_name?: string | null;
+            cookie_name?: components["schemas"]["Name"] | null;
             /** @description Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in UDP pools */
             persistence_granularity?: string | null;
             /** @description Time in seconds that an inactive client keeps its member at least; null or 0: no minimum. A hash of the address selects the member, so a client keeps it until the members change; only for `SOURCE_IP` in UDP pools */
@@ -5609,7 +5717,10 @@ export interface components {
              * @description When the run started
              */
             started_at: string;
-            /** @description When the last snapshot was done; null before that */
+            /**
+             * Format: date-time
+             * @description When the last snapshot was done; null before that
+             */
             done_at: string | null;
             /** @description Snapshots that were created */
             snapshots: components["schemas"]["RunSnapshot"][];
@@ -5652,6 +5763,7 @@ export interface components {
             volume_ids: string[];
         };
         LifecyclePolicyVolumePrice: {
+            /** @description Discount of the client in percent */
             discount: number | null;
             /** @description Price of the snapshots of the volume with tax */
             price: number;
@@ -5679,15 +5791,24 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
             admin_state_up: boolean;
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
@@ -5705,7 +5826,10 @@ export interface components {
              * @enum {unknown}
              */
             protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence: components["schemas"]["LbPoolSessionPersistence"] | null;
@@ -5731,7 +5855,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the listener */
             name: string;
@@ -5745,7 +5872,10 @@ export interface components {
             insert_headers: {
                 [key: string]: string;
             };
-            /** @description ID of the load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the load balancer
+             */
             load_balancer_id: string | null;
             /** @description Number of pools that get its traffic: the default pool and those of L7 policies */
             pool_count: number | null;
@@ -5824,7 +5954,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the load balancer */
             name: string;
@@ -5864,14 +5997,20 @@ export interface components {
             stats: components["schemas"]["LoadBalancerStats"] | null;
             /** @description Tags, by key */
             tags_v2: components["schemas"]["Tag"][];
-            /** @description When the load balancer or one of its parts was last changed */
+            /**
+             * Format: date-time
+             * @description When the load balancer or one of its parts was last changed
+             */
             updated_at: string | null;
             /** @description IP address of the load balancer */
             vip_address: string | null;
             /** @description Always null */
             vip_fqdn: null;
             vip_ip_family: ("dual" | "ipv4" | "ipv6") | null;
-            /** @description ID of the address */
+            /**
+             * Format: uuid
+             * @description ID of the address
+             */
             vip_port_id: string | null;
             /** @description Addresses of the instances: the address of the load balancer */
             vrrp_ips: {
@@ -6132,6 +6271,8 @@ export interface components {
              */
             real?: true;
         };
+        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
+        Name: string;
         Network: {
             /**
              * Format: uuid
@@ -6142,9 +6283,15 @@ export interface components {
             name: string;
             /** @description When the network was created */
             created_at: string;
-            /** @description ID of the task that created the network; null for a default network */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the network; null for a default network
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Whether this is the default network of the project */
             default: boolean | null;
@@ -6223,11 +6370,20 @@ export interface components {
              * @description When the token was created
              */
             created_at: string;
-            /** @description When the token expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the token expires; null: never
+             */
             expires_at: string | null;
-            /** @description When the token was revoked */
+            /**
+             * Format: date-time
+             * @description When the token was revoked
+             */
             revoked_at: string | null;
-            /** @description When a request last had the token, up to a minute late; null: never */
+            /**
+             * Format: date-time
+             * @description When a request last had the token, up to a minute late; null: never
+             */
             last_used_at: string | null;
             /** @description The token `<id>$<secret>`; only this answer contains it */
             token: string;
@@ -6282,7 +6438,10 @@ export interface components {
             threshold: number;
             /** @description The last notification, or null */
             last_message: components["schemas"]["QuotasMessage"] | null;
-            /** @description When the last notification was sent, or null */
+            /**
+             * Format: date-time
+             * @description When the last notification was sent, or null
+             */
             last_sending: string | null;
         };
         PendingRunSnapshot: {
@@ -6291,7 +6450,10 @@ export interface components {
              * @description ID of the volume
              */
             volume_id: string;
-            /** @description ID of the snapshot; null until it is requested */
+            /**
+             * Format: uuid
+             * @description ID of the snapshot; null until it is requested
+             */
             snapshot_id: string | null;
         };
         PreviewSchedule: {
@@ -6379,8 +6541,12 @@ export interface components {
             volume_id: string;
         };
         PriceVolume: {
+            /** @description Size in GiB; required unless a snapshot is given, whose size it must equal */
             size?: number | null;
-            /** @description ID of the snapshot to copy; required with the source `snapshot` */
+            /**
+             * Format: uuid
+             * @description ID of the snapshot to copy; required with the source `snapshot`
+             */
             snapshot_id?: string | null;
             /**
              * @description What the volume is created from; images are not supported and have no price
@@ -7239,8 +7405,7 @@ export interface components {
             schedule_ids: string[];
         };
         RenameListener: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name: string;
+            name: components["schemas"]["Name"];
         };
         ReplaceLbPoolHealthMonitor: {
             /** @description Whether members are checked; true by default */
@@ -7572,6 +7737,7 @@ export interface components {
             role: "reader" | "member" | "admin";
             /** @description Whether the client operates this Cloudyard */
             is_operator: boolean;
+            /** @description Projects that the token is limited to; null: all of the client */
             project_ids: number[] | null;
             /**
              * Format: date-time
@@ -7593,7 +7759,10 @@ export interface components {
             threshold: number;
             /** @description Ignored */
             last_message?: components["schemas"]["QuotasMessage"] | null;
-            /** @description Ignored */
+            /**
+             * Format: date-time
+             * @description Ignored
+             */
             last_sending?: string | null;
         };
         Snapshot: {
@@ -7622,7 +7791,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Size in GiB: that of the volume when the snapshot was requested */
             size: number;
@@ -7664,9 +7836,15 @@ export interface components {
             cidr: string;
             /** @description When the subnet was created */
             created_at: string;
-            /** @description ID of the task that created the subnet; null for a default subnet */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the subnet; null for a default subnet
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Addresses of DNS servers */
             dns_nameservers: string[];
@@ -7843,11 +8021,20 @@ export interface components {
              * @description When the token was created
              */
             created_at: string;
-            /** @description When the token expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the token expires; null: never
+             */
             expires_at: string | null;
-            /** @description When the token was revoked */
+            /**
+             * Format: date-time
+             * @description When the token was revoked
+             */
             revoked_at: string | null;
-            /** @description When a request last had the token, up to a minute late; null: never */
+            /**
+             * Format: date-time
+             * @description When a request last had the token, up to a minute late; null: never
+             */
             last_used_at: string | null;
         };
         TokenCollection: {
@@ -7862,7 +8049,10 @@ export interface components {
             containers?: components["schemas"]["ApiKeyContainerInput"][] | null;
             /** @description Any text; null: none */
             description?: string | null;
-            /** @description When the key expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the key expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expire?: string | null;
             /** @description Whether the key opens nothing for now; null: unchanged */
             is_disabled?: boolean | null;
@@ -7995,8 +8185,7 @@ export interface components {
             project_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
         };
         UpdateFileShare: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             share_settings?: components["schemas"]["FileShareSettingsInput"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
@@ -8006,12 +8195,15 @@ export interface components {
         UpdateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: string;
+            name?: components["schemas"]["Name"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id?: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix?: string | null;
@@ -8034,11 +8226,20 @@ export interface components {
             tags?: string[];
         };
         UpdateLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -8059,8 +8260,7 @@ export interface components {
             lb_algorithm?: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
             /** @description Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all */
             members?: components["schemas"]["CreateLbPoolMember"][] | null;
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             /**
              * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
              * @enum {unknown}
@@ -8099,7 +8299,10 @@ export interface components {
             admin_state_up?: boolean;
             /** @description Whether the member gets traffic only while all others are down */
             backup?: boolean;
-            /** @description Address that the health monitor checks; null: `address` */
+            /**
+             * Format: ip-address
+             * @description Address that the health monitor checks; null: `address`
+             */
             monitor_address?: string | null;
             /** @description Port that the health monitor checks; null: `protocol_port` */
             monitor_port?: number | null;
@@ -8107,8 +8310,7 @@ export interface components {
             weight?: number;
         };
         UpdateLifecyclePolicy: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             /**
              * @description `active`, or `paused`: no schedule runs and no snapshot expires
              * @enum {unknown}
@@ -8158,9 +8360,11 @@ export interface components {
             allowed_cidrs?: string[] | null;
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit?: number;
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
-            /** @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported */
+            name?: components["schemas"]["Name"];
+            /**
+             * Format: uuid
+             * @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported
+             */
             secret_id?: string | null;
             /** @description IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id`. Null removes all */
             sni_secret_id?: string[] | null;
@@ -8174,8 +8378,7 @@ export interface components {
             user_list?: components["schemas"]["ListenerUser"][] | null;
         };
         UpdateLoadBalancer: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8187,8 +8390,7 @@ export interface components {
             admin_state_up?: boolean;
         };
         UpdateLoadBalancerV1: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8198,20 +8400,24 @@ export interface components {
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateNetwork: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateProject: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
         /** @description Fields that are omitted or null are unchanged */
         UpdatePullSecret: {
+            /** @description Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted and cannot be used (`verify` says why), except credentials in a URL. */
             registry?: string | null;
+            /** @description User name at the registry, without control characters */
             login?: string | null;
+            /**
+             * Format: password
+             * @description Password or access token at the registry, without control characters
+             */
             password?: string | null;
         };
         UpdateRegistryUser: {
@@ -8221,8 +8427,7 @@ export interface components {
             read_only?: boolean;
         };
         UpdateSnapshot: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateSubnet: {
@@ -8230,11 +8435,14 @@ export interface components {
             dns_nameservers?: string[] | null;
             /** @description Whether DHCP is on; default: true */
             enable_dhcp?: boolean;
-            /** @description Address of the gateway; null: no gateway */
+            /**
+             * Format: ip-address
+             * @description Address of the gateway; null: no gateway
+             */
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            name?: string | null;
+            name?: components["schemas"]["Name"] | null;
             tags?: components["schemas"]["UpdateTags"];
         };
         /** @description JSON Merge Patch (RFC 7386): a value adds or changes a tag, null removes it, and omitted tags are unchanged. Null instead of the map removes all user-managed tags. Read-only tags are always kept. */
@@ -8242,8 +8450,7 @@ export interface components {
             [key: string]: string | null;
         } | null;
         UpdateVolume: {
-            /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-            name?: string;
+            name?: components["schemas"]["Name"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
             tags?: components["schemas"]["UpdateTags"];
@@ -8268,6 +8475,7 @@ export interface components {
             api_group: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
             /** @description Whether the subscriber has received it */
             acknowledged: boolean;
+            /** @description `operation` and `request_id` of the request */
             action_data: {
                 [key: string]: unknown;
             } | null;
@@ -8325,6 +8533,7 @@ export interface components {
              * @enum {unknown}
              */
             resource_type: "caas_key" | "file_shares" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool_member" | "lbpool" | "lifecycle_policy" | "snapshot_schedule" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "project" | "caas_pull_secret" | "quota_limit_request" | "registry" | "registry_repository_artifact" | "registry_repository" | "registry_repository_tag" | "registry_user" | "secret" | "snapshot" | "subnet" | "volume";
+            /** @description The fields that changed, or all fields of a new or deleted resource; secrets are redacted */
             resource_body: {
                 [key: string]: unknown;
             } | null;
@@ -8391,7 +8600,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Size in GiB; during an extension the old size */
             size: number;
@@ -8468,6 +8680,8 @@ export interface components {
          *
          *     404 `NotFound`: The resource does not exist or is not visible to this client.
          *
+         *     405 `MethodNotAllowed`: The path has no operation with this method; the header `Allow` lists the methods that it has.
+         *
          *     409 `ResourceLocked`: A task is changing the resource; the message names the task. Try again when it has ended.
          *
          *     409 `NameTaken`: Another resource has this name.
@@ -8489,6 +8703,8 @@ export interface components {
          *     500 `Internal`: Internal error. The server log has the details under the `request_id`.
          *
          *     503 `Unavailable`: The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the address has too many open connections; see `Retry-After`.
+         *
+         *     507 `InsufficientStorage`: The host of the region has less free space than its reserve; the message names the host.
          * @example {
          *       "exception_class": "InvalidInput",
          *       "message": "the request is invalid",
@@ -8506,7 +8722,7 @@ export interface components {
              * @description Machine-readable error code
              * @enum {unknown}
              */
-            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable";
+            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "MethodNotAllowed" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable" | "InsufficientStorage";
             /** @description Human-readable error message */
             message: string;
             /** @description ID of the request in the server log; also in the header `X-Request-Id` */
@@ -8684,15 +8900,6 @@ export interface components {
             };
         };
         /** @description Success */
-        RegistryUserWithSecret: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["RegistryUserWithSecret"];
-            };
-        };
-        /** @description Success */
         Session: {
             headers: {
                 [name: string]: unknown;
@@ -8744,15 +8951,6 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Task"];
-            };
-        };
-        /** @description Success */
-        TaskCollection: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["TaskCollection"];
             };
         };
         /** @description Success */
@@ -9440,7 +9638,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskCollection"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9471,7 +9677,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskCollection"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9493,7 +9707,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Task"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -10768,7 +10990,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12124,7 +12361,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12163,7 +12415,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12195,7 +12462,22 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12816,7 +13098,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -14020,7 +14317,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -14058,7 +14370,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -14821,7 +15148,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["LifecyclePolicy"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LifecyclePolicy"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15533,7 +15868,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["Registry"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Registry"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15758,7 +16101,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["RegistryUserWithSecret"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryUserWithSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15941,7 +16292,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["RegistryUserWithSecret"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryUserWithSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -16957,7 +17316,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["PullSecret"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

@@ -9,7 +9,7 @@
  * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
-import { mkdir, open, readdir, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -38,8 +38,10 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     path: jail.seen.share,
     async prepare() {
       await removeUnfinished(layout);
-      // Here, because the first shares are created at the same time.
-      await writeDurably(protofileOf(layout), PROTOFILE);
+      // Here, because the first shares are created at the same time. An existing file is not written: the disk may be full.
+      if ((await readFile(protofileOf(layout), 'utf8').catch(() => '')) !== PROTOFILE) {
+        await writeDurably(protofileOf(layout), PROTOFILE);
+      }
       await jail.prepare();
     },
     async ensure(id, { gib, settledGib }, signal) {

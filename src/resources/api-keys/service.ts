@@ -148,7 +148,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
     cacheState: () => keyCache.state(),
 
     /** Removes the rows of keys that were deleted more than a day ago. */
-    forget: () => store.removeDeleted(db, new Date(clock.now().getTime() - dayMs)),
+    removeDeleted: () => store.removeDeleted(db, new Date(clock.now().getTime() - dayMs)),
   };
 }
 

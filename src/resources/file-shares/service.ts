@@ -14,6 +14,7 @@ import {
   isEmpty,
   patchedTags,
   requireFound,
+  requireGrowth,
   requireUnlocked,
   sizeErrors,
   toRequiredQuota,
@@ -114,22 +115,10 @@ export function createFileShares(deps: FileSharesDeps) {
           createdResources: { file_shares: [id] },
         });
         const createdAt = clock.now();
-        await store.insert(tx, {
-          id,
-          clientId,
-          projectId,
-          regionId,
-          name: body.name,
-          typeName,
-          size: body.size,
-          ...network,
-          rootSquash: settings.root_squash ?? (typeName === 'vast' ? squashesRootByDefault.vast : null),
-          allowedCharacters: settings.allowed_characters ?? null,
-          pathLength: settings.path_length ?? null,
-          tags,
-          creatorTaskId,
-          createdAt,
-        });
+        const { name, size } = body;
+        const placed = { clientId, projectId, regionId, ...network };
+        const given = { name, typeName, size, tags, ...newSettings(typeName, settings) };
+        await store.insert(tx, { id, ...placed, ...given, creatorTaskId, createdAt });
         await store.insertAccessRules(tx, newAccessRules(id, access, createdAt));
         await quota.reserve(tx, scope, { sfs_count: 1, sfs_size: body.size });
         return { tasks: [creatorTaskId] };
@@ -175,7 +164,7 @@ export function createFileShares(deps: FileSharesDeps) {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
         if (size === share.size) return { tasks: [] };
-        requireGrowth(share, size);
+        requireGrowth(share.size, size, 'share');
         const response = await changeOnHost(tx, context, share, 'extend_sfs', { size, status: 'extending' });
         await quota.reserve(tx, scope, { sfs_size: size - share.size });
         return response;
@@ -228,6 +217,14 @@ function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInpu
     .map((name) => ({ path: `share_settings.${name}`, message: 'is supported by vast shares only' }));
 }
 
+function newSettings(typeName: FileShareTypeName, settings: ShareSettingsInput) {
+  return {
+    rootSquash: settings.root_squash ?? (typeName === 'vast' ? squashesRootByDefault.vast : null),
+    allowedCharacters: settings.allowed_characters ?? null,
+    pathLength: settings.path_length ?? null,
+  };
+}
+
 /** The host does not notice that a default was given. */
 function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Partial<FileShareRow> {
   const row = { ...share, rootSquash: share.rootSquash ?? squashesRootByDefault[share.typeName] };
@@ -236,13 +233,6 @@ function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Par
     allowedCharacters: settings.allowed_characters,
     pathLength: settings.path_length,
   });
-}
-
-/** @throws ClientError 400 */
-function requireGrowth(share: FileShareRow, size: number): void {
-  if (size > share.size) return;
-  const message = `must be greater than the current size (${share.size} GiB); a share cannot shrink`;
-  throw invalidInput([{ path: 'size', message }]);
 }
 
 function toResponse(share: FileShareView, regionName: string): FileShare {

@@ -35,6 +35,7 @@ const selection = {
 };
 export const view = kit.viewOf<FileShareView>(fileShares, selection);
 const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted: resource });
+const oldestFirst = [asc(fileShares.createdAt), asc(fileShares.id)];
 
 /** Oldest first. */
 export async function list(
@@ -44,7 +45,7 @@ export async function list(
 ): Promise<{ count: number; rows: FileShareView[] }> {
   return readPage(db, scope, {
     filters: [kit.contains(fileShares.name, filter.name), kit.equals(fileShares.typeName, filter.type_name)],
-    order: [asc(fileShares.createdAt), asc(fileShares.id)],
+    order: oldestFirst,
     page: filter,
   });
 }

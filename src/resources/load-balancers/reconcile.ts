@@ -16,7 +16,7 @@ interface LoadBalancerReconcilerDeps extends ReconcilerDeps {
 }
 
 export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): Reconciler {
-  const { db, driver } = deps;
+  const { driver } = deps;
   return {
     resource: 'load_balancer',
 
@@ -39,7 +39,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     findPending: store.findPending,
 
-    async findDrift(_db, regionIds) {
+    async findDrift(db, regionIds) {
       await driver.recheckMembers();
       return findDrift(db, store, driver, regionIds);
     },

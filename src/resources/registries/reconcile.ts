@@ -50,7 +50,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
 
     findPending: store.findPending,
 
-    async findDrift(_db, regionIds) {
+    async findDrift(db, regionIds) {
       await store.setHosts(db, regionIds, driver.address);
       // The host is read first: a registry has its row before clients can push to it.
       const onHost = await driver.list();

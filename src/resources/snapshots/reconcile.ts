@@ -48,7 +48,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 

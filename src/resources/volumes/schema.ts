@@ -164,7 +164,7 @@ export const DetachVolume = Type.Object(
 
 export const DeleteVolume = Type.Object({
   snapshots: Type.Optional(
-    Type.String({ maxLength: 16_384, description: 'Accepted and ignored: all snapshots of the volume are deleted' }),
+    Type.String({ maxLength: 4096, description: 'Accepted and ignored: all snapshots of the volume are deleted' }),
   ),
 });
 
