@@ -10,6 +10,7 @@ interface Schema {
   description?: string;
   properties?: Record<string, Schema>;
   items?: Schema;
+  additionalProperties?: Schema;
   anyOf?: Schema[];
   allOf?: Schema[];
 }
@@ -26,7 +27,13 @@ interface Operation {
   tags?: string[];
   parameters?: { $ref?: string; name: string; in: string; description?: string; example?: unknown }[];
   requestBody?: { content: Record<string, Content> };
-  responses: Record<string, { description?: string; content?: Record<string, Content> }>;
+  deprecated?: boolean;
+  responses: Record<string, { description?: string; content?: Record<string, Content>; links?: Record<string, Link> }>;
+}
+
+interface Link {
+  operationId: string;
+  parameters: Record<string, string>;
 }
 
 interface Document {
@@ -39,6 +46,32 @@ const { document: declared } = (await declaredApi()) as { document: Document };
 const document = dereferenced(declared);
 const operationsIn = ({ paths }: Document) => Object.values(paths).flatMap((methods) => Object.values(methods));
 const operations = operationsIn(document);
+
+const linksOf = ({ responses }: Operation) =>
+  Object.values(responses).flatMap(({ links = {} }) => Object.values(links));
+
+/** Whether every parameter of the link is a parameter of its operation, and every field it reads is in the schema. */
+function isComplete({ operationId, parameters }: Link, schema: Schema | undefined): boolean {
+  const target = operations.find((operation) => operation.operationId === operationId);
+  const known = (target?.parameters ?? []).map(({ name }) => name);
+  return Object.entries(parameters).every(
+    ([name, value]) => known.includes(name) && (value.startsWith('$request.path.') || hasField(schema, value)),
+  );
+}
+
+function hasField(schema: Schema | undefined, expression: string): boolean {
+  const fieldsOf = (at: Schema, step: string): (Schema | undefined)[] => [
+    at.properties?.[step] ?? (step === '0' ? at.items : at.additionalProperties),
+    ...(at.anyOf ?? []).flatMap((branch) => fieldsOf(branch, step)),
+  ];
+  const steps = expression.replace('$response.body#/', '').split('/');
+  const start = schema ? [schema] : [];
+  const found = steps.reduce(
+    (all, step) => all.flatMap((at) => fieldsOf(at, step)).filter((at) => at !== undefined),
+    start,
+  );
+  return found.length > 0;
+}
 
 /** Paths of the fields of a schema without a description, in the field or in its branches. */
 function undescribed(schema: Schema, path: string): string[] {
@@ -116,6 +149,37 @@ describe('the OpenAPI document', () => {
       parameters.filter(({ in: place }) => place === 'path').map(({ name }) => `${operationId}: ${name}`),
     );
     expect(faulty).toEqual([]);
+  });
+
+  it('links IDs in responses to the operations that take them', () => {
+    const faulty = operations.flatMap(({ operationId, responses }) =>
+      Object.values(responses).flatMap(({ links = {}, content }) =>
+        Object.entries(links)
+          .filter(([, link]) => !isComplete(link, content?.['application/json']?.schema))
+          .map(([name]) => `${operationId}: ${name}`),
+      ),
+    );
+    expect(faulty).toEqual([]);
+    const linked = new Set(operations.flatMap(linksOf).map(({ operationId }) => operationId));
+    const unlinked = operations
+      .filter(({ operationId, deprecated, parameters = [] }) => {
+        const names = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+        const takesId = names.some((name) => !['project_id', 'region_id', 'client_id'].includes(name));
+        return takesId && !deprecated && !linked.has(operationId);
+      })
+      .map(({ operationId }) => operationId);
+    expect(unlinked).toEqual(['deleteRegistryTag', 'authorizeContainerByPath']);
+  });
+
+  it('links task IDs to the task, and a task to the resources that it created', () => {
+    const operation = (id: string) => operations.find(({ operationId }) => operationId === id)!;
+    expect(linksOf(operation('createVolume'))).toEqual([
+      { operationId: 'getTask', parameters: { task_id: '$response.body#/tasks/0' } },
+    ]);
+    expect(linksOf(operation('getTask'))).toContainEqual({
+      operationId: 'getVolume',
+      parameters: { volume_id: '$response.body#/created_resources/volumes/0' },
+    });
   });
 
   it('is at most 0.8 MB long', () => {

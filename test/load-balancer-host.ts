@@ -37,9 +37,11 @@ export interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadB
 const still: ListenerCounters = {
   activeConnections: 0,
   totalConnections: 0,
+  requests: 0,
   bytesIn: 0,
   bytesOut: 0,
   requestErrors: 0,
+  serverErrors: 0,
 };
 
 /** `real` makes the engine scan for drift. */

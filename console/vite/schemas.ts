@@ -36,7 +36,20 @@ function resolve(schema: unknown, components: Components, within: readonly strin
   if (typeof schema !== 'object' || schema === null) return schema;
   const { $ref, examples: _examples, ...rest } = schema as Record<string, unknown>;
   const own = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, resolve(value, components, within)]));
-  if (typeof $ref !== 'string') return own;
+  if (typeof $ref !== 'string') return nullableAsUnion(own);
   const target = resolveComponent(components, $ref.slice($ref.lastIndexOf('/') + 1), within);
   return { ...(target as object), ...own };
+}
+
+/** Forms read `type: [type, 'null']` as the union of the two. */
+function nullableAsUnion(schema: Record<string, unknown>): Record<string, unknown> {
+  if (!Array.isArray(schema['type'])) return schema;
+  const { description, deprecated, default: value, ...constraints } = schema;
+  const annotations = Object.entries({ description, deprecated, default: value }).filter(
+    ([, each]) => each !== undefined,
+  );
+  const alternatives = (schema['type'] as string[]).map((type) =>
+    type === 'null' ? { type } : { ...constraints, type },
+  );
+  return { anyOf: alternatives, ...Object.fromEntries(annotations) };
 }

@@ -7,6 +7,10 @@ export const catalogue = {
   Unauthenticated: { status: 401, meaning: 'The token (or API key) is missing, unknown, expired or revoked.' },
   Forbidden: { status: 403, meaning: 'The token (or API key) is valid but does not allow the operation.' },
   NotFound: { status: 404, meaning: 'The resource does not exist or is not visible to this client.' },
+  MethodNotAllowed: {
+    status: 405,
+    meaning: 'The path has no operation with this method; the header `Allow` lists the methods that it has.',
+  },
   ResourceLocked: {
     status: 409,
     meaning: 'A task is changing the resource; the message names the task. Try again when it has ended.',
@@ -36,6 +40,10 @@ export const catalogue = {
       "The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the " +
       'address has too many open connections; see `Retry-After`.',
   },
+  InsufficientStorage: {
+    status: 507,
+    meaning: 'The host of the region has less free space than its reserve; the message names the host.',
+  },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof catalogue;
@@ -46,8 +54,15 @@ export interface FieldError {
   message: string;
 }
 
-/** Conflicts that a retry cannot resolve: the response tells clients not to retry by themselves. */
-const final = new Set<ErrorCode>(['NameTaken', 'InUse', 'Conflict', 'QuotaExceeded', 'IdempotencyKeyReused']);
+/** Refusals that a retry cannot resolve: the response tells clients not to retry by themselves. */
+const final = new Set<ErrorCode>([
+  'NameTaken',
+  'InUse',
+  'Conflict',
+  'QuotaExceeded',
+  'IdempotencyKeyReused',
+  'InsufficientStorage',
+]);
 
 /** An error response. `message` and `errors` are for the client; `cause` is only for the log. */
 export class ClientError extends Error {

@@ -10,12 +10,13 @@ import type { Actor, RequestFacts } from '../authz/actor.ts';
 import { concernsAllProjects, seesAllClients } from '../authz/access.ts';
 import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
+import { allowedMethods } from './allowed-methods.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';
 import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie.ts';
 
 /** Checks credentials of one kind. */
-export interface Authenticator {
+interface Authenticator {
   /** The caller; null for a credential that is unknown, expired or revoked. */
   authenticate(credential: string): Promise<Actor | null>;
   /** As `authenticate`, but not a use: for a stream that outlives its request. */
@@ -150,7 +151,12 @@ async function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, ac
 const developmentPath = '/cloudyard/v1/dev/';
 
 /** Thrown before the body is read. */
-function noRoute({ method, url }: FastifyRequest): ClientError {
+function noRoute({ method, url, server }: FastifyRequest): ClientError {
+  const allowed = allowedMethods(server.declaredOperations, url).join(', ');
+  if (allowed !== '') {
+    const message = `${method} is not supported at ${url.split('?')[0]}; supported: ${allowed}`;
+    return new ClientError('MethodNotAllowed', message, { headers: { allow: allowed } });
+  }
   const hint = url.startsWith(developmentPath) ? '; development mode needs the setting CLOUDYARD_DEV=1' : '';
   return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}${hint}`);
 }

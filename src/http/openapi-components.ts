@@ -1,7 +1,7 @@
 /**
  * Moves repeated parts of an OpenAPI document into its components, so that generated clients get named types: every schema
  * with a `title` becomes the schema of that name, and the most frequent parameter of a name and response with a schema
- * become the component of that name.
+ * become the component of that name. A type or null becomes a list of two types, which is shorter than a union.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -30,7 +30,7 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
     if (Array.isArray(node)) return node.map(visit);
     if (node === null || typeof node !== 'object') return node;
     const { title, ...rest } = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
-    if (typeof title !== 'string') return title === undefined ? rest : { title, ...rest };
+    if (typeof title !== 'string') return title === undefined ? withNullableType(rest) : { title, ...rest };
     return referToSchema(shapes, title, rest);
   };
 
@@ -55,6 +55,15 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
       ),
     },
   };
+}
+
+/** Writes `anyOf: [{ type, … }, { type: 'null' }]` as `type: [type, 'null']`. */
+function withNullableType(schema: Json): Json {
+  const { anyOf, ...rest } = schema as { anyOf?: Json[] };
+  const [type, other, ...more] = anyOf ?? [];
+  if (typeof type?.['type'] !== 'string' || more.length > 0) return schema;
+  if (JSON.stringify(other) !== '{"type":"null"}' || 'enum' in type) return schema;
+  return { ...type, type: [type['type'], 'null'], ...rest };
 }
 
 /** Fields that may differ between the uses of a named shape. */

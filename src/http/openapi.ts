@@ -6,6 +6,7 @@ import { catalogue } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import { isOptionalBody } from './json-body.ts';
 import { withComponents } from './openapi-components.ts';
+import { addLinks } from './openapi-links.ts';
 
 const requestId = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 
@@ -114,6 +115,7 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
           if (requestBody && isOptionalBody(content?.schema)) requestBody.required = false;
         }
       }
+      addLinks(document.paths as never);
       const { paths, components } = withComponents(document.paths as Record<string, unknown>);
       return {
         ...document,

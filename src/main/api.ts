@@ -5,10 +5,12 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { StatusOfWorkers, SystemDeps } from '../http/system.ts';
+import type { DriverOfWorker, StatusOfWorkers, SystemDeps } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
+import { diskKind } from '../platform/disk-space.ts';
+import type { DiskSpace } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
@@ -101,8 +103,25 @@ async function driverStatus(db: Db): Promise<StatusOfWorkers> {
     [silenceSeconds],
   );
   const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
-  const isTimeZones = ({ kind }: DriverStatus) => kind === timeZoneKind;
-  return { drivers: all.filter((one) => !isTimeZones(one)), time_zones: all.filter(isTimeZones) };
+  const ofKind = (kind: string) => all.filter((one) => one.kind === kind);
+  return {
+    drivers: all.filter(({ kind }) => kind !== timeZoneKind && kind !== diskKind),
+    time_zones: ofKind(timeZoneKind),
+    data_directories: (ofKind(diskKind) as (DriverOfWorker & DiskSpace)[]).map(toDataDirectory),
+  };
+}
+
+function toDataDirectory(status: DriverOfWorker & DiskSpace): StatusOfWorkers['data_directories'][number] {
+  const { healthy, detail, freeBytes, totalBytes, reserveBytes, worker, region_ids } = status;
+  return {
+    healthy,
+    detail,
+    free_bytes: freeBytes,
+    total_bytes: totalBytes,
+    reserve_bytes: reserveBytes,
+    worker,
+    region_ids,
+  };
 }
 
 /** Answers the requests that were read, and closes the server. */

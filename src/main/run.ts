@@ -1,7 +1,8 @@
 /**
  * The long-running commands: `start` (server and workers in one process), `serve` and `worker`. Each opens its parts in
  * order, and closes them in reverse on SIGINT or SIGTERM. A `worker` that receives SIGTERM hands over: the programs that
- * serve users keep running and the next worker adopts them, so that a restart does not interrupt traffic.
+ * serve users keep running and the next worker adopts them, so that a restart does not interrupt traffic. `start` does the
+ * same with CLOUDYARD_KEEP_DATA_PLANES=1, and after a start that failed.
  */
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
@@ -10,6 +11,7 @@ import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
 import { buildConsole } from './console-build.ts';
+import { hasDataPlane } from './drivers.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
@@ -36,29 +38,32 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   try {
     await startParts(await openServices(settings, roles, log, closing));
   } catch (error) {
-    await close('stop');
+    await close((await hasDataPlane(settings)) ? 'handOver' : 'stop');
     throw error;
   }
   const signal = await stopped;
-  await close(signal === 'SIGTERM' && !roles.serve ? 'handOver' : 'stop');
+  await close(signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes) ? 'handOver' : 'stop');
 }
 
 /** Starts the API server, the worker and the notifier, and prints the start table. */
 async function startParts(opened: Opened): Promise<void> {
   const { settings, log, closing, configuration, regionIds, serves, isStart, database, services } = opened;
   // Drivers need the port of the API server, which may differ from the setting, so it listens before they start. Requests
-  // are held until the drivers run and the token exists.
+  // do not wait for the drivers, whose start may take seconds: their tasks do.
   const opening = openApi(opened);
+  const admitting = opening.then(async (api) => {
+    const token = await adminToken(services, settings);
+    api?.admitRequests();
+    return token;
+  });
   const working = regionIds.length > 0 ? startWork({ ...opened, ownsDataDir: isStart, announced: opening }) : null;
   // Building the API blocks the event loop, for seconds on a slow machine: earlier connections would time out.
   const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
   // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.
-  await Promise.allSettled([opening, working, notifying]);
+  await Promise.allSettled([admitting, working, notifying]);
   const api = await opening;
   if (api) closing.push(api.stop);
-  const [work, deliveries] = await Promise.all([working, notifying]);
-  const token = await adminToken(services, settings);
-  api?.admitRequests();
+  const [token, work, deliveries] = await Promise.all([admitting, working, notifying]);
   const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
   printStart({
     ...{ settings, serves, url: api?.url ?? null, token, database: database.description, work, deliveries },

@@ -74,6 +74,7 @@ import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
+import { createHostSpace } from '../tasks/host-space.ts';
 import { countJobs } from '../tasks/jobs.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { createWakeups } from '../tasks/wakeups.ts';
@@ -218,7 +219,7 @@ async function createEngines(deps: ServicesDeps) {
   const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
   const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
-  const tasks = createTasks({ clock, backlog, wakeups });
+  const tasks = createTasks({ clock, backlog, hostSpace: createHostSpace(db), wakeups });
   tasks.onEnd(metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const engines = { metrics, caches, audit, idempotency, quota, tasks, wakeups, regions };

@@ -5,6 +5,7 @@
 import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
+import { diskStatus, readDiskSpace } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
@@ -24,7 +25,7 @@ import type { ShutdownSteps } from './shutdown.ts';
 import { dataDirectoryLock, LockTaken, regionLock, takeLocks, waitForLocks } from './work-locks.ts';
 import type { WorkLock } from './work-locks.ts';
 
-export interface WorkDeps {
+interface WorkDeps {
   settings: Settings;
   database: Database;
   services: Services;
@@ -84,7 +85,8 @@ async function failOver(deps: WorkDeps): Promise<void> {
   log.info({ regionIds }, 'failing over');
   await work(deps).catch((error: unknown) => {
     log.fatal({ err: error }, 'failover failed');
-    process.kill(process.pid, 'SIGINT');
+    // A worker hands over what it has adopted.
+    process.kill(process.pid, 'SIGTERM');
   });
 }
 
@@ -106,6 +108,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
   const { tasks, wakeups, clock, metrics, idempotency, audit, reencrypt, development } = services;
   metrics.watchDatabase('worker', db);
+  metrics.watchDisk(() => readDiskSpace(settings.dataDir, settings.diskReserve));
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const { sweepSeconds } = settings;
   const { reconcilers, duties } = createWork(
@@ -134,6 +137,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     driverStatus: () => [
       ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
       timeZoneStatus(),
+      diskStatus(settings.dataDir, settings.diskReserve),
     ],
     onDriverError: metrics.countDriverError,
     onJobEnd: metrics.countJobEnd,
@@ -157,7 +161,8 @@ async function driverContext({ settings, services, regionIds, log }: WorkDeps): 
     log.error({ err: error }, 'registries cannot be served');
     return null;
   });
-  return { dataDir: settings.dataDir, log, memberRules: services.memberRules, registryHosting };
+  const { dataDir, diskReserve } = settings;
+  return { dataDir, diskReserve, log, memberRules: services.memberRules, registryHosting };
 }
 
 /** Adds the API server of another process to the control plane, if one has announced itself. */

@@ -8,7 +8,7 @@ import { isStorable, storableText } from '../platform/storable-text.ts';
 import { maxTags, TagKey } from './tags.ts';
 
 /** Longer than any query: the path and the headers together are limited to 16 KiB. */
-const maxPairsLength = 16_384;
+const maxPairsLength = 4096;
 
 /** Query parameters that filter by tags. The Terraform provider sends the deprecated names. */
 export const TagFilterQuery = {

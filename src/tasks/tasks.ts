@@ -11,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
+import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
 import { policyPriority, priorityAt, stepOf } from './priority.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -23,7 +24,7 @@ export interface ResourceKey {
 }
 
 /** The key of a resource that exists in rows alone: it need not have a region. */
-export type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
+type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
 
 /** A resource, the region whose worker serves it, and its client. */
 export type Placed = Pick<ResourceKey, 'id' | 'regionId'> & { clientId: number };
@@ -44,7 +45,7 @@ export interface NewTask<Key = ResourceKey> {
 }
 
 /** A task, and the context of the request that creates it. */
-export interface TaskRequest<Key = ResourceKey> {
+interface TaskRequest<Key = ResourceKey> {
   context: RequestContext;
   task: NewTask<Key>;
 }
@@ -93,7 +94,7 @@ const insertJob = deferred('job_enqueue', {
   body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
 });
 
-export interface EndedTask {
+interface EndedTask {
   id: string;
   type: string;
   state: string;
@@ -158,18 +159,19 @@ export interface Tasks {
 }
 
 /** How much of the work of a task is done. */
-export interface TaskProgress {
+interface TaskProgress {
   doneBytes: number;
   totalBytes: number;
 }
 
-export interface TasksDeps {
+interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
+  hostSpace: HostSpace;
   wakeups: Wakeups;
 }
 
-export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
+export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -192,6 +194,7 @@ export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
       backlog.requireRoom(actor);
       if (task.type.startsWith('create_')) backlog.requireShortQueue();
     }
+    hostSpace.requireSpace(task.key.regionId, task.type);
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };

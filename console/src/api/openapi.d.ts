@@ -758,6 +758,26 @@ export interface paths {
         patch: operations["updateFileShareV1"];
         trace?: never;
     };
+    "/cloudyard/v1/file_shares/{project_id}/{region_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the used space of file shares
+         * @description The worker measures shares every minute. Shares without a measurement are omitted: those of a simulated driver, of a host without size limits, and new ones.
+         */
+        get: operations["listFileShareUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v3/file_shares/{project_id}/{region_id}/{file_share_id}": {
         parameters: {
             query?: never;
@@ -1094,6 +1114,26 @@ export interface paths {
          * @description The oldest point comes first. A point is a minute for periods of up to 5 hours, ten minutes for up to 48 hours, and otherwise an hour.
          */
         post: operations["getLoadBalancerMetrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/loadbalancers/{project_id}/{region_id}/{load_balancer_id}/traffic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get requests, connections, bytes and errors of a load balancer over time
+         * @description The proxy is read every 10 seconds, and the history is retained for a week. A simulated driver has no traffic: all values are 0.
+         */
+        get: operations["getLoadBalancerTraffic"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3381,7 +3421,10 @@ export interface components {
             created_at: string;
             /** @description Text of the client */
             description: string;
-            /** @description When the key expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the key expires; null: never
+             */
             expire: string | null;
             /** @description Whether the key opens nothing for now */
             is_disabled: boolean;
@@ -3414,6 +3457,7 @@ export interface components {
             namespace: string;
         };
         ApproveQuotaRequest: {
+            /** @description For the client; part of the notification */
             reason?: string | null;
         };
         AttachVolume: {
@@ -3488,9 +3532,15 @@ export interface components {
             name: string;
             /** @description When the network was created */
             created_at: string;
-            /** @description ID of the task that created the network; null for a default network */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the network; null for a default network
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Whether this is the default network of the project */
             default: boolean | null;
@@ -3881,7 +3931,10 @@ export interface components {
              * @default
              */
             description: string;
-            /** @description When the key expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the key expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expire?: string | null;
             /**
              * @description Whether the key opens nothing for now
@@ -3941,12 +3994,15 @@ export interface components {
         CreateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id?: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix?: string | null;
@@ -3973,11 +4029,20 @@ export interface components {
             tags?: string[];
         };
         CreateLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -3989,24 +4054,23 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
+             * Format: uuid
+             * @description ID of the listener whose default pool this becomes; by default no listener uses it
              */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the listener whose default pool this becomes; by default no listener uses it */
             listener_id?: string | null;
-            /** @description ID of the load balancer; required without `listener_id` */
+            /**
+             * Format: uuid
+             * @description ID of the load balancer; required without `listener_id`
+             */
             load_balancer_id?: string | null;
             /**
+             * Format: uuid
              * @deprecated
              * @description Use `load_balancer_id`
              */
@@ -4031,7 +4095,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -4044,11 +4108,7 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["HealthMonitorType"];
         };
         /**
          * @description Address and port identify the member within its pool
@@ -4076,13 +4136,22 @@ export interface components {
              * @default false
              */
             backup: boolean;
-            /** @description Accepted and ignored */
+            /**
+             * Format: uuid
+             * @description Accepted and ignored
+             */
             instance_id?: string | null;
-            /** @description Address that the health monitor checks; null: `address` */
+            /**
+             * Format: ip-address
+             * @description Address that the health monitor checks; null: `address`
+             */
             monitor_address?: string | null;
             /** @description Port that the health monitor checks; null: `protocol_port` */
             monitor_port?: number | null;
-            /** @description ID of the subnet of the address; stored, nothing is routed */
+            /**
+             * Format: uuid
+             * @description ID of the subnet of the address; stored, nothing is routed
+             */
             subnet_id?: string | null;
             /** @description Share of the traffic in proportion to the weights of the other members; 1 by default */
             weight?: number;
@@ -4168,7 +4237,7 @@ export interface components {
             minutes?: number | null;
         };
         CreateListener: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
              * @enum {unknown}
@@ -4212,7 +4281,7 @@ export interface components {
             loadbalancer_id?: string;
         };
         CreateLoadBalancer: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Flavor, the first one of the region by default; flavors differ in price only
              * @example lb1-1-2
@@ -4252,11 +4321,20 @@ export interface components {
             vip_subnet_id?: string;
         };
         CreateNestedLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -4268,22 +4346,14 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            name: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            name: components["schemas"]["Name"];
+            protocol: components["schemas"]["LbPoolProtocol"];
         };
         CreateNestedListener: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
              * @enum {unknown}
@@ -4313,7 +4383,7 @@ export interface components {
             pools?: components["schemas"]["CreateNestedLbPool"][];
         };
         CreateNetwork: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored: packets are not routed */
             create_router?: boolean;
             /**
@@ -4326,7 +4396,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateNewVolume: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4350,7 +4420,7 @@ export interface components {
             source: "new-volume";
         };
         CreateProject: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
@@ -4415,7 +4485,10 @@ export interface components {
             /** @description 1 to 255 characters, none of them a control character */
             name: string;
             payload: components["schemas"]["CertificatePayload"];
-            /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
+            /**
+             * Format: iso-date-time
+             * @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone
+             */
             expiration?: string | null;
         };
         CreateSecretV1: {
@@ -4444,7 +4517,10 @@ export interface components {
             bit_length?: number | null;
             /** @description Mode of the algorithm, for information */
             mode?: string | null;
-            /** @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone */
+            /**
+             * Format: iso-date-time
+             * @description From this ISO 8601 date on, resources cannot use the secret; UTC without a zone
+             */
             expiration?: string | null;
         };
         CreateSession: {
@@ -4455,7 +4531,7 @@ export interface components {
             token: string;
         };
         CreateSnapshot: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the volume
@@ -4468,7 +4544,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateStandardFileShare: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4500,11 +4576,14 @@ export interface components {
             dns_nameservers?: string[] | null;
             /** @description Whether DHCP is on; default: true */
             enable_dhcp?: boolean;
-            /** @description Address of the gateway; null: no gateway */
+            /**
+             * Format: ip-address
+             * @description Address of the gateway; null: no gateway
+             */
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the network
@@ -4522,7 +4601,10 @@ export interface components {
             ip_version?: 4 | 6;
             /** @description Accepted and ignored: packets are not routed */
             connect_to_network_router?: boolean;
-            /** @description Accepted and ignored: packets are not routed */
+            /**
+             * Format: uuid
+             * @description Accepted and ignored: packets are not routed
+             */
             router_id_to_connect?: string | null;
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
@@ -4547,13 +4629,16 @@ export interface components {
             role: "reader" | "member" | "admin";
             /** @description Projects that the token is limited to; null: all projects of the client */
             project_ids?: number[] | null;
-            /** @description When the token expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the token expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expires_at?: string | null;
             /** @description ID of the client; only the operator may name another client than its own */
             client_id?: number;
         };
         CreateVastFileShare: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4580,7 +4665,7 @@ export interface components {
         CreateVolume: components["schemas"]["CreateNewVolume"] | components["schemas"]["CreateVolumeFromSnapshot"] | components["schemas"]["CreateVolumeFromImage"];
         /** @description Rejected with 400: images are not supported */
         CreateVolumeFromImage: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4609,7 +4694,7 @@ export interface components {
             source: "image";
         };
         CreateVolumeFromSnapshot: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4658,7 +4743,10 @@ export interface components {
             created_at: string;
             /** @description Text of the client */
             description: string;
-            /** @description When the key expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the key expires; null: never
+             */
             expire: string | null;
             /** @description Whether the key opens nothing for now */
             is_disabled: boolean;
@@ -4713,6 +4801,22 @@ export interface components {
             /** @description cron: IANA name of the time zone of the other fields */
             timezone: string;
         };
+        DataDirectoryStatus: {
+            /** @description false: creates and pushes are refused with 507 */
+            healthy: boolean;
+            /** @description The folder, its free space and the reserve */
+            detail: string;
+            /** @description Free bytes of its filesystem */
+            free_bytes: number;
+            /** @description Size of its filesystem in bytes */
+            total_bytes: number;
+            /** @description The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size */
+            reserve_bytes: number;
+            /** @description The ID of the worker process */
+            worker: string;
+            /** @description The regions of the worker; empty: deliveries only */
+            region_ids: number[];
+        };
         DeclineQuotaRequest: {
             /** @description For the client; part of the notification */
             reason: string;
@@ -4730,7 +4834,10 @@ export interface components {
             channel: "email" | "webhook";
             /** @description E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted */
             target: string;
-            /** @description ID of the webhook; null for e-mail */
+            /**
+             * Format: uuid
+             * @description ID of the webhook; null for e-mail
+             */
             webhook_id: string | null;
             /**
              * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
@@ -4741,9 +4848,15 @@ export interface components {
             attempt_count: number;
             /** @description The last attempts, oldest first */
             attempts: components["schemas"]["DeliveryAttempt"][];
-            /** @description When the next attempt is due; null when there is none */
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null when there is none
+             */
             next_attempt_at: string | null;
-            /** @description When the delivery succeeded or failed; null until then */
+            /**
+             * Format: date-time
+             * @description When the delivery succeeded or failed; null until then
+             */
             ended_at: string | null;
         };
         DeliveryAttempt: {
@@ -4799,6 +4912,8 @@ export interface components {
             drivers: components["schemas"]["DriverStatus"][];
             /** @description One entry for each live worker of a region */
             time_zones: components["schemas"]["TimeZoneStatus"][];
+            /** @description One entry for each live worker of a region */
+            data_directories: components["schemas"]["DataDirectoryStatus"][];
         };
         ExistingFloatingIp: {
             /**
@@ -4938,7 +5053,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Always `NFS` */
             protocol: string;
@@ -5050,6 +5168,22 @@ export interface components {
             /** @description Whether the root user of clients is mapped to an unprivileged user */
             root_squash?: boolean;
         };
+        FileShareUsage: {
+            /**
+             * Format: uuid
+             * @description ID of the share
+             */
+            file_share_id: string;
+            /** @description Used space, including the metadata of the filesystem */
+            used_bytes: number;
+            /** @description Space of the filesystem */
+            total_bytes: number;
+        };
+        FileShareUsageCollection: {
+            count: components["schemas"]["ResultCount"];
+            /** @description The matches on this page */
+            results: components["schemas"]["FileShareUsage"][];
+        };
         GetLoadBalancerMetrics: {
             /** @description Length of the period before now, in `time_unit`; traffic is retained for a week */
             time_interval: number;
@@ -5138,6 +5272,11 @@ export interface components {
             /** @description The version of the server */
             version: string;
         };
+        /**
+         * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
+         * @enum {unknown}
+         */
+        HealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
         HostRoute: {
             /**
              * Format: ip-network
@@ -5150,6 +5289,8 @@ export interface components {
              */
             nexthop: string;
         };
+        /** @enum {unknown} */
+        HttpMethod: "CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE";
         IntervalSchedule: {
             /**
              * Format: uuid
@@ -5208,7 +5349,10 @@ export interface components {
             position: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX */
             redirect_http_code: number | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix: string | null;
@@ -5218,7 +5362,10 @@ export interface components {
             rules: components["schemas"]["L7RuleReference"][];
             /** @description Labels */
             tags: string[];
-            /** @description ID of the task that locks the load balancer; null: not locked */
+            /**
+             * Format: uuid
+             * @description ID of the task that locks the load balancer; null: not locked
+             */
             task_id: string | null;
         };
         /**
@@ -5269,7 +5416,10 @@ export interface components {
             key: string | null;
             /** @description Labels */
             tags: string[];
-            /** @description ID of the task that locks the load balancer; null: not locked */
+            /**
+             * Format: uuid
+             * @description ID of the task that locks the load balancer; null: not locked
+             */
             task_id: string | null;
             type: components["schemas"]["L7RuleType"];
             /** @description What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
@@ -5327,33 +5477,37 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
             admin_state_up: boolean;
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
              */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
             secret_id: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence: components["schemas"]["LbPoolSessionPersistence"] | null;
@@ -5366,6 +5520,11 @@ export interface components {
             /** @description Members, in the order of the request */
             members: components["schemas"]["LbPoolMember"][];
         };
+        /**
+         * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
+         * @enum {unknown}
+         */
+        LbPoolAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
         LbPoolCollection: {
             count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
@@ -5398,11 +5557,7 @@ export interface components {
             max_retries_down: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["HealthMonitorType"];
             /** @description Path of HTTP and HTTPS checks; null: `/` */
             url_path: string | null;
         };
@@ -5439,7 +5594,10 @@ export interface components {
             monitor_port: number | null;
             /** @description Port that receives the traffic */
             protocol_port: number;
-            /** @description ID of the subnet of the address */
+            /**
+             * Format: uuid
+             * @description ID of the subnet of the address
+             */
             subnet_id: string | null;
             /** @description Share of the traffic in proportion to the weights of the other members */
             weight: number;
@@ -5470,6 +5628,11 @@ export interface components {
             /** @description Port number */
             protocol_port: number;
         };
+        /**
+         * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
+         * @enum {unknown}
+         */
+        LbPoolProtocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
         LbPoolSessionPersistence: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
             cookie_name: string | null;
@@ -5485,7 +5648,7 @@ export interface components {
         };
         LbPoolSessionPersistenceInput: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
-            cookie_name?: components["schemas"]["ResourceName"] | null;
+            cookie_name?: components["schemas"]["Name"] | null;
             /** @description Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in UDP pools */
             persistence_granularity?: string | null;
             /** @description Time in seconds that an inactive client keeps its member at least; null or 0: no minimum. A hash of the address selects the member, so a client keeps it until the members change; only for `SOURCE_IP` in UDP pools */
@@ -5591,9 +5754,15 @@ export interface components {
              * @description When the run started
              */
             started_at: string;
-            /** @description When the last snapshot was done; null before that */
+            /**
+             * Format: date-time
+             * @description When the last snapshot was done; null before that
+             */
             done_at: string | null;
-            /** @description ID of the task of the client that requested the run; null: the run was due */
+            /**
+             * Format: uuid
+             * @description ID of the task of the client that requested the run; null: the run was due
+             */
             task_id: string | null;
             /** @description Snapshots that were created */
             snapshots: components["schemas"]["RunSnapshot"][];
@@ -5635,6 +5804,7 @@ export interface components {
             volume_ids: string[];
         };
         LifecyclePolicyVolumePrice: {
+            /** @description Discount of the client in percent */
             discount: number | null;
             /** @description Price of the snapshots of the volume with tax */
             price: number;
@@ -5662,33 +5832,37 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
             admin_state_up: boolean;
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
              */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
             secret_id: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence: components["schemas"]["LbPoolSessionPersistence"] | null;
@@ -5714,7 +5888,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the listener */
             name: string;
@@ -5728,7 +5905,10 @@ export interface components {
             insert_headers: {
                 [key: string]: string;
             };
-            /** @description ID of the load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the load balancer
+             */
             load_balancer_id: string | null;
             /** @description Number of pools that get its traffic: the default pool and those of L7 policies */
             pool_count: number | null;
@@ -5806,7 +5986,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Name of the load balancer */
             name: string;
@@ -5846,14 +6029,20 @@ export interface components {
             stats: components["schemas"]["LoadBalancerStats"] | null;
             /** @description Tags, by key */
             tags_v2: components["schemas"]["Tag"][];
-            /** @description When the load balancer or one of its parts was last changed */
+            /**
+             * Format: date-time
+             * @description When the load balancer or one of its parts was last changed
+             */
             updated_at: string | null;
             /** @description IP address of the load balancer */
             vip_address: string | null;
             /** @description Always null */
             vip_fqdn: null;
             vip_ip_family: ("dual" | "ipv4" | "ipv6") | null;
-            /** @description ID of the address */
+            /**
+             * Format: uuid
+             * @description ID of the address
+             */
             vip_port_id: string | null;
             /** @description Addresses of the instances: the address of the load balancer */
             vrrp_ips: {
@@ -6068,6 +6257,33 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerStatus"][];
         };
+        LoadBalancerTrafficHistory: {
+            /** @description Number of points */
+            count: number;
+            /** @description Points of whole steps, the oldest first */
+            results: components["schemas"]["LoadBalancerTrafficPoint"][];
+            /** @description Length of a step: 60 for periods of up to 5 hours, 600 for up to 48 hours, otherwise 3600 */
+            step_seconds: number;
+        };
+        /** @description Sums of one step */
+        LoadBalancerTrafficPoint: {
+            /** @description Start of the step, RFC 3339 in UTC */
+            time: string;
+            /** @description HTTP requests; 0 for TCP and UDP listeners */
+            requests: number;
+            /** @description New connections */
+            connections: number;
+            /** @description Highest number of open connections among the readings */
+            open_connections: number;
+            /** @description Bytes received from clients */
+            bytes_in: number;
+            /** @description Bytes sent to clients */
+            bytes_out: number;
+            /** @description Invalid or rejected requests */
+            request_errors: number;
+            /** @description HTTP responses 5xx, and TCP and UDP connections that reached no member */
+            server_errors: number;
+        };
         MissedLifecyclePolicyRun: {
             /**
              * Format: uuid
@@ -6079,7 +6295,10 @@ export interface components {
              * @description When the run was due
              */
             due_at: string;
-            /** @description When it started after all; null: it has not started */
+            /**
+             * Format: date-time
+             * @description When it started after all; null: it has not started
+             */
             started_at: string | null;
             /** @description Number of later runs that it replaced; counted up to 1,000 */
             skipped: number;
@@ -6106,6 +6325,8 @@ export interface components {
              */
             real?: true;
         };
+        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
+        Name: string;
         Network: {
             /**
              * Format: uuid
@@ -6116,9 +6337,15 @@ export interface components {
             name: string;
             /** @description When the network was created */
             created_at: string;
-            /** @description ID of the task that created the network; null for a default network */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the network; null for a default network
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Whether this is the default network of the project */
             default: boolean | null;
@@ -6196,11 +6423,20 @@ export interface components {
              * @description When the token was created
              */
             created_at: string;
-            /** @description When the token expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the token expires; null: never
+             */
             expires_at: string | null;
-            /** @description When the token was revoked */
+            /**
+             * Format: date-time
+             * @description When the token was revoked
+             */
             revoked_at: string | null;
-            /** @description When a request last had the token, up to a minute late; null: never */
+            /**
+             * Format: date-time
+             * @description When a request last had the token, up to a minute late; null: never
+             */
             last_used_at: string | null;
             /** @description The token `<id>$<secret>`; only this answer contains it */
             token: string;
@@ -6254,7 +6490,10 @@ export interface components {
             threshold: number;
             /** @description The last notification, or null */
             last_message: components["schemas"]["QuotasMessage"] | null;
-            /** @description When the last notification was sent, or null */
+            /**
+             * Format: date-time
+             * @description When the last notification was sent, or null
+             */
             last_sending: string | null;
         };
         PendingRunSnapshot: {
@@ -6263,7 +6502,10 @@ export interface components {
              * @description ID of the volume
              */
             volume_id: string;
-            /** @description ID of the snapshot; null until it is requested */
+            /**
+             * Format: uuid
+             * @description ID of the snapshot; null until it is requested
+             */
             snapshot_id: string | null;
         };
         PreviewSchedule: {
@@ -6351,8 +6593,12 @@ export interface components {
             volume_id: string;
         };
         PriceVolume: {
+            /** @description Size in GiB; required unless a snapshot is given, whose size it must equal */
             size?: number | null;
-            /** @description ID of the snapshot to copy; required with the source `snapshot` */
+            /**
+             * Format: uuid
+             * @description ID of the snapshot to copy; required with the source `snapshot`
+             */
             snapshot_id?: string | null;
             /**
              * @description What the volume is created from; images are not supported and have no price
@@ -7201,7 +7447,7 @@ export interface components {
             schedule_ids: string[];
         };
         RenameListener: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
         };
         ReplaceLbPoolHealthMonitor: {
             /** @description Whether members are checked; true by default */
@@ -7213,7 +7459,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -7227,7 +7473,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["HealthMonitorType"] | null;
         };
         ReplaceLbPoolMembers: components["schemas"]["CreateLbPoolMember"][];
         /** @description Tags as a map from key to value; a key with null is ignored */
@@ -7410,8 +7656,6 @@ export interface components {
              */
             at: string;
         };
-        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-        ResourceName: string;
         /** @description Number of all matches, on this page or not */
         ResultCount: number;
         RetentionTime: {
@@ -7540,6 +7784,7 @@ export interface components {
             role: "reader" | "member" | "admin";
             /** @description Whether the client operates this Cloudyard */
             is_operator: boolean;
+            /** @description Projects that the token is limited to; null: all of the client */
             project_ids: number[] | null;
             /**
              * Format: date-time
@@ -7561,7 +7806,10 @@ export interface components {
             threshold: number;
             /** @description Ignored */
             last_message?: components["schemas"]["QuotasMessage"] | null;
-            /** @description Ignored */
+            /**
+             * Format: date-time
+             * @description Ignored
+             */
             last_sending?: string | null;
         };
         Snapshot: {
@@ -7590,7 +7838,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Size in GiB: that of the volume when the snapshot was requested */
             size: number;
@@ -7631,9 +7882,15 @@ export interface components {
             cidr: string;
             /** @description When the subnet was created */
             created_at: string;
-            /** @description ID of the task that created the subnet; null for a default subnet */
+            /**
+             * Format: uuid
+             * @description ID of the task that created the subnet; null for a default subnet
+             */
             creator_task_id: string | null;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Addresses of DNS servers */
             dns_nameservers: string[];
@@ -7807,11 +8064,20 @@ export interface components {
              * @description When the token was created
              */
             created_at: string;
-            /** @description When the token expires; null: never */
+            /**
+             * Format: date-time
+             * @description When the token expires; null: never
+             */
             expires_at: string | null;
-            /** @description When the token was revoked */
+            /**
+             * Format: date-time
+             * @description When the token was revoked
+             */
             revoked_at: string | null;
-            /** @description When a request last had the token, up to a minute late; null: never */
+            /**
+             * Format: date-time
+             * @description When a request last had the token, up to a minute late; null: never
+             */
             last_used_at: string | null;
         };
         TokenCollection: {
@@ -7825,7 +8091,10 @@ export interface components {
             containers?: components["schemas"]["ApiKeyContainerInput"][] | null;
             /** @description Any text; null: none */
             description?: string | null;
-            /** @description When the key expires, ISO 8601, UTC if it has no offset; null: never */
+            /**
+             * Format: iso-date-time
+             * @description When the key expires, ISO 8601, UTC if it has no offset; null: never
+             */
             expire?: string | null;
             /** @description Whether the key opens nothing for now; null: unchanged */
             is_disabled?: boolean | null;
@@ -7958,7 +8227,7 @@ export interface components {
             project_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
         };
         UpdateFileShare: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             share_settings?: components["schemas"]["FileShareSettingsInput"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
@@ -7968,12 +8237,15 @@ export interface components {
         UpdateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
-            /** @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer */
+            /**
+             * Format: uuid
+             * @description ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer
+             */
             redirect_pool_id?: string | null;
             /** @description URL that the path and query of the request are appended to, for REDIRECT_PREFIX */
             redirect_prefix?: string | null;
@@ -7996,11 +8268,20 @@ export interface components {
             tags?: string[];
         };
         UpdateLbPool: {
-            /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             */
             ca_secret_id?: string | null;
-            /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             */
             crl_secret_id?: string | null;
-            /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+            /**
+             * Format: uuid
+             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
+             */
             secret_id?: string | null;
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
@@ -8014,19 +8295,11 @@ export interface components {
             admin_state_up?: boolean;
             /** @description Replaces the health monitor; null removes it */
             healthmonitor?: components["schemas"]["ReplaceLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm?: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm?: components["schemas"]["LbPoolAlgorithm"];
             /** @description Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all */
             members?: components["schemas"]["CreateLbPoolMember"][] | null;
-            name?: components["schemas"]["ResourceName"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol?: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            name?: components["schemas"]["Name"];
+            protocol?: components["schemas"]["LbPoolProtocol"];
         };
         /** @description Omitted fields are unchanged, null restores the default */
         UpdateLbPoolHealthMonitor: {
@@ -8039,7 +8312,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -8053,14 +8326,17 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["HealthMonitorType"] | null;
         };
         UpdateLbPoolMember: {
             /** @description Whether the member gets traffic */
             admin_state_up?: boolean;
             /** @description Whether the member gets traffic only while all others are down */
             backup?: boolean;
-            /** @description Address that the health monitor checks; null: `address` */
+            /**
+             * Format: ip-address
+             * @description Address that the health monitor checks; null: `address`
+             */
             monitor_address?: string | null;
             /** @description Port that the health monitor checks; null: `protocol_port` */
             monitor_port?: number | null;
@@ -8068,7 +8344,7 @@ export interface components {
             weight?: number;
         };
         UpdateLifecyclePolicy: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /**
              * @description `active`, or `paused`: no schedule runs and no snapshot expires
              * @enum {unknown}
@@ -8118,8 +8394,11 @@ export interface components {
             allowed_cidrs?: string[] | null;
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit?: number;
-            name?: components["schemas"]["ResourceName"];
-            /** @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported */
+            name?: components["schemas"]["Name"];
+            /**
+             * Format: uuid
+             * @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported
+             */
             secret_id?: string | null;
             /** @description IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id`. Null removes all */
             sni_secret_id?: string[] | null;
@@ -8133,7 +8412,7 @@ export interface components {
             user_list?: components["schemas"]["ListenerUser"][] | null;
         };
         UpdateLoadBalancer: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8145,7 +8424,7 @@ export interface components {
             admin_state_up?: boolean;
         };
         UpdateLoadBalancerV1: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8155,18 +8434,24 @@ export interface components {
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateNetwork: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateProject: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
         /** @description Fields that are omitted or null are unchanged */
         UpdatePullSecret: {
+            /** @description Registry as for `docker login`: `registry.example.com:5000`, `https://ghcr.io`, `docker.io`. Other text is accepted and cannot be used (`verify` says why), except credentials in a URL. */
             registry?: string | null;
+            /** @description User name at the registry, without control characters */
             login?: string | null;
+            /**
+             * Format: password
+             * @description Password or access token at the registry, without control characters
+             */
             password?: string | null;
         };
         UpdateRegistryUser: {
@@ -8176,7 +8461,7 @@ export interface components {
             read_only?: boolean;
         };
         UpdateSnapshot: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateSubnet: {
@@ -8184,11 +8469,14 @@ export interface components {
             dns_nameservers?: string[] | null;
             /** @description Whether DHCP is on; default: true */
             enable_dhcp?: boolean;
-            /** @description Address of the gateway; null: no gateway */
+            /**
+             * Format: ip-address
+             * @description Address of the gateway; null: no gateway
+             */
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            name?: components["schemas"]["ResourceName"] | null;
+            name?: components["schemas"]["Name"] | null;
             tags?: components["schemas"]["UpdateTags"];
         };
         /** @description JSON Merge Patch (RFC 7386): a value adds or changes a tag, null removes it, and omitted tags are unchanged. Null instead of the map removes all user-managed tags. Read-only tags are always kept. */
@@ -8196,7 +8484,7 @@ export interface components {
             [key: string]: string | null;
         } | null;
         UpdateVolume: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
             tags?: components["schemas"]["UpdateTags"];
@@ -8231,18 +8519,11 @@ export interface components {
              * @description When the action was accepted
              */
             timestamp: string;
-            /**
-             * @description Type of the action
-             * @enum {unknown}
-             */
-            action_type: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
-            /**
-             * @description Group of operations
-             * @enum {unknown}
-             */
-            api_group: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
+            action_type: components["schemas"]["UserActionType"];
+            api_group: components["schemas"]["UserActionGroup"];
             /** @description Whether the subscriber has received it */
             acknowledged: boolean;
+            /** @description `operation` and `request_id` of the request */
             action_data: {
                 [key: string]: unknown;
             } | null;
@@ -8278,6 +8559,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["UserAction"][];
         };
+        /**
+         * @description Group of operations
+         * @enum {unknown}
+         */
+        UserActionGroup: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
         UserActionPrice: {
             /** @description ISO 4217 code */
             currency_code: string | null;
@@ -8299,6 +8585,7 @@ export interface components {
              * @enum {unknown}
              */
             resource_type: "caas_key" | "file_shares" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool_member" | "lbpool" | "lifecycle_policy" | "snapshot_schedule" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "project" | "caas_pull_secret" | "quota_limit_request" | "registry" | "registry_repository_artifact" | "registry_repository" | "registry_repository_tag" | "registry_user" | "secret" | "snapshot" | "subnet" | "volume";
+            /** @description The fields that changed, or all fields of a new or deleted resource; secrets are redacted */
             resource_body: {
                 [key: string]: unknown;
             } | null;
@@ -8320,6 +8607,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["UserActionSubscription"][];
         };
+        /**
+         * @description Type of the action
+         * @enum {unknown}
+         */
+        UserActionType: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
         Volume: {
             /**
              * Format: uuid
@@ -8364,7 +8656,10 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /** @description ID of the task that is changing the resource; null when there is none */
+            /**
+             * Format: uuid
+             * @description ID of the task that is changing the resource; null when there is none
+             */
             task_id: string | null;
             /** @description Size in GiB; during an extension the old size */
             size: number;
@@ -8439,6 +8734,8 @@ export interface components {
          *
          *     404 `NotFound`: The resource does not exist or is not visible to this client.
          *
+         *     405 `MethodNotAllowed`: The path has no operation with this method; the header `Allow` lists the methods that it has.
+         *
          *     409 `ResourceLocked`: A task is changing the resource; the message names the task. Try again when it has ended.
          *
          *     409 `NameTaken`: Another resource has this name.
@@ -8460,6 +8757,8 @@ export interface components {
          *     500 `Internal`: Internal error. The server log has the details under the `request_id`.
          *
          *     503 `Unavailable`: The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the address has too many open connections; see `Retry-After`.
+         *
+         *     507 `InsufficientStorage`: The host of the region has less free space than its reserve; the message names the host.
          * @example {
          *       "exception_class": "InvalidInput",
          *       "message": "the request is invalid",
@@ -8477,7 +8776,7 @@ export interface components {
              * @description Machine-readable error code
              * @enum {unknown}
              */
-            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable";
+            exception_class: "InvalidInput" | "Unauthenticated" | "Forbidden" | "NotFound" | "MethodNotAllowed" | "ResourceLocked" | "NameTaken" | "InUse" | "Conflict" | "QuotaExceeded" | "IdempotencyKeyReused" | "BodyTooLarge" | "UnsupportedMediaType" | "TooManyRequests" | "Internal" | "Unavailable" | "InsufficientStorage";
             /** @description Human-readable error message */
             message: string;
             /** @description ID of the request in the server log; also in the header `X-Request-Id` */
@@ -8655,15 +8954,6 @@ export interface components {
             };
         };
         /** @description Success */
-        RegistryUserWithSecret: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["RegistryUserWithSecret"];
-            };
-        };
-        /** @description Success */
         Session: {
             headers: {
                 [name: string]: unknown;
@@ -8715,15 +9005,6 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Task"];
-            };
-        };
-        /** @description Success */
-        TaskCollection: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["TaskCollection"];
             };
         };
         /** @description Success */
@@ -8858,9 +9139,9 @@ export interface components {
          */
         project_id: number;
         /** @description Only actions of these types */
-        query_action_type: ("activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade")[];
+        query_action_type: components["schemas"]["UserActionType"][];
         /** @description Only actions in these groups */
-        query_api_group: ("ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume")[];
+        query_api_group: components["schemas"]["UserActionGroup"][];
         /** @description `true`: only load balancers with a floating IP, which none has */
         query_assigned_floating: boolean;
         /** @description `next` of the previous page */
@@ -8887,12 +9168,16 @@ export interface components {
         query_display_name: string;
         /** @description Only external, or only internal networks */
         query_external: boolean;
+        /** @description Only this share */
+        query_file_share_id: string;
         /** @description `json` is a page; `csv` and `jsonl` (a JSON object in each line) are streams. Default: by `Accept` */
         query_format: "json" | "csv" | "jsonl";
         /** @description Only tasks created at or after this ISO 8601 date */
         query_from_timestamp: string;
         /** @description No volume is attached: `true` returns an empty list */
         query_has_attachments: boolean;
+        /** @description Length of the period before now */
+        query_hours: number;
         /** @description Only volumes whose ID contains this text */
         query_id_part: string;
         /** @description Whether to list deleted projects too */
@@ -8913,7 +9198,7 @@ export interface components {
         query_lifecycle_policy_id: number;
         /** @description Maximum number of results */
         query_limit: number;
-        /** @description Only pools that this listener uses */
+        /** @description Only the traffic of this listener */
         query_listener_id: string;
         /** @description Only listeners of this load balancer */
         query_load_balancer_id: string;
@@ -9418,7 +9703,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskCollection"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9449,7 +9742,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskCollection"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9471,7 +9772,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Task"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -10746,7 +11055,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -11001,6 +11325,45 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["FileShare"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listFileShareUsage: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+                /** @description Only this share */
+                file_share_id?: components["parameters"]["query_file_share_id"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileShareUsageCollection"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -11949,6 +12312,48 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    getLoadBalancerTraffic: {
+        parameters: {
+            query?: {
+                /** @description Length of the period before now */
+                hours?: components["parameters"]["query_hours"];
+                /** @description Only the traffic of this listener */
+                listener_id?: components["parameters"]["query_listener_id"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the load balancer
+                 * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
+                 */
+                load_balancer_id: components["parameters"]["load_balancer_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadBalancerTrafficHistory"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     getLoadBalancerStatus: {
         parameters: {
             query?: never;
@@ -12021,7 +12426,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12060,7 +12480,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12092,7 +12527,22 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -12524,7 +12974,7 @@ export interface operations {
                 /** @description Whether to return whole members instead of their IDs */
                 details?: components["parameters"]["query_details"];
                 /** @description Only pools that this listener uses */
-                listener_id?: components["parameters"]["query_listener_id"];
+                listener_id?: string;
                 /** @description Only pools of this load balancer */
                 load_balancer_id?: string;
                 /** @description Use `load_balancer_id` */
@@ -12713,7 +13163,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -13917,7 +14382,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -13955,7 +14435,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["TaskIds"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TaskIds"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -14718,7 +15213,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["LifecyclePolicy"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LifecyclePolicy"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15506,7 +16009,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["Registry"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Registry"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15731,7 +16242,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["RegistryUserWithSecret"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryUserWithSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -15914,7 +16433,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["RegistryUserWithSecret"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryUserWithSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -16930,7 +17457,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["PullSecret"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullSecret"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

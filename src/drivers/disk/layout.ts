@@ -21,7 +21,7 @@ export interface Layout {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-export const ENDING = '.raw';
+const ENDING = '.raw';
 
 export function layoutOf(dataDir: string): Layout {
   const root = join(resolve(dataDir), 'volumes');

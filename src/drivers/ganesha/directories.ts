@@ -43,6 +43,8 @@ export function directoryStorage(layout: Layout): ShareStorage {
       } else await rm(path, { recursive: true, force: true });
       await syncPath(layout.mounts);
     },
+    // A folder has no space of its own, and adding up its files would read all of them.
+    usage: async () => new Map(),
     close: async () => undefined,
   };
 }

@@ -4,7 +4,7 @@ import type { Answer } from '../../../test/harness.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
 import { resources } from '../list.ts';
 
-const cloud = useCloudyard({ development: true });
+const cloud = useCloudyard({ development: true, pollSeconds: 0.05 });
 const closed = useCloudyard({ driver: null });
 const clock = '/cloudyard/v1/dev/clock';
 const faults = '/cloudyard/v1/dev/faults';

@@ -17,7 +17,7 @@ import type { Snapshots } from '../snapshots/service.ts';
 import type { CreateFault, Fault, FaultCollection, FaultyOperation, MoveClock } from './schema.ts';
 import * as store from './store.ts';
 
-export interface DevelopmentDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
+interface DevelopmentDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
   clock: MovableClock;
   policies: Pick<LifecyclePolicies, 'moveToPast' | 'rescheduleAll'>;
   snapshots: Pick<Snapshots, 'moveToPast'>;

@@ -4,7 +4,7 @@ import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { developmentFaults } from './table.ts';
 
-export type FaultRow = typeof developmentFaults.$inferSelect;
+type FaultRow = typeof developmentFaults.$inferSelect;
 
 export async function insert(tx: Tx, fault: Omit<FaultRow, 'id'>): Promise<FaultRow> {
   const [row] = await tx.insert(developmentFaults).values(fault).returning();

@@ -23,7 +23,7 @@ export const NeedVolumes = Type.Object({
 export const ListLifecyclePolicies = Type.Object({ ...NeedVolumes.properties, ...Paging(1000) });
 export type ListLifecyclePolicies = Static<typeof ListLifecyclePolicies>;
 
-export const lifecyclePolicyStatuses = ['active', 'paused'] as const;
+const lifecyclePolicyStatuses = ['active', 'paused'] as const;
 export const LifecyclePolicyStatus = Type.Enum([...lifecyclePolicyStatuses], {
   description: '`active`, or `paused`: no schedule runs and no snapshot expires',
 });

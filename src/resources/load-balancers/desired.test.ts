@@ -77,7 +77,15 @@ const whole = (parts: Parts): WholeLoadBalancer => ({
   ...parts,
   loadBalancer: { ...loadBalancer, ...parts.loadBalancer } as LoadBalancerRow,
 });
-const still = { activeConnections: 0, totalConnections: 0, bytesIn: 0, bytesOut: 0, requestErrors: 0 };
+const still = {
+  activeConnections: 0,
+  totalConnections: 0,
+  requests: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  requestErrors: 0,
+  serverErrors: 0,
+};
 const reading = (members: Record<string, MemberHealth>, listeners: string[]): LoadBalancerReading => ({
   id: 'lb',
   members: new Map(Object.entries(members)),

@@ -22,7 +22,7 @@ export interface DeliveryDrivers {
   webhook: WebhookDriver;
 }
 
-export interface DeliveriesDeps {
+interface DeliveriesDeps {
   db: Db;
   clock: Clock;
   log: Logger;

@@ -7,7 +7,7 @@ export const channels = ['email', 'webhook'] as const;
 export type Channel = (typeof channels)[number];
 
 /** `simulated`: a simulated driver accepted it. `failed`: not delivered, and not retried. */
-export const deliveryStates = ['pending', 'delivered', 'simulated', 'failed'] as const;
+const deliveryStates = ['pending', 'delivered', 'simulated', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** The text of a message: paragraphs, and a table of figures if there is one. */

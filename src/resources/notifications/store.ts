@@ -26,7 +26,7 @@ const initial = {
   failures: 0,
   endedAt: null,
 } satisfies Partial<DeliveryRow>;
-export type NewDelivery = Omit<DeliveryRow, keyof typeof initial>;
+type NewDelivery = Omit<DeliveryRow, keyof typeof initial>;
 
 export async function insertDeliveries(tx: Tx, rows: NewDelivery[]): Promise<void> {
   await insertRows(

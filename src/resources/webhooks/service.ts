@@ -17,7 +17,7 @@ import type { CreateWebhook, NewWebhook, UpdatedWebhook, UpdateWebhook, Webhook 
 import * as store from './store.ts';
 import type { WebhookRow } from './store.ts';
 
-export interface WebhooksDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface WebhooksDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyring: Keyring;
   clients: Clients;
   /** Why a URL is invalid, or why calls may not go to its current address; null when they may. */

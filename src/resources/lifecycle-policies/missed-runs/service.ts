@@ -21,7 +21,7 @@ import type { ListMissedRuns, MissedRun } from './schema.ts';
 import * as store from './store.ts';
 import type { MissedRunRow } from './store.ts';
 
-export interface MissedRunsDeps {
+interface MissedRunsDeps {
   db: Db;
   clock: Clock;
   notifications: Pick<Notifications, 'issue'>;

@@ -32,7 +32,7 @@ import { failureOf, taskErrorOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
 /** The part of the service of snapshots that runs need. */
-export interface SnapshotsOfRuns extends SnapshotsOfRetention {
+interface SnapshotsOfRuns extends SnapshotsOfRetention {
   createForRuns(tx: Tx, runs: SnapshotOfRun[]): Promise<{ snapshotId: string }[]>;
 }
 
@@ -143,7 +143,7 @@ async function endRuns({ db, clock, tasks, notify }: LifecyclePolicyRunDeps, run
 const batch = 250;
 const retentionDays = 90;
 
-export type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
+type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
 
 /** The scans, each with its own timer, so that a slow one cannot delay the start of runs. */
 export function createLifecyclePolicyDuties(

@@ -14,7 +14,7 @@ import type { RunRow, RunVolumeRow } from './store.ts';
 
 export type LifecyclePolicyRuns = ReturnType<typeof createLifecyclePolicyRuns>;
 
-export interface LifecyclePolicyRunsDeps {
+interface LifecyclePolicyRunsDeps {
   db: Db;
   clock: Clock;
   policies: Pick<LifecyclePolicies, 'get'>;

@@ -31,8 +31,8 @@ export const lifecyclePolicyRuns = pgTable(
 );
 
 /** `pending`: the snapshot is not yet requested. `running`: the snapshot is in creation. */
-export const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
-export type RunVolumeState = (typeof runVolumeStates)[number];
+const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
+type RunVolumeState = (typeof runVolumeStates)[number];
 
 /** One row per run and volume. */
 export const lifecyclePolicyRunVolumes = pgTable(
