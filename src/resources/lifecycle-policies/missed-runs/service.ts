@@ -29,6 +29,8 @@ interface MissedRunsDeps {
   lateSeconds: number;
 }
 
+export type MissedRuns = ReturnType<typeof createMissedRuns>;
+
 /** Messages of one transaction. */
 const batch = 50;
 const windowMinutes = 60;
