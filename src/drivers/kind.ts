@@ -64,7 +64,7 @@ interface HostDriver {
   release?(): Promise<void>;
 }
 
-interface Detection<D> {
+export interface Detection<D> {
   /** The name of the real driver. */
   driver: string;
   /** Makes the real driver; null: this host cannot run it. */
@@ -80,6 +80,8 @@ export interface SimulatedContext {
 
 export interface DriverContext extends SimulatedContext {
   dataDir: string;
+  /** Percent of the filesystem of the data directory that stays free. */
+  diskReserve: number;
   log: Logger;
   /** What the registry serves with; null: not known yet, `configure` follows. */
   registryHosting: RegistryHosting | null;

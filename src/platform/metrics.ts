@@ -2,6 +2,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
+import type { DiskSpace } from './disk-space.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -220,6 +221,18 @@ function databaseMetrics(define: Define) {
 /** The functions that these take are called at each scrape. */
 function resourceMetrics(define: Define) {
   return {
+    /** Adds the gauge of the data directory. */
+    watchDisk(read: () => DiskSpace) {
+      define.gauges(
+        'cloudyard_data_directory_bytes',
+        'Bytes of the filesystem of the data directory: total, free, and the reserve below which creates are refused',
+        ['kind'],
+        async () => {
+          const { totalBytes: total, freeBytes: free, reserveBytes: reserve } = read();
+          return Object.entries({ total, free, reserve }).map(([kind, value]) => [{ kind }, value]);
+        },
+      );
+    },
     /** Adds the counter of proxy changes. */
     watchLoadBalancers(counters: () => { reloads: number; runtimeChanges: number }) {
       new Counter({

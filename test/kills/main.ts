@@ -9,7 +9,8 @@ import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { expect } from 'vitest';
-import { idsIn, layoutOf } from '../../src/drivers/disk/layout.ts';
+import { ENDING, layoutOf } from '../../src/drivers/disk/layout.ts';
+import { idsIn } from '../../src/drivers/id-files.ts';
 import { proxyOf } from '../e2e/balanced.ts';
 import { expectHostEqualsRows } from '../e2e/storm.ts';
 import { createRandom } from '../model/random.ts';
@@ -108,7 +109,7 @@ async function compareHost(): Promise<string[]> {
   for (const kind of ['volumes', 'snapshots'] as const) {
     await settled(kind, async () => {
       const rows = await yard.sql<{ id: string }>(`select id from ${kind} order by id`);
-      expect(await idsIn(layoutOf(yard.dataDir)[kind])).toEqual(rows.map(({ id }) => id));
+      expect(await idsIn(layoutOf(yard.dataDir)[kind], ENDING)).toEqual(rows.map(({ id }) => id));
     });
   }
   return failures;

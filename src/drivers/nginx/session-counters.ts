@@ -63,6 +63,7 @@ function count(counters: Map<string, ListenerCounters>, line: string): void {
   total.totalConnections += 1;
   total.bytesIn += Number(received);
   total.bytesOut += Number(sent);
-  if (status !== '200') total.requestErrors += 1;
+  if (Number(status) >= 500) total.serverErrors += 1;
+  else if (status !== '200') total.requestErrors += 1;
   counters.set(id, total);
 }

@@ -41,6 +41,19 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
   };
 }
 
+/** Records the used space of shares. Unchanged values are not written. */
+export function createUsageRecorder({ db, driver }: { db: Db; driver: FileShareDriver }) {
+  let written = new Map<string, string>();
+  return async (): Promise<void> => {
+    const found = await driver.usage();
+    const now = new Map([...found].map(([id, usage]) => [id, Object.values(usage).join(' ')]));
+    const changed = [...found].filter(([id]) => written.get(id) !== now.get(id));
+    const usages = changed.map(([fileShareId, usage]) => ({ fileShareId, ...usage }));
+    if (usages.length > 0) await store.recordUsage(db, usages);
+    written = now;
+  };
+}
+
 /** Shows rules whose change is under way as such. */
 async function announceRuleChanges(db: Db, rules: ReconciledRule[]): Promise<void> {
   const queued = rules.filter((rule) => rule.state === 'queued_to_apply' || rule.state === 'queued_to_deny');

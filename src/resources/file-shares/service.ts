@@ -28,7 +28,9 @@ import type {
   FileShareCollection,
   FileShareRequiredQuota,
   FileShareTypeName,
+  FileShareUsageCollection,
   ListFileShares,
+  ListFileShareUsage,
   ShareSettingsInput,
   UpdateFileShare,
 } from './schema.ts';
@@ -126,6 +128,16 @@ export function createFileShares(deps: FileSharesDeps) {
     async list(scope: Scope, filter: ListFileShares): Promise<FileShareCollection> {
       const { count, rows } = await store.list(db, scope, filter);
       return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+    },
+
+    async usage(scope: Scope, filter: ListFileShareUsage): Promise<FileShareUsageCollection> {
+      const { count, rows } = await store.listUsage(db, scope, filter);
+      const results = rows.map(({ fileShareId, usedBytes, totalBytes }) => ({
+        file_share_id: fileShareId,
+        used_bytes: usedBytes,
+        total_bytes: totalBytes,
+      }));
+      return { count, results };
     },
 
     async get(scope: Scope, id: string): Promise<FileShare> {

@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 import { uploadsOf } from '../storage.ts';
@@ -15,6 +16,7 @@ import { sizeOf } from './measure.ts';
 import type { Grant } from './grants.ts';
 import type { Writer } from './open-uploads.ts';
 import { Refusal } from './refusal.ts';
+import { repairFor } from './repairs.ts';
 import type { Target } from './target.ts';
 
 interface WritesDeps {
@@ -64,7 +66,7 @@ export function createWrites(deps: WritesDeps) {
     try {
       await admit(account, target, id, 0);
       await forward(request, response, {
-        ...{ method: request.method!, url, signal: controller.signal },
+        ...{ method: request.method!, url, signal: controller.signal, repair: repairFor(layout, target) },
         admit(bytes) {
           unchecked += bytes;
           let mustRefuse = false;
@@ -81,7 +83,7 @@ export function createWrites(deps: WritesDeps) {
       });
     } catch (error) {
       // A client cannot use a partial upload, which would count against its limit.
-      if (error instanceof Refusal && error.code === 'DENIED') {
+      if (error instanceof Refusal && error.status === 403) {
         await removeUpload(folderOf(prefix, repository, id)).then(
           () => account.close(id),
           // It stays counted until the worker removes it as abandoned.
@@ -102,6 +104,7 @@ export function createWrites(deps: WritesDeps) {
       await admit(account, target, null, 0);
       await forward(request, response, {
         ...{ method: request.method!, url: target.url, signal: AbortSignal.timeout(manifestMs) },
+        repair: repairFor(layout, target),
         async admit(bytes) {
           await admit(account, target, null, bytes);
           taken += bytes;
@@ -120,6 +123,7 @@ export function createWrites(deps: WritesDeps) {
     await admit(account, target, null, 0);
     await forward(request, response, {
       ...{ method: request.method!, url, signal: new AbortController().signal, without: { body: true } },
+      repair: repairFor(layout, target),
       onAnswer({ statusCode, headers }) {
         const id = headers['docker-upload-uuid'];
         if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
@@ -160,7 +164,8 @@ const isClosed = ({ layout }: WritesDeps, { prefix }: Target) => existsSync(layo
 function refuseClosed(deps: WritesDeps, target: Target): void {
   if (isClosed(deps, target)) throw new Refusal(404, 'NAME_UNKNOWN', 'the registry was deleted');
   if (deps.isDiskFull()) {
-    throw new Refusal(503, 'UNAVAILABLE', 'the disk of the registry host is nearly full; try again later', 60);
+    const message = `host ${hostname()} has less free space than its reserve; the operator must add space`;
+    throw new Refusal(507, 'DENIED', message);
   }
 }
 
