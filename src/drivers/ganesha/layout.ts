@@ -4,8 +4,9 @@
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
+import { syncPath } from '../durable-files.ts';
 
 export interface Layout {
   root: string;
@@ -55,6 +56,8 @@ export async function makeFolders(layout: Layout): Promise<void> {
   for (const folder of [layout.specs, layout.images, layout.mounts, layout.quarantine, layout.recovery]) {
     await mkdir(folder, { recursive: true });
   }
+  // Otherwise a power loss removes a new folder with the synced files in it.
+  for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
 }
 
 export function isId(text: string): boolean {

@@ -7,13 +7,13 @@
  *
  * Failure modes: specs are untrusted input. One that cannot be parsed is logged and ignored; its share is not exported.
  */
-import { readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { parseNetwork } from './networks.ts';
-import { syncPath, writeDurably } from '../durable-files.ts';
+import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
 import { idsIn, type Layout } from './layout.ts';
 
 export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
@@ -43,8 +43,8 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
 
 /** Deletes a spec, or moves it to quarantine. */
 export async function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
-  if (quarantine) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
-  else await rm(layout.spec(id), { force: true });
+  if (quarantine) return renameDurably(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
+  await rm(layout.spec(id), { force: true });
   await syncPath(layout.specs);
 }
 

@@ -6,11 +6,11 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
-import { syncPath, writeDurably } from '../durable-files.ts';
+import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
 import { idsIn, type Layout } from './layout.ts';
 
 /** The desired state with file names instead of PEM texts. */
@@ -98,8 +98,8 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
 
 /** Deletes the spec, or moves it to the quarantine. */
 export async function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
-  if (quarantine) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
-  else await rm(layout.spec(id), { force: true });
+  if (quarantine) return renameDurably(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
+  await rm(layout.spec(id), { force: true });
   await syncPath(layout.specs);
 }
 
