@@ -41,6 +41,8 @@ export default defineConfig({
           name: 'browser',
           include: browser,
           globalSetup: ['test/browser/build.ts'],
+          // One process starts Chromium once for all its files.
+          isolate: false,
           retry: process.env['CI'] ? 1 : 0,
         },
       },

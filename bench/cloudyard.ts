@@ -156,7 +156,12 @@ function connectionOf(dataDir: string): ConnectionOptions {
   return { host: lines[4]!, port: Number(lines[3]), user: 'cloudyard', database: 'cloudyard' };
 }
 
-async function request(method: string, url: string, headers: Record<string, string>, body?: unknown): Promise<any> {
+export async function request(
+  method: string,
+  url: string,
+  headers: Record<string, string>,
+  body?: unknown,
+): Promise<any> {
   const response = await fetch(url, {
     method,
     headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },

@@ -22,6 +22,7 @@ import { moreProcesses } from './more-processes.ts';
 import { pushAndPull } from './push-and-pull.ts';
 import { reads } from './reads.ts';
 import { runPolicies } from './run-policies.ts';
+import { silence } from './silence.ts';
 import { sinceFirst } from './since-first.ts';
 import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
@@ -54,6 +55,7 @@ const benches: Record<string, Bench> = {
   l7: changePolicies,
   images: pushAndPull,
   policies: runPolicies,
+  silence,
 };
 
 /** Run only if they are named: they take long, or need the package registry. */

@@ -4,22 +4,24 @@ import type { Db } from '../src/platform/db.ts';
 import type { CreateFileShare } from '../src/resources/file-shares/schema.ts';
 import type { Cloudyard } from './cloudyard.ts';
 
+type Requester = Pick<Cloudyard, 'request'>;
+
 /** Path of the default project of the operator. */
 export const scope = { clientId: 1, projectId: 1, regionId: 1, regionName: 'local' };
 export const sharesPath = '/cloud/v1/file_shares/1/1';
 
-export async function newShare(cloudyard: Cloudyard): Promise<CreateFileShare> {
+export async function newShare(cloudyard: Requester): Promise<CreateFileShare> {
   const { network_id, subnet_id } = await defaultNetwork(cloudyard);
   return { name: 'bench', protocol: 'NFS', size: 1, network: { network_id, subnet_id } };
 }
 
-async function defaultNetwork(cloudyard: Cloudyard): Promise<{ network_id: string; subnet_id: string }> {
+async function defaultNetwork(cloudyard: Requester): Promise<{ network_id: string; subnet_id: string }> {
   const { results } = await cloudyard.request('GET', '/cloud/v1/networks/1/1');
   return { network_id: results[0].id, subnet_id: results[0].subnets[0] };
 }
 
 /** Raises quotas so that no create reaches a limit. */
-export async function liftQuotas(cloudyard: Cloudyard): Promise<void> {
+export async function liftQuotas(cloudyard: Requester): Promise<void> {
   const limits = { region_id: 1, sfs_count_limit: 1e9, sfs_size_limit: 1e12, loadbalancer_count_limit: 1e9 };
   await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', limits);
 }

@@ -68,7 +68,7 @@ async function readyUrl() {
 async function takePictures(url) {
   await createResources(url);
   mkdirSync(images, { recursive: true });
-  const executablePath = process.env.CLOUDYARD_TEST_CHROMIUM ?? '/usr/bin/chromium';
+  const executablePath = process.env.CLOUDYARD_TEST_CHROMIUM ?? '/usr/bin/chromium-headless-shell';
   const browser = await chromium.launch({ executablePath, args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
   try {
     for (const colorScheme of ['light', 'dark']) {

@@ -117,6 +117,12 @@ CREATE TABLE "file_share_access_rules" (
 	"deleted_at" timestamp (6) with time zone
 );
 
+CREATE TABLE "file_share_usage" (
+	"file_share_id" uuid PRIMARY KEY NOT NULL,
+	"used_bytes" bigint NOT NULL,
+	"total_bytes" bigint NOT NULL
+);
+
 CREATE TABLE "file_shares" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"client_id" integer NOT NULL,
@@ -173,6 +179,7 @@ CREATE TABLE "lifecycle_policy_runs" (
 	"schedule_id" uuid NOT NULL,
 	"scheduled_at" timestamp (6) with time zone NOT NULL,
 	"started_at" timestamp (6) with time zone NOT NULL,
+	"task_id" uuid,
 	"done_at" timestamp (6) with time zone
 );
 
@@ -343,10 +350,27 @@ CREATE TABLE "lb_listener_counters" (
 	"bytes_in" bigint NOT NULL,
 	"bytes_out" bigint NOT NULL,
 	"request_errors" bigint NOT NULL,
+	"requests" bigint DEFAULT 0 NOT NULL,
+	"server_errors" bigint DEFAULT 0 NOT NULL,
 	"seen_total_connections" bigint NOT NULL,
 	"seen_bytes_in" bigint NOT NULL,
 	"seen_bytes_out" bigint NOT NULL,
-	"seen_request_errors" bigint NOT NULL
+	"seen_request_errors" bigint NOT NULL,
+	"seen_requests" bigint,
+	"seen_server_errors" bigint
+);
+
+CREATE TABLE "lb_listener_traffic" (
+	"listener_id" uuid NOT NULL,
+	"minute" timestamp (6) with time zone NOT NULL,
+	"bytes_in" bigint NOT NULL,
+	"bytes_out" bigint NOT NULL,
+	"requests" bigint DEFAULT 0 NOT NULL,
+	"connections" bigint DEFAULT 0 NOT NULL,
+	"open_connections" bigint DEFAULT 0 NOT NULL,
+	"request_errors" bigint DEFAULT 0 NOT NULL,
+	"server_errors" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "lb_listener_traffic_listener_id_minute_pk" PRIMARY KEY("listener_id","minute")
 );
 
 CREATE TABLE "load_balancer_traffic" (
@@ -354,6 +378,11 @@ CREATE TABLE "load_balancer_traffic" (
 	"minute" timestamp (6) with time zone NOT NULL,
 	"bytes_in" bigint NOT NULL,
 	"bytes_out" bigint NOT NULL,
+	"requests" bigint DEFAULT 0 NOT NULL,
+	"connections" bigint DEFAULT 0 NOT NULL,
+	"open_connections" bigint DEFAULT 0 NOT NULL,
+	"request_errors" bigint DEFAULT 0 NOT NULL,
+	"server_errors" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "load_balancer_traffic_load_balancer_id_minute_pk" PRIMARY KEY("load_balancer_id","minute")
 );
 
@@ -719,6 +748,7 @@ CREATE TABLE "workers" (
 
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_share_access_rules" ADD CONSTRAINT "file_share_access_rules_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "file_share_usage" ADD CONSTRAINT "file_share_usage_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_network_id_networks_id_fk" FOREIGN KEY ("network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_shares" ADD CONSTRAINT "file_shares_subnet_id_subnets_id_fk" FOREIGN KEY ("subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "lifecycle_policy_missed_runs" ADD CONSTRAINT "lifecycle_policy_missed_runs_policy_id_lifecycle_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."lifecycle_policies"("id") ON DELETE cascade ON UPDATE no action;
@@ -739,6 +769,7 @@ ALTER TABLE "lb_pools" ADD CONSTRAINT "lb_pools_load_balancer_id_load_balancers_
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_network_id_networks_id_fk" FOREIGN KEY ("vip_network_id") REFERENCES "public"."networks"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "load_balancers" ADD CONSTRAINT "load_balancers_vip_subnet_id_subnets_id_fk" FOREIGN KEY ("vip_subnet_id") REFERENCES "public"."subnets"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "lb_listener_counters" ADD CONSTRAINT "lb_listener_counters_listener_id_lb_listeners_id_fk" FOREIGN KEY ("listener_id") REFERENCES "public"."lb_listeners"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "lb_listener_traffic" ADD CONSTRAINT "lb_listener_traffic_listener_id_lb_listeners_id_fk" FOREIGN KEY ("listener_id") REFERENCES "public"."lb_listeners"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "load_balancer_traffic" ADD CONSTRAINT "load_balancer_traffic_load_balancer_id_load_balancers_id_fk" FOREIGN KEY ("load_balancer_id") REFERENCES "public"."load_balancers"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "networks" ADD CONSTRAINT "networks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "notification_deliveries" ADD CONSTRAINT "notification_deliveries_notification_id_notifications_id_fk" FOREIGN KEY ("notification_id") REFERENCES "public"."notifications"("id") ON DELETE cascade ON UPDATE no action;
@@ -806,6 +837,7 @@ CREATE INDEX "load_balancers_network" ON "load_balancers" USING btree ("vip_netw
 CREATE INDEX "load_balancers_subnet" ON "load_balancers" USING btree ("vip_subnet_id");
 CREATE UNIQUE INDEX "load_balancers_vip" ON "load_balancers" USING btree ("region_id","vip_address");
 CREATE INDEX "load_balancers_unconverged" ON "load_balancers" USING btree ("region_id") WHERE "load_balancers"."observed_generation" < "load_balancers"."generation";
+CREATE INDEX "lb_listener_traffic_minute" ON "lb_listener_traffic" USING btree ("minute");
 CREATE INDEX "load_balancer_traffic_minute" ON "load_balancer_traffic" USING btree ("minute");
 CREATE INDEX "networks_project" ON "networks" USING btree ("project_id","region_id","created_at","id");
 CREATE UNIQUE INDEX "networks_default" ON "networks" USING btree ("project_id","region_id") WHERE "networks"."is_default";

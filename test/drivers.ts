@@ -2,7 +2,7 @@
  * An in-memory host of file shares that a test can inspect, block, fail and change. Keeps the invariants of every driver:
  * idempotent, grows and never shrinks, calls for one share never change another share.
  */
-import type { DesiredFileShare, FileShareDriver } from '../src/drivers/file-share.ts';
+import type { DesiredFileShare, FileShareDriver, FileShareUsage } from '../src/drivers/file-share.ts';
 import { DriverError } from '../src/errors/driver-error.ts';
 
 export interface DriverCall {
@@ -83,6 +83,8 @@ export interface TestHost extends FileShareDriver, Steering<DriverCall> {
   readonly quarantined: Map<string, DesiredFileShare>;
   /** Every completed `apply`, oldest first. */
   readonly log: DesiredFileShare[];
+  /** What `usage` returns. */
+  readonly space: Map<string, FileShareUsage>;
 }
 
 /** `real` makes the engine scan for drift, as on hosts whose shares survive a restart. */
@@ -97,6 +99,7 @@ export function createTestHost({ real = false } = {}): TestHost {
     shares,
     quarantined,
     log,
+    space: new Map(),
     status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
     start: async () => undefined,
     stop: async () => undefined,
@@ -112,6 +115,7 @@ export function createTestHost({ real = false } = {}): TestHost {
       await steering.call({ method: 'remove', id }, signal, () => shares.delete(id));
     },
     list: async () => [...shares.keys()],
+    usage: async () => host.space,
     async quarantine(id) {
       const share = shares.get(id);
       if (share) quarantined.set(id, share);

@@ -189,14 +189,14 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         registry: options.registryDriver ?? simulated.registry,
         volume: options.volumeDriver ?? simulated.volume,
       };
-      const { secretOf } = services.webhooks;
+      const { receiverOf } = services.webhooks;
       const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
       const deliveries = createDeliveries({
         db,
         clock,
         log,
         drivers: deliveryDrivers,
-        secretOf,
+        receiverOf,
         onAttempt: services.metrics.countDelivery,
       });
       const regionIds = services.regions.all().map((region) => region.id);
@@ -206,6 +206,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         services.development,
       );
       const worker = await startWorker({
+        pollMs: jobPollMs,
         db,
         log,
         clock: services.clock,
@@ -309,6 +310,9 @@ function requests(app: App, db: Db, admin: string) {
     },
   };
 }
+
+/** A tenth of that of production: tests wait for jobs that are due later. */
+const jobPollMs = 100;
 
 const frequentSeconds = 1;
 

@@ -29,7 +29,6 @@ import { liveProcess } from '../src/platform/daemon.ts';
 import { root } from '../src/main/root.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
-import { copyPreparedCluster } from './prepared-cluster.ts';
 
 export const bootstrapToken = 'ci$secret-of-the-e2e-tests';
 
@@ -67,6 +66,8 @@ export interface Yard extends HttpClient {
   start(args: string[], env?: Record<string, string>): Promise<Running>;
   /** Starts a command through bin/cloudyard.mjs, as users do. */
   startByBin(args: string[], env?: Record<string, string>): Promise<Running>;
+  /** Starts a command through a file of the test in place of src/main/cloudyard.ts. */
+  startFile(file: string, args: string[], env?: Record<string, string>): Promise<Running>;
   spawn(args: string[], env?: Record<string, string>): Running;
   /** Runs a command until it ends. */
   run(args: string[], env?: Record<string, string>): Promise<Ended>;
@@ -94,7 +95,11 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
   chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
   mkdirSync(dataDir);
-  if (!isEmpty && !settings['DATABASE_URL']) await copyPreparedCluster(dataDir);
+  if (!isEmpty && !settings['DATABASE_URL']) {
+    // Works in a test run only; commands open an empty yard.
+    const { copyPreparedCluster } = await import('./prepared-cluster.ts');
+    await copyPreparedCluster(dataDir);
+  }
   const [port, nfsPort, mountPort] = [await freePort(), await freePort(), await freePort()];
   const env = {
     CLOUDYARD_DATA_DIR: dataDir,
@@ -138,6 +143,7 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
     env,
     start: (args, own) => startReady(script, args, own),
     startByBin: (args, own) => startReady(bin, args, own),
+    startFile: startReady,
     spawn: (args, own) => launch(script, args, own),
     run: (args, own) => launch(script, args, own).ended,
     sql: (text, values) => query(postgresOf(dataDir), text, values),
@@ -264,7 +270,7 @@ function backingFile(name: string): string {
 }
 
 /** Pids of the processes of this folder: their environment or arguments name it, or they have one of its files open. */
-function processesOf(folder: string): number[] {
+export function processesOf(folder: string): number[] {
   const inFolder = `${folder}/`;
   const names = (pid: string) =>
     ['environ', 'cmdline'].some((file) => readFileSync(`/proc/${pid}/${file}`, 'latin1').includes(inFolder)) ||

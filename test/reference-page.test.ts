@@ -10,8 +10,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { useCloudyard } from './harness.ts';
 import { requires, skipReason } from './requires.ts';
 
-const runs = requires('chromium', 'curl');
-const skip = skipReason('chromium', 'curl');
+const runs = requires('chromium-headless-shell', 'curl');
+const skip = skipReason('chromium-headless-shell', 'curl');
 const cloud = useCloudyard({ driver: null });
 
 interface Event {
@@ -31,8 +31,8 @@ interface Page {
 async function openBrowser(): Promise<Page> {
   const profile = mkdtempSync(join(tmpdir(), 'cloudyard-chromium-'));
   // Root cannot use the sandbox.
-  const options = ['--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0'];
-  const browser = spawn('chromium', [...options, `--user-data-dir=${profile}`], {
+  const options = ['--no-sandbox', '--disable-gpu', '--remote-debugging-port=0'];
+  const browser = spawn('chromium-headless-shell', [...options, `--user-data-dir=${profile}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(browser, 'exit');

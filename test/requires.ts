@@ -19,7 +19,7 @@ const parts = {
   skopeo: ['skopeo'],
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
-  chromium: ['chromium'],
+  'chromium-headless-shell': ['chromium-headless-shell'],
   iproute2: ['ip'],
   'util-linux': ['unshare'],
   nftables: ['nft'],

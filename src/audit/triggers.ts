@@ -1,6 +1,6 @@
 /**
- * The triggers that record changes for the audit log. They are installed on all
- * tables after the migrations at every start, so a new table is audited without further code.
+ * The triggers that record changes for the audit log. They are installed on all tables after the migrations at every start,
+ * so a new table is audited without further code.
  *
  * In a transaction without the setting `cloudyard.audit`, a trigger only reads that setting. In a transaction with it,
  * changes collect in a transaction-local setting, and `audit.transaction` writes them at its end: collecting them in a
@@ -19,6 +19,8 @@ const unaudited = [
   'workers',
   'lb_listener_counters',
   'load_balancer_traffic',
+  'lb_listener_traffic',
+  'file_share_usage',
   'user_action_deliveries',
   'lifecycle_policy_missed_runs',
 ];

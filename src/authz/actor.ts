@@ -78,7 +78,7 @@ export interface Scope extends ProjectScope {
   regionName: string;
 }
 
-export interface IdempotencyClaim {
+interface IdempotencyClaim {
   key: string;
   /** Hex SHA-256 of method, path and body. */
   fingerprint: string;

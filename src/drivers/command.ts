@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
 import { DriverError } from './driver.ts';
 
-export interface CommandOptions {
+interface CommandOptions {
   signal?: AbortSignal;
   /** Seconds; default 60. */
   timeout?: number;

@@ -102,6 +102,20 @@ function contract(name: string, make: () => Promise<Subject>): void {
       expect(await driver.apply({ ...desired, sizeGib: 2 }, signal)).toMatchObject({ sizeGib: 3, changed: [] });
     });
 
+    it('reports the space of shares that have their own filesystem', async () => {
+      const desired = share();
+      await driver.apply(desired, signal);
+      const usage = (await driver.usage()).get(desired.id);
+      if (name !== 'ganesha') return expect(usage).toBeUndefined();
+      expect(usage!.totalBytes).toBeLessThanOrEqual(1024 ** 3);
+      expect(usage!.totalBytes).toBeGreaterThan(0.9 * 1024 ** 3);
+      expect(usage!.usedBytes).toBeLessThan(usage!.totalBytes / 10);
+      await driver.apply({ ...desired, sizeGib: 2 }, signal);
+      expect((await driver.usage()).get(desired.id)!.totalBytes).toBeGreaterThan(1.9 * 1024 ** 3);
+      await driver.remove(desired.id, signal);
+      expect((await driver.usage()).has(desired.id)).toBe(false);
+    });
+
     it('removes, also unknown ids', async () => {
       const [desired, other] = [share(), share()];
       await Promise.all([driver.apply(desired, signal), driver.apply(other, signal)]);

@@ -22,7 +22,7 @@ export interface Receipt {
 }
 
 /** Replies are stored and shown to clients. */
-export const answerLength = 500;
+const answerLength = 500;
 
 export interface Email {
   /** The id of the notification; the `Message-ID` contains it. */

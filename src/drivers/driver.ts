@@ -17,9 +17,12 @@ export interface Driver<Desired extends { id: string }, Observed> {
   readonly real: boolean;
   /** For the start table, `GET /healthz/drivers` and `doctor`. Reads memory only. */
   status(): DriverStatus;
-  /** Restores everything that this host had. Called once, before the first `apply`. */
+  /**
+   * Restores everything that this host had. Called once, before the first `apply`. If it rejects, the caller stops or
+   * releases the driver.
+   */
   start(): Promise<void>;
-  /** Stops every process of the driver. The next `start` restores what was applied. */
+  /** Stops every process of the driver, also after `release`. The next `start` restores what was applied. */
   stop(): Promise<void>;
   /** Instead of `stop`: processes that serve users keep running, and the next `start` adopts them. Absent if there are none. */
   release?(): Promise<void>;

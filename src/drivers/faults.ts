@@ -17,7 +17,7 @@ export interface Fault {
 }
 
 /** Returns the next fault for an operation, or null. Each fault is returned `count` times. */
-export type TakeFault = (resource: string, operation: FaultyOperation) => Promise<Fault | null>;
+type TakeFault = (resource: string, operation: FaultyOperation) => Promise<Fault | null>;
 
 const slowSeconds = 5;
 const pollMs = 100;

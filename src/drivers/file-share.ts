@@ -25,4 +25,13 @@ export interface ObservedFileShare {
   changed: string[];
 }
 
-export type FileShareDriver = Driver<DesiredFileShare, ObservedFileShare>;
+/** Space of the filesystem of a share, in bytes. */
+export interface FileShareUsage {
+  usedBytes: number;
+  totalBytes: number;
+}
+
+export interface FileShareDriver extends Driver<DesiredFileShare, ObservedFileShare> {
+  /** By id. Without shares whose usage is unknown: those that are simulated or do not have a filesystem of their own. */
+  usage(): Promise<Map<string, FileShareUsage>>;
+}

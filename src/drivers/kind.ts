@@ -19,7 +19,7 @@ interface Declaration<S> {
   endpoints?(settings: S): ControlPlaneEndpoint[];
 }
 
-export interface DefaultsOfSettings {
+interface DefaultsOfSettings {
   /** An address at which clients reach this host: CLOUDYARD_HOST, or loopback where that is a wildcard. */
   host: string;
 }
@@ -52,7 +52,7 @@ export interface HostDriverKind<D extends HostDriver, S extends { driver: string
 }
 
 /** A driver that sends messages. It belongs to no host: every process has one. */
-export interface DeliveryDriverKind<D, S> extends Declaration<S> {
+interface DeliveryDriverKind<D, S> extends Declaration<S> {
   create(settings: S, context: { now(): Date }): D;
 }
 
@@ -80,6 +80,8 @@ export interface SimulatedContext {
 
 export interface DriverContext extends SimulatedContext {
   dataDir: string;
+  /** Percent of the filesystem of the data directory that stays free. */
+  diskReserve: number;
   log: Logger;
   /** What the registry serves with; null: not known yet, `configure` follows. */
   registryHosting: RegistryHosting | null;

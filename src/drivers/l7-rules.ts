@@ -29,7 +29,7 @@ export const redirectCodes = [301, 302, 303, 307, 308] as const;
 const maxUrlLength = 255;
 
 /** The listeners that can have L7 policies: those that read HTTP and pass it on. */
-export const l7Listeners: ListenerProtocol[] = ['HTTP', 'TERMINATED_HTTPS'];
+const l7Listeners: ListenerProtocol[] = ['HTTP', 'TERMINATED_HTTPS'];
 const l7Pools: PoolProtocol[] = ['HTTP', 'HTTPS', 'PROXY', 'PROXYV2'];
 
 const targetOf = {

@@ -157,17 +157,24 @@ export type MemberHealth = 'UP' | 'DOWN' | 'DRAIN' | 'MAINT' | 'UNCHECKED';
 export interface ListenerCounters {
   activeConnections: number;
   totalConnections: number;
+  /** HTTP requests; 0 for TCP and UDP. */
+  requests: number;
   bytesIn: number;
   bytesOut: number;
+  /** Invalid requests, and those that the listener refused. */
   requestErrors: number;
+  /** HTTP: responses 5xx, of members or because no member responded. TCP and UDP: connections without a member. */
+  serverErrors: number;
 }
 
 export const zeroCounters: ListenerCounters = {
   activeConnections: 0,
   totalConnections: 0,
+  requests: 0,
   bytesIn: 0,
   bytesOut: 0,
   requestErrors: 0,
+  serverErrors: 0,
 };
 
 /** The current state of one load balancer, reported by the proxy. */

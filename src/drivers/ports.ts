@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { resolve, sep } from 'node:path';
 import type { DriverPort } from './kind.ts';
 
-export interface BusyPort {
+interface BusyPort {
   port: number;
   detail: string;
   /** A command that starts Cloudyard with a free port. */

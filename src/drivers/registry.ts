@@ -36,7 +36,7 @@ export interface RegistryContents {
 }
 
 /** Blocks pushes to a repository until `release` is called or `until` has passed. */
-export interface Hold {
+interface Hold {
   until: Date;
   release(): Promise<void>;
 }

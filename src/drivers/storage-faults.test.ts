@@ -17,6 +17,7 @@ import { layoutOf as diskLayout } from './disk/layout.ts';
 import { DriverError } from './driver.ts';
 import * as ganeshaLayout from './ganesha/layout.ts';
 import * as ganesha from './ganesha/specs.ts';
+import { idsIn } from './id-files.ts';
 import * as haproxyLayout from './haproxy/layout.ts';
 import * as haproxy from './haproxy/specs.ts';
 import { balancer } from './haproxy/test-host.ts';
@@ -131,7 +132,7 @@ async function balancerSpecs(dataDir: string) {
     remove: (id: string, quarantine: boolean) => haproxy.removeSpec(layout, id, { quarantine }),
     list: async () =>
       (await haproxy.loadSpecs(layout, silentLogger)).map(({ id, tenant }): [string, number] => [id, Number(tenant)]),
-    quarantined: () => haproxyLayout.idsIn(layout.quarantine, '.json'),
+    quarantined: () => idsIn(layout.quarantine, '.json'),
   };
 }
 
@@ -147,7 +148,7 @@ async function shareSpecs(dataDir: string) {
         id,
         sizeGib,
       ]),
-    quarantined: () => ganeshaLayout.idsIn(layout.quarantine, '.json'),
+    quarantined: () => idsIn(layout.quarantine, '.json'),
   };
 }
 

@@ -40,6 +40,10 @@ export const catalogue = {
       "The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the " +
       'address has too many open connections; see `Retry-After`.',
   },
+  InsufficientStorage: {
+    status: 507,
+    meaning: 'The host of the region has less free space than its reserve; the message names the host.',
+  },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof catalogue;
@@ -50,8 +54,15 @@ export interface FieldError {
   message: string;
 }
 
-/** Conflicts that a retry cannot resolve: the response tells clients not to retry by themselves. */
-const final = new Set<ErrorCode>(['NameTaken', 'InUse', 'Conflict', 'QuotaExceeded', 'IdempotencyKeyReused']);
+/** Refusals that a retry cannot resolve: the response tells clients not to retry by themselves. */
+const final = new Set<ErrorCode>([
+  'NameTaken',
+  'InUse',
+  'Conflict',
+  'QuotaExceeded',
+  'IdempotencyKeyReused',
+  'InsufficientStorage',
+]);
 
 /** An error response. `message` and `errors` are for the client; `cause` is only for the log. */
 export class ClientError extends Error {

@@ -7,8 +7,6 @@ export interface Entry {
   text: string;
 }
 
-export type Ring = ReturnType<typeof createRing>;
-
 export function createRing(capacity: number) {
   let entries: Entry[] = [];
   let tail = 0;

@@ -14,7 +14,7 @@ import { mayRead } from './visibility.ts';
 /** The connection of a stream. */
 export interface Sink {
   write(text: string): void;
-  /** Whether it has buffered as much as it should; `onDrain` is called when it has not. */
+  /** Whether it has buffered as much as it should; `drained` of its stream is called when it has not. */
   isFull(): boolean;
   end(): void;
 }
@@ -52,8 +52,6 @@ const collectMs = 20;
 const chunkLength = 16 * 1024;
 /** How soon a client opens a stream again. */
 const retryMs = 1000;
-
-export type Streams = ReturnType<typeof createStreams>;
 
 export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<string, Access> }) {
   const { ring } = feed;
@@ -96,7 +94,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
   };
 
   /** Also moves the ID to resume after, so that events of others do not age it. */
-  const beat = () => {
+  const sendHeartbeats = () => {
     for (const stream of open) {
       if (stream.sink.isFull()) continue;
       const id = stream.position === ring.head() && stream.sentId !== ring.lastId() ? ring.lastId() : null;
@@ -159,7 +157,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
       open.add(stream);
       counts.set(clientId, (counts.get(clientId) ?? 0) + 1);
       if (timers.length === 0) {
-        timers = [setInterval(beat, heartbeatMs).unref(), setInterval(() => void check(), checkMs).unref()];
+        timers = [setInterval(sendHeartbeats, heartbeatMs).unref(), setInterval(() => void check(), checkMs).unref()];
       }
       sink.write(`retry: ${retryMs}\n${resumed === null ? '' : `id: ${stream.sentId}\n`}\n`);
       pump(stream);

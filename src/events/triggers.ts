@@ -2,7 +2,7 @@
  * The triggers that announce changes of resources with NOTIFY. They are installed after the migrations at every start, from
  * the declarations of the resources.
  *
- * Invariant: a trigger does nothing unless a server holds the lease (lease.ts): a NOTIFY makes commits wait for each other.
+ * Invariant: a trigger does nothing unless a server holds the lease (feed.ts): a NOTIFY makes commits wait for each other.
  * The lease is the value of a sequence, because reading one takes 1 µs, needs no snapshot and sees the current value.
  *
  * A transaction announces equal changes of one resource once, because PostgreSQL drops equal notifications.

@@ -17,7 +17,7 @@ export interface AnonymousLimits {
 export const defaultAnonymousLimits: AnonymousLimits = { perMinute: 600, perMinuteLoopback: 6000 };
 
 /** Counted are failed authentications, requests to public operations that cost more than a refusal, and new sessions. */
-export type AnonymousKind = 'failed' | 'public' | 'signIn';
+type AnonymousKind = 'failed' | 'public' | 'signIn';
 
 export type AnonymousLimit = ReturnType<typeof createAnonymousLimit>;
 

@@ -16,7 +16,7 @@ import type { App } from './app.ts';
 import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie.ts';
 
 /** Checks credentials of one kind. */
-export interface Authenticator {
+interface Authenticator {
   /** The caller; null for a credential that is unknown, expired or revoked. */
   authenticate(credential: string): Promise<Actor | null>;
   /** As `authenticate`, but not a use: for a stream that outlives its request. */

@@ -25,7 +25,7 @@ interface Extent {
 
 const kib = 1024;
 /** The largest limit of a route without `bodyLimit`. */
-export const defaultBodyLimit = kib * kib;
+const defaultBodyLimit = kib * kib;
 /** The length of an escaped character in JSON, such as `\u00e9`. */
 const bytesPerCharacter = 6;
 /** Punctuation and indentation around one field or list item. */

@@ -54,7 +54,7 @@ export function defaultConnectionLimits(descriptors = descriptorLimit()): Connec
 /** Responds and returns true, or leaves the request to the framework and returns false. */
 export type QuickAnswer = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-export interface ServerOptions {
+interface ServerOptions {
   /** Overrides of the defaults. */
   limits?: Partial<ConnectionLimits> | undefined;
   log: Logger;

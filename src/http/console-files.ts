@@ -22,7 +22,7 @@ export interface ConsoleFile {
 }
 
 /** By path relative to the folder, with `/`. */
-export type ConsoleIndex = Map<string, ConsoleFile>;
+type ConsoleIndex = Map<string, ConsoleFile>;
 
 export const startPage = 'index.html';
 

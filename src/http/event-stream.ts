@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify';
 
 /** Where the text of a stream is written. */
-export interface EventStream {
+interface EventStream {
   write(text: string): void;
   /** Whether the connection has buffered as much as it should. */
   isFull(): boolean;

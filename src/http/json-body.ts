@@ -112,7 +112,7 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
  * The message for the bound that the text of a body exceeds; undefined if it exceeds none. For invalid JSON
  * the result is arbitrary, because the parser rejects it.
  */
-export function faultOfStructure(json: string, bounds: Pick<BodyBounds, 'values' | 'fields'>): string | undefined {
+function faultOfStructure(json: string, bounds: Pick<BodyBounds, 'values' | 'fields'>): string | undefined {
   // Fields of the objects that the position is in, from the outermost; -1 in a list.
   const fields: number[] = [];
   let depth = 0;

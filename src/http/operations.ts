@@ -65,7 +65,7 @@ type ScopeOf<Path extends string> = ClientScope &
 
 type Valid<Shape extends TSchema | undefined> = Shape extends TSchema ? Static<Shape> : undefined;
 
-export interface OperationRequest<Path extends string, Own extends Shapes, Query, Body> {
+interface OperationRequest<Path extends string, Own extends Shapes, Query, Body> {
   by: RequestContext;
   scope: ScopeOf<Path>;
   params: Params<Path, Own>;
@@ -73,7 +73,7 @@ export interface OperationRequest<Path extends string, Own extends Shapes, Query
   body: Body;
 }
 
-export interface OperationDefinition<
+interface OperationDefinition<
   Path extends string,
   Own extends Shapes,
   Query extends TSchema | undefined,

@@ -2,7 +2,7 @@
  * Token buckets for the requests a second of each client. The processes of one server share the buckets of the first one:
  * the others lease a few requests at a time, so the limit holds however the connections of a client are distributed.
  */
-export interface Rate {
+interface Rate {
   clientId: number;
   /** Requests a second that are allowed permanently. */
   perSecond: number;
@@ -21,7 +21,7 @@ export interface Lease {
   waitSeconds: number;
 }
 
-export interface RateBuckets extends RequestRates {
+interface RateBuckets extends RequestRates {
   take(rate: Rate): number;
   lease(rate: Rate & { count: number }): Lease;
 }

@@ -25,6 +25,17 @@ export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number
 export interface StatusOfWorkers {
   drivers: DriverOfWorker[];
   time_zones: { detail: string; worker: string; region_ids: number[] }[];
+  data_directories: DataDirectoryOfWorker[];
+}
+
+interface DataDirectoryOfWorker {
+  healthy: boolean;
+  detail: string;
+  free_bytes: number;
+  total_bytes: number;
+  reserve_bytes: number;
+  worker: string;
+  region_ids: number[];
 }
 
 const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) }, { title: 'Readiness' });
@@ -60,10 +71,22 @@ const TimeZones = Type.Object(
   },
   { title: 'TimeZoneStatus' },
 );
+const DataDirectory = Type.Object(
+  {
+    healthy: Type.Boolean({ description: 'false: creates and pushes are refused with 507' }),
+    detail: Type.String({ description: 'The folder, its free space and the reserve' }),
+    free_bytes: Type.Number({ description: 'Free bytes of its filesystem' }),
+    total_bytes: Type.Number({ description: 'Size of its filesystem in bytes' }),
+    reserve_bytes: Type.Number({ description: 'The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size' }),
+    ...ofWorker,
+  },
+  { title: 'DataDirectoryStatus' },
+);
 const Drivers = Type.Object(
   {
     drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }),
     time_zones: Type.Array(TimeZones, { description: 'One entry for each live worker of a region' }),
+    data_directories: Type.Array(DataDirectory, { description: 'One entry for each live worker of a region' }),
   },
   { title: 'DriverStatuses' },
 );

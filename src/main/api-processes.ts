@@ -15,7 +15,7 @@ import type { Calls } from '../platform/process-calls.ts';
 import { forkServerProcess } from '../platform/server-processes.ts';
 import type { ServerProcess } from '../platform/server-processes.ts';
 
-export interface ApiProcesses {
+interface ApiProcesses {
   url: string;
   /** Ends the hold of requests in all processes. */
   admitRequests(): void;

@@ -5,10 +5,12 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { StatusOfWorkers, SystemDeps } from '../http/system.ts';
+import type { DriverOfWorker, StatusOfWorkers, SystemDeps } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
+import { diskKind } from '../platform/disk-space.ts';
+import type { DiskSpace } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
@@ -91,18 +93,35 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   return app;
 }
 
-/** A worker that has not been heard of for this long is not there. */
+/** A worker without a heartbeat for this long counts as dead. */
 const silenceSeconds = 10;
 
-/** What the drivers of the living workers last said. */
+/** The last report of the drivers of live workers. */
 async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
     `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by cardinality(region_ids) = 0, id`,
     [silenceSeconds],
   );
   const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
-  const isTimeZones = ({ kind }: DriverStatus) => kind === timeZoneKind;
-  return { drivers: all.filter((one) => !isTimeZones(one)), time_zones: all.filter(isTimeZones) };
+  const ofKind = (kind: string) => all.filter((one) => one.kind === kind);
+  return {
+    drivers: all.filter(({ kind }) => kind !== timeZoneKind && kind !== diskKind),
+    time_zones: ofKind(timeZoneKind),
+    data_directories: (ofKind(diskKind) as (DriverOfWorker & DiskSpace)[]).map(toDataDirectory),
+  };
+}
+
+function toDataDirectory(status: DriverOfWorker & DiskSpace): StatusOfWorkers['data_directories'][number] {
+  const { healthy, detail, freeBytes, totalBytes, reserveBytes, worker, region_ids } = status;
+  return {
+    healthy,
+    detail,
+    free_bytes: freeBytes,
+    total_bytes: totalBytes,
+    reserve_bytes: reserveBytes,
+    worker,
+    region_ids,
+  };
 }
 
 /** Answers the requests that were read, and closes the server. */

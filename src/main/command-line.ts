@@ -8,7 +8,7 @@ import type { Settings } from './settings.ts';
 import { closest } from './closest.ts';
 import { UsageError } from './usage-error.ts';
 
-export interface Option {
+interface Option {
   type: 'string' | 'boolean';
   multiple?: boolean;
   default?: string | boolean;
@@ -41,7 +41,7 @@ export function command<const O extends Options = Record<never, Option>>(given: 
   return { options: {}, ...given } as unknown as Command;
 }
 
-export interface Invocation {
+interface Invocation {
   command: Command;
   run(settings: Settings): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** docs/compatibility.md: the official operations that are served and those that are not, and the differences. */
 import { differences } from './differences.ts';
 
-export interface OfficialOperation {
+interface OfficialOperation {
   method: string;
   /** With names in braces: `/cloud/v1/tasks/{task_id}`. */
   path: string;

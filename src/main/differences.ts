@@ -127,7 +127,7 @@ export const differences: Difference[] = [
   {
     here: 'Volumes cannot be attached or detached: 400',
     official: 'attaches volumes to instances',
-    reason: 'there are no instances',
+    reason: 'instances are not supported',
     test: [`${resources}/volumes/volumes.test.ts`, 'is not attached or detached (%s)'],
   },
   {

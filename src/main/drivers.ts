@@ -1,8 +1,9 @@
 /** Detects, starts and describes the drivers of this host, all derived from drivers/kinds.ts. */
-import type { DriverContext, HostDriverKind, SimulatedContext } from '../drivers/kind.ts';
+import type { Detection, DriverContext, HostDriverKind, SimulatedContext } from '../drivers/kind.ts';
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
 import { findBusyPort } from '../drivers/ports.ts';
+import { releaseDriver, restartingDriver } from '../drivers/restarting.ts';
 import { withShortages } from '../drivers/shortages.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -26,46 +27,81 @@ function entries({ drivers }: Pick<Settings, 'drivers'>): { name: KindName; kind
 }
 
 /**
- * Starts the drivers side by side. If one fails, the others are stopped.
- * @throws when a driver that the settings name cannot start, or one that has data to serve
+ * Starts the drivers side by side. One that does not start and must be real is started again with backoff, while the others
+ * serve.
+ * @throws before any driver starts, if this host lacks a driver that the settings name and has no data of that kind
  */
 export async function startDrivers(settings: Settings, context: DriverContext): Promise<Drivers> {
-  const starting = entries(settings).map(
-    async ({ name, kind, settings: own }) => [name, await startDriver(kind, own, context)] as const,
+  const choices = await Promise.all(entries(settings).map((entry) => chooseDriver(entry, settings.dataDir)));
+  const started = await Promise.all(
+    choices.map(async (choice) => [choice.name, await startDriver(choice, context)] as const),
   );
-  const results = await Promise.allSettled(starting);
-  const failure = results.find((result) => result.status === 'rejected');
-  const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  if (!failure) return Object.fromEntries(started) as unknown as Drivers;
-  await Promise.allSettled(started.map(([, driver]) => driver.stop()));
-  throw failure.reason;
+  return Object.fromEntries(started) as unknown as Drivers;
 }
 
-async function startDriver(kind: AnyKind, settings: AnySettings, context: DriverContext): Promise<AnyDriver> {
-  const { dataDir, log } = context;
-  const { setting, title } = kind;
-  if (settings.driver === 'simulated') return kind.simulated(settings, context, simulatedBySetting(kind));
-  // An operator who has data gets an error instead of a simulated driver that does not serve it.
-  const mustBeReal = settings.driver !== 'auto' || (await kind.hasData(dataDir));
+/** Whether this host has data of any kind, whose data plane must survive a failed start. */
+export async function hasDataPlane(settings: DriverOptions): Promise<boolean> {
+  const found = await Promise.all(entries(settings).map(({ kind }) => kind.hasData(settings.dataDir)));
+  return found.includes(true);
+}
+
+type Entry = ReturnType<typeof entries>[number];
+interface Choice extends Entry {
+  /** An operator who has data gets an error instead of a simulated driver that does not serve it. */
+  mustBeReal: boolean;
+}
+
+async function chooseDriver(entry: Entry, dataDir: string): Promise<Choice> {
+  const { kind, settings } = entry;
+  if (settings.driver === 'simulated') return { ...entry, mustBeReal: false };
+  const hasData = await kind.hasData(dataDir);
   const found = kind.detect(settings);
-  if (!found.create) {
-    if (mustBeReal) throw new Error(`${found.detail}; to fix it: ${found.remedy ?? `${setting}=simulated npm start`}`);
-    return kind.simulated(settings, context, found);
-  }
-  const driver = found.create(context);
-  try {
+  if (settings.driver !== 'auto' && !hasData && !found.create) throw new Error(missing(kind, found));
+  return { ...entry, mustBeReal: settings.driver !== 'auto' || hasData };
+}
+
+function missing({ setting }: AnyKind, { detail, remedy }: Detection<AnyDriver>): string {
+  return `${detail}; to fix it: ${remedy ?? `${setting}=simulated npm start`}`;
+}
+
+async function startDriver(choice: Choice, context: DriverContext): Promise<AnyDriver> {
+  const { kind, settings, mustBeReal } = choice;
+  const { dataDir, log } = context;
+  const { title } = kind;
+  if (settings.driver === 'simulated') return kind.simulated(settings, context, simulatedBySetting(kind));
+  const found = kind.detect(settings);
+  if (!found.create && !mustBeReal) return kind.simulated(settings, context, found);
+  const create = () => createReal(kind, settings, context);
+  const start = async (driver: AnyDriver) => {
     await driver.start();
     await kind.configure?.(driver, context);
     return withShortages(driver);
-  } catch (error) {
-    await driver.stop().catch(() => {});
-    if (mustBeReal) throw error;
+  };
+  let driver: AnyDriver | null = null;
+  try {
+    driver = create();
+    return await start(driver);
+  } catch (failure) {
+    const error = failure as Error;
+    if (mustBeReal) {
+      if (driver) await releaseDriver(driver).catch(() => {});
+      const idle = kind.simulated(settings, context, {});
+      return restartingDriver({ ...{ title, name: found.driver, error, failed: driver }, create, start, idle, log });
+    }
+    await driver?.stop().catch(() => {});
     const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
-    const [message = ''] = (error as Error).message.split('\n');
+    const [message = ''] = error.message.split('\n');
     const detail = busy?.detail ?? message;
     log.warn({ kind: title, driver: found.driver, detail }, 'the driver did not start; a simulated one replaces it');
     return kind.simulated(settings, context, { detail, remedy: busy?.remedy ?? kind.repair?.(dataDir) });
   }
+}
+
+/** @throws if this host cannot run it */
+function createReal(kind: AnyKind, settings: AnySettings, context: DriverContext): AnyDriver {
+  const found = kind.detect(settings);
+  if (!found.create) throw new Error(missing(kind, found));
+  return found.create(context);
 }
 
 const simulatedBySetting = ({ setting }: AnyKind) => ({

@@ -8,7 +8,7 @@ import { findServiceAccount } from '../platform/service-account.ts';
 import { usesEgressFilter, withGap } from './drivers.ts';
 import type { Settings } from './settings.ts';
 
-export interface Egress {
+interface Egress {
   /** Call it when drivers start and at intervals, because accounts, ports and the rules of other programs change. */
   apply(): Promise<void>;
   remove(): Promise<void>;

@@ -8,7 +8,7 @@ import { createMetrics } from '../platform/metrics.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { ResourceServices } from '../resources/list.ts';
 
-export interface DeclaredApi {
+interface DeclaredApi {
   /** OpenAPI 3.1. */
   document: unknown;
   operations: DeclaredOperation[];

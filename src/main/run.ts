@@ -1,7 +1,8 @@
 /**
  * The long-running commands: `start` (server and workers in one process), `serve` and `worker`. Each opens its parts in
  * order, and closes them in reverse on SIGINT or SIGTERM. A `worker` that receives SIGTERM hands over: the programs that
- * serve users keep running and the next worker adopts them, so that a restart does not interrupt traffic.
+ * serve users keep running and the next worker adopts them, so that a restart does not interrupt traffic. `start` does the
+ * same with CLOUDYARD_KEEP_DATA_PLANES=1, and after a start that failed.
  */
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
@@ -10,13 +11,15 @@ import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
 import { buildConsole } from './console-build.ts';
+import { hasDataPlane } from './drivers.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
 import type { Opened, Roles } from './open-services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
-import type { Ending, ShutdownSteps } from './shutdown.ts';
+import { close } from './shutdown.ts';
+import type { ShutdownSteps } from './shutdown.ts';
 import { settleAfterStartup } from './settle.ts';
 import { printStart } from './start-table.ts';
 import { version } from './version.ts';
@@ -27,38 +30,36 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
   const closing: ShutdownSteps = [];
-  const close = async (ending: Ending) => {
-    for (const step of closing.splice(0).reverse()) {
-      await step(ending).catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
-    }
-  };
   const stopped = untilSignal(log);
   try {
     await startParts(await openServices(settings, roles, log, closing));
   } catch (error) {
-    await close('stop');
+    await close(closing, (await hasDataPlane(settings)) ? 'handOver' : 'stop', log);
     throw error;
   }
   const signal = await stopped;
-  await close(signal === 'SIGTERM' && !roles.serve ? 'handOver' : 'stop');
+  await close(closing, signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes) ? 'handOver' : 'stop', log);
 }
 
 /** Starts the API server, the worker and the notifier, and prints the start table. */
 async function startParts(opened: Opened): Promise<void> {
   const { settings, log, closing, configuration, regionIds, serves, isStart, database, services } = opened;
   // Drivers need the port of the API server, which may differ from the setting, so it listens before they start. Requests
-  // are held until the drivers run and the token exists.
+  // do not wait for the drivers, whose start may take seconds: their tasks do.
   const opening = openApi(opened);
+  const admitting = opening.then(async (api) => {
+    const token = await adminToken(services, settings);
+    api?.admitRequests();
+    return token;
+  });
   const working = regionIds.length > 0 ? startWork({ ...opened, ownsDataDir: isStart, announced: opening }) : null;
   // Building the API blocks the event loop, for seconds on a slow machine: earlier connections would time out.
   const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
   // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.
-  await Promise.allSettled([opening, working, notifying]);
+  await Promise.allSettled([admitting, working, notifying]);
   const api = await opening;
   if (api) closing.push(api.stop);
-  const [work, deliveries] = await Promise.all([working, notifying]);
-  const token = await adminToken(services, settings);
-  api?.admitRequests();
+  const [token, work, deliveries] = await Promise.all([admitting, working, notifying]);
   const loopbackRegions = configuration.regions.filter(({ member_networks: allowed }) => opensLoopback({ allowed }));
   printStart({
     ...{ settings, serves, url: api?.url ?? null, token, database: database.description, work, deliveries },

@@ -41,6 +41,7 @@ import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/service.ts';
+import { createRequestedRuns } from '../resources/lifecycle-policies/requested-runs/service.ts';
 import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
@@ -73,6 +74,7 @@ import { createUserActions } from '../resources/user-actions/service.ts';
 import { createVolumes } from '../resources/volumes/service.ts';
 import { createWebhooks } from '../resources/webhooks/service.ts';
 import { createBacklog } from '../tasks/backlog.ts';
+import { createHostSpace } from '../tasks/host-space.ts';
 import { countJobs } from '../tasks/jobs.ts';
 import { createTasks } from '../tasks/tasks.ts';
 import { createWakeups } from '../tasks/wakeups.ts';
@@ -183,6 +185,7 @@ export async function createServices(deps: ServicesDeps) {
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
+    requestedRuns: createRequestedRuns(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     tokenManagement: createTokenManagement({ ...shared, tokens, clients, projects }),
     clientQuotas: createClientQuotas({ ...shared, clients }),
@@ -216,7 +219,7 @@ async function createEngines(deps: ServicesDeps) {
   const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
   const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
-  const tasks = createTasks({ clock, backlog, wakeups });
+  const tasks = createTasks({ clock, backlog, hostSpace: createHostSpace(db), wakeups });
   tasks.onEnd(metrics.observeTask);
   const regions = await loadRegions(db, clock, configuration.regions);
   const engines = { metrics, caches, audit, idempotency, quota, tasks, wakeups, regions };

@@ -30,7 +30,7 @@ export const regionLock = (regionId: number): WorkLock => ({ key: `region:${regi
 /** Another process holds a lock. */
 export class LockTaken extends Error {}
 
-export interface HeldLocks {
+interface HeldLocks {
   release(): Promise<void>;
 }
 

@@ -61,7 +61,7 @@ export interface Daemon {
   pid(): number | null;
   /** Has no effect while the daemon is down. */
   signal(signal: NodeJS.Signals): void;
-  /** Ends the supervision and the process: `stopSignal`, then SIGKILL. Resolves when the process has exited. */
+  /** Ends the supervision and the process, also a released one: `stopSignal`, then SIGKILL. Resolves when it has exited. */
   stop(): Promise<void>;
   /** Ends the supervision and leaves the process running, for the next process to adopt. */
   release(): Promise<void>;
@@ -129,6 +129,7 @@ export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
   const supervised = supervise(supervision);
 
   let ended: Promise<void> | null = null;
+  let released: Running | null = null;
   const endSupervision = async (then: (running: Running) => Promise<void>) => {
     ending.abort();
     await supervised;
@@ -136,14 +137,23 @@ export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
     if (running) await then(running);
     supervision.current = null;
   };
+  const release = async (running: Running) => {
+    running.unwatch();
+    released = running;
+  };
+  const stop = async () => {
+    await (ended ??= endSupervision((running) => terminate(options, running)));
+    if (released) await terminate(options, released);
+    released = null;
+  };
   return {
     pid: () => alive(supervision)?.pid ?? null,
     signal: (signal) => {
       const running = alive(supervision);
       if (running) send(running, signal);
     },
-    stop: () => (ended ??= endSupervision((running) => terminate(options, running))),
-    release: () => (ended ??= endSupervision(async (running) => running.unwatch())),
+    stop,
+    release: () => (ended ??= endSupervision(release)),
   };
 }
 
@@ -270,8 +280,14 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
   closeSync(logFd);
   // In the same turn as the spawn: after a crash of this process in between, the child would never be found.
   if (child.pid !== undefined && !options.readPid) {
-    mkdirSync(dirname(options.pidFile), { recursive: true });
-    writeFileSync(options.pidFile, `${child.pid}\n`);
+    try {
+      mkdirSync(dirname(options.pidFile), { recursive: true });
+      writeFileSync(options.pidFile, `${child.pid}\n`);
+    } catch (cause) {
+      // Without the file nothing would ever find the process. A full disk is a cause.
+      child.kill('SIGKILL');
+      throw cause;
+    }
   }
   const exited = new Promise<Record<string, unknown>>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));

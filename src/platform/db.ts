@@ -296,13 +296,3 @@ export function isUnavailable(error: unknown): boolean {
  * Has no effect on a unix socket.
  */
 export const detectLostHost = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2`;
-
-/** A Drizzle query that is built once for each database: `build` ends in `.prepare(name)`. */
-export function preparedQuery<Q>(build: (db: Db) => Q): (db: Db) => Q {
-  const built = new WeakMap<Db, Q>();
-  return (db) => {
-    let query = built.get(db);
-    if (query === undefined) built.set(db, (query = build(db)));
-    return query;
-  };
-}

@@ -64,6 +64,10 @@ export interface Settings {
   sweepSeconds: number;
   /** A run of a lifecycle policy that is later than this is reported to its client. */
   scheduleLateSeconds: number;
+  /** Percent of the filesystem of the data directory; with less free space, creates are refused. 0: no limit. */
+  diskReserve: number;
+  /** Whether `start` leaves the programs that serve users running when it gets SIGTERM. */
+  keepDataPlanes: boolean;
   /** Whether this server serves the console. */
   console: boolean;
   /** Seconds without a request after which a session of the console ends. */
@@ -103,6 +107,8 @@ export const coreSettingNames = [
   'CLOUDYARD_WORKER_PORT',
   'CLOUDYARD_SWEEP_SECONDS',
   'CLOUDYARD_SCHEDULE_LATE_SECONDS',
+  'CLOUDYARD_DISK_RESERVE',
+  'CLOUDYARD_KEEP_DATA_PLANES',
   'CLOUDYARD_CONSOLE',
   'CLOUDYARD_SESSION_IDLE_TIMEOUT',
   'CLOUDYARD_DEV',
@@ -129,6 +135,7 @@ export const defaultClientLimits: Settings['clientLimits'] = {
 
 const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
+export const defaultDiskReserve = 5;
 
 /** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
 export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
@@ -178,6 +185,8 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     workerPort: integer('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     sweepSeconds: integer('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
     scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
+    diskReserve: integer('CLOUDYARD_DISK_RESERVE', defaultDiskReserve, 0, 90),
+    keepDataPlanes: choice('CLOUDYARD_KEEP_DATA_PLANES', ['0', '1'], '0') === '1',
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',

@@ -64,8 +64,8 @@ const global = {
   project_count: 'projects',
 } as const;
 
-export type RegionalKind = keyof typeof regional;
-export type GlobalKind = keyof typeof global;
+type RegionalKind = keyof typeof regional;
+type GlobalKind = keyof typeof global;
 export type Kind = RegionalKind | GlobalKind;
 
 export const regionalKinds = Object.keys(regional) as RegionalKind[];

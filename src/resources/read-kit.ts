@@ -92,12 +92,7 @@ export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, na
   return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
 }
 
-const readCount = prepared<{ count: number }>(
-  'row_counts_read',
-  `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
-);
-
-/** The order of a list, and the rows that the request wants of it. */
+/** The order of a list, and the rows that the request wants of it. A constant order is turned into SQL once. */
 export interface Page {
   order: (SQL | PgColumn)[];
   page: { limit?: number; offset?: number };
@@ -116,7 +111,8 @@ export interface Found<Row> {
 export function pagesOf<Row>(table: ScopedTable, selection: Selection & { counted?: string } = {}) {
   const { condition, counted } = selection;
   const read = pageReader<Row>(table, selection);
-  return (
+  const readFirst = firstPageReader<Row>(table, selection);
+  return async (
     db: Db,
     scope: ProjectRegion,
     { filters = [], ...page }: Page & { filters?: (SQL | undefined)[] },
@@ -124,15 +120,60 @@ export function pagesOf<Row>(table: ScopedTable, selection: Selection & { counte
     const isFiltered = filters.some((filter) => filter !== undefined);
     const where = and(inScope(table, scope), condition, ...filters);
     const count = counted !== undefined && !isFiltered ? () => readCountOf(db, counted, scope) : undefined;
-    return read(db, { where, ...page, count, isPrepared: !isFiltered });
+    const { limit = defaultLimit, offset = 0 } = page.page;
+    if (isFiltered || offset > 0 || !frequentLimits.has(limit)) {
+      return read(db, { where, ...page, count, isPrepared: !isFiltered });
+    }
+    const { total, rows } = await readFirst(db, scope, page.order, limit);
+    if (rows.length < limit) return { count: rows.length, rows };
+    return { count: total ?? (await db.$count(table, where)), rows };
   };
 }
+
+const defaultLimit = 1000;
+/** Each one is a statement of its own, so the list is short. */
+const frequentLimits = new Set([10, 20, 50, 100, defaultLimit]);
+
+/**
+ * Reads first pages without filters, the most frequent ones, with the count in the same statement. PostgreSQL plans such a
+ * statement once for each connection; planning takes longer than reading 100 rows. It would plan each call if the plan for
+ * the values of a call seemed cheaper than the general one, so the limit is a constant, and the values of the scope are
+ * subselects, which the planner does not look into.
+ */
+function firstPageReader<Row>(
+  table: ScopedTable,
+  { counted, condition, ...selection }: Selection & { counted?: string },
+) {
+  const name = getTableName(table);
+  const [project, region] = ['(select $1::int)', '(select $2::int)'];
+  const total = sql.raw(`(select count from ${getTableName(rowCounts)}
+    where resource = '${counted}' and project_id = ${project} and region_id = ${region})`);
+  const columns = {
+    ...(selection.columns ?? getTableColumns(table)),
+    ...(counted !== undefined && { pageTotal: total }),
+  };
+  const select = `${selectOf(table, { ...selection, columns })}
+    where ${name}.project_id = ${project} and ${name}.region_id = ${region}${condition ? ` and ${textOf(condition)}` : ''}`;
+  const texts = new WeakMap<Page['order'], string>();
+  return async (db: Db, { projectId, regionId }: ProjectRegion, order: Page['order'], limit: number) => {
+    let ordered = texts.get(order);
+    if (ordered === undefined) texts.set(order, (ordered = `${select} order by ${textOf(sql.join(order, sql`, `))}`));
+    const text = `${ordered} limit ${limit}`;
+    const { rows } = await db.$client.query({ name: nameOf(text), text, values: [projectId, regionId] });
+    return { total: rows[0]?.pageTotal as number | undefined, rows: rows as Row[] };
+  };
+}
+
+const readCount = prepared<{ count: number }>(
+  'row_counts_read',
+  `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
+);
 
 async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {
   return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
 }
 
-export interface PageRequest extends Page {
+interface PageRequest extends Page {
   where: SQL | undefined;
   /** Counts the rows; default: with a statement. */
   count?: (() => Promise<number>) | undefined;

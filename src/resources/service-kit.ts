@@ -131,6 +131,13 @@ export function sizeErrors(current: number, given: number | undefined): FieldErr
   ];
 }
 
+/** @throws ClientError 400 when an extension does not extend */
+export function requireGrowth(current: number, size: number, what: string): void {
+  if (size > current) return;
+  const message = `must be greater than the current size (${current} GiB); a ${what} cannot shrink`;
+  throw invalidInput([{ path: 'size', message }]);
+}
+
 /** The response of `check_limits`: limit, usage and requested amount of each quota that would be exceeded. */
 export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number> {
   return Object.fromEntries(

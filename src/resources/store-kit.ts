@@ -21,7 +21,7 @@ import type { ProjectRegion, ScopedTable, TableWithId } from './read-kit.ts';
 export * from './read-kit.ts';
 
 /** A table whose rows a reconciler brings to the host of their region. */
-export type ReconciledTable = ScopedTable & {
+type ReconciledTable = ScopedTable & {
   clientId: PgColumn;
   generation: PgColumn;
   observedGeneration: PgColumn;
@@ -52,7 +52,7 @@ export function activeTask(id: PgColumn): SQL<string | null> {
     order by t.created_on limit 1)`;
 }
 
-export interface RowsOptions<Field extends string> {
+interface RowsOptions<Field extends string> {
   /** The columns to read; default: all. */
   columns?: Record<Field, Column>;
   /** The column by which clients name a row; default: id. */

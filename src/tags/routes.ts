@@ -21,14 +21,14 @@ import {
 import type { TagChange, Tags } from './tags.ts';
 
 /** The interface of the service of a resource with tags. */
-export interface Tagged {
+interface Tagged {
   /** @throws ClientError 404 */
   tagsOf(scope: Scope, id: string): Promise<Tags>;
   /** @throws ClientError 400, 404, 409 */
   changeTags(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<unknown>;
 }
 
-export interface MetadataOptions {
+interface MetadataOptions {
   /** The tag of the resource's operations. */
   tag: OperationTag;
   /** The path parameter with the ID of the resource, and its shape. */

@@ -29,7 +29,7 @@ export interface WeightedClient {
   weight?: number;
 }
 
-export interface BacklogOptions {
+interface BacklogOptions {
   db: Db;
   /** Active tasks of a client of weight 1. */
   limit: number;

@@ -67,7 +67,7 @@ export interface Turn {
   now: Date;
 }
 
-export interface TurnResult {
+interface TurnResult {
   jobs: AssignedJob[];
   /** Ended jobs whose rows another transaction holds: to be given to the next turn. */
   blocked: EndedJob[];
@@ -200,7 +200,7 @@ export async function releaseJobsOf(db: Db, workers: string[]): Promise<void> {
 /** SQL: one row with the number of jobs in its third column. */
 export const countAllJobs = 'select null, null, count(*) from jobs';
 
-export interface JobCounts {
+interface JobCounts {
   ready: number;
   delayed: number;
   running: number;

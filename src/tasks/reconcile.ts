@@ -20,7 +20,7 @@ export type Outcome =
 
 /** Reconciles one kind of resource. Level-triggered: it gets an id and reads everything else from the rows. */
 export interface Reconciler {
-  /** E.g. `file_share`; the job's payload names it. */
+  /** Such as `file_share`: the kind of its jobs. */
   resource: string;
   /**
    * Applies the desired state of the row and records what was observed. Idempotent; may be killed at any point. Calls
@@ -34,7 +34,7 @@ export interface Reconciler {
   recordFailure(tx: Tx, id: string, generation: number, message: string): Promise<void>;
   /** Rows in these regions whose desired state has not been observed (observed_generation < generation). */
   findPending(db: Db, regionIds: number[]): Promise<Placed[]>;
-  /** Compares rows with the host: returns the resources to reconcile, and removes what no row describes. */
+  /** Compares rows with the host: returns the resources to reconcile, and quarantines those without a row. */
   findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
 }
 

@@ -137,27 +137,6 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
     if (blockedMs > 0) await sleep(blockedMs);
   };
 
-  /** Compares what is assigned to this worker with what it runs, after the session was lost. */
-  const reclaim = async (session: Session) => {
-    const held = await jobsOf(session.db, workerId);
-    const own = [...running].map(({ job }) => job);
-    const isSame = (a: { kind: string; id: string; lease: number }) => (b: typeof a) =>
-      a.kind === b.kind && a.id === b.id && a.lease === b.lease;
-    await releaseJobs(
-      session.db,
-      workerId,
-      held.filter((job) => ![...own, ...ended].some(isSame(job))),
-    );
-    for (const entry of running) {
-      const { kind, id } = entry.job;
-      if (held.some(isSame(entry.job))) continue;
-      entry.isLost = true;
-      log.warn({ kind, id }, 'another worker took over a job; aborting it');
-      entry.abort.abort(new Error('another worker took over the job'));
-    }
-    for (const queue of queues) hungry.add(queue);
-  };
-
   const mayStop = () => shutdown.aborted && running.size === 0 && ended.length === 0;
   const work = async (session: Session) => {
     let isBroken = false;
@@ -165,7 +144,13 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
       isBroken = true;
       signal();
     });
-    await reclaim(session);
+    for (const entry of await findLost(session.db, workerId, running, ended)) {
+      const { kind, id } = entry.job;
+      entry.isLost = true;
+      log.warn({ kind, id }, 'another worker took over a job; aborting it');
+      entry.abort.abort(new Error('another worker took over the job'));
+    }
+    for (const queue of queues) hungry.add(queue);
     while (!mayStop() && !isBroken) {
       const changed = change.promise;
       const fetch = nextFetch();
@@ -223,4 +208,24 @@ function endOfFailure({ kind, id, attempt }: AssignedJob, error: unknown, shutdo
 function endedJob({ kind, id, lease }: AssignedJob, end: JobEnd): EndedJob {
   const [delaySeconds, attempts] = 'done' in end ? [null, 0] : [end.againAfter, end.attempts];
   return { kind, id, lease, delaySeconds, attempts };
+}
+
+const isSame = (a: { kind: string; id: string; lease: number }) => (b: typeof a) =>
+  a.kind === b.kind && a.id === b.id && a.lease === b.lease;
+
+/**
+ * Compares the jobs that are assigned to a worker with those that it runs or has ended, after its session was lost: releases
+ * the others, and returns the entries of jobs that another worker has taken over.
+ */
+async function findLost(
+  db: Session['db'],
+  workerId: string,
+  running: Set<Running>,
+  ended: EndedJob[],
+): Promise<Running[]> {
+  const held = await jobsOf(db, workerId);
+  const own = [...[...running].map(({ job }) => job), ...ended];
+  const unknown = held.filter((job) => !own.some(isSame(job)));
+  await releaseJobs(db, workerId, unknown);
+  return [...running].filter(({ job }) => !held.some(isSame(job)));
 }

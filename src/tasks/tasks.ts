@@ -11,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
+import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
 import { policyPriority, priorityAt, stepOf } from './priority.ts';
 import type { Wakeups } from './wakeups.ts';
@@ -23,7 +24,7 @@ export interface ResourceKey {
 }
 
 /** The key of a resource that exists in rows alone: it need not have a region. */
-export type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
+type RecordKey = Omit<ResourceKey, 'regionId'> & { regionId: number | null };
 
 /** A resource, the region whose worker serves it, and its client. */
 export type Placed = Pick<ResourceKey, 'id' | 'regionId'> & { clientId: number };
@@ -44,7 +45,7 @@ export interface NewTask<Key = ResourceKey> {
 }
 
 /** A task, and the context of the request that creates it. */
-export interface TaskRequest<Key = ResourceKey> {
+interface TaskRequest<Key = ResourceKey> {
   context: RequestContext;
   task: NewTask<Key>;
 }
@@ -73,6 +74,16 @@ const insertTasksAndJobs = deferred('tasks_enqueue', {
    )};`,
 });
 
+const insertOpenTask = deferred('task_open', {
+  parameters: 'jsonb, timestamptz',
+  body: `with ${requests} ${insertRequests('NEW', 'null')};`,
+});
+
+const setRunning = prepared(
+  'task_set_running',
+  `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = any($1::text[]) and state = 'NEW'`,
+);
+
 const insertFinishedTask = deferred('task_record', {
   parameters: 'jsonb, timestamptz',
   body: `with ${requests} ${insertRequests('FINISHED', '$2')};`,
@@ -83,7 +94,7 @@ const insertJob = deferred('job_enqueue', {
   body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
 });
 
-export interface EndedTask {
+interface EndedTask {
   id: string;
   type: string;
   state: string;
@@ -124,6 +135,10 @@ export interface Tasks {
   enqueueAll(tx: Tx, given: TaskRequest[]): Promise<string[]>;
   /** Inserts a task that this transaction finishes, for resources that exist in rows alone. */
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
+  /** Inserts a task without a job: a periodic duty does the work, calls `setRunning`, and ends it. Returns its id. */
+  open(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
+  /** Marks the new tasks of these resources as RUNNING. */
+  setRunning(tx: Tx, resourceIds: string[]): Promise<void>;
   /** Enqueues a reconcile without a task, for a client. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, client: WeightedClient): Promise<void>;
   /**
@@ -144,18 +159,19 @@ export interface Tasks {
 }
 
 /** How much of the work of a task is done. */
-export interface TaskProgress {
+interface TaskProgress {
   doneBytes: number;
   totalBytes: number;
 }
 
-export interface TasksDeps {
+interface TasksDeps {
   clock: Clock;
   backlog: Backlog;
+  hostSpace: HostSpace;
   wakeups: Wakeups;
 }
 
-export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
+export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): Tasks {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -178,6 +194,7 @@ export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
       backlog.requireRoom(actor);
       if (task.type.startsWith('create_')) backlog.requireShortQueue();
     }
+    hostSpace.requireSpace(task.key.regionId, task.type);
     const step = stepOf(backlog.add(actor, task.key.regionId), actor);
     return task.schedule ? { policy_priority: policyPriority(step) } : { step };
   };
@@ -205,6 +222,14 @@ export function createTasks({ clock, backlog, wakeups }: TasksDeps): Tasks {
       const row = rowOf({ context, task });
       await insertFinishedTask(tx, JSON.stringify([row]), clock.now());
       return row.id;
+    },
+    async open(tx, context, task) {
+      const row = rowOf({ context, task });
+      await insertOpenTask(tx, JSON.stringify([row]), clock.now());
+      return row.id;
+    },
+    async setRunning(tx, resourceIds) {
+      await setRunning(tx, resourceIds, clock.now());
     },
     async requestReconcile(tx, { resource, id, regionId }, client) {
       const step = stepOf(backlog.add(client, regionId), client);

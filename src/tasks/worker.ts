@@ -51,7 +51,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   await sendHeartbeat(options, id);
   const releaseDeadJobs = createDeadJobRelease(db, log);
   await releaseDeadJobs().catch((error: unknown) => log.warn({ err: error }, 'scan for dead workers failed'));
-  await requeueDrifted(options).catch((error: unknown) => log.warn({ err: error }, 'scan for drift failed'));
+  await requeueDrifted(options);
   const queues = [...options.regionIds.map(regionQueue), ...(options.jobs ? [notificationQueue] : [])];
   const runner = startRunner({ ...options, workerId: id, queues }, dispatch(options), shutdown.signal);
   const every = (seconds: number, work: (signal: AbortSignal) => Promise<unknown>) =>
@@ -123,9 +123,14 @@ async function requeuePending({ db, regionIds, reconcilers }: WorkerOptions): Pr
   }
 }
 
-async function requeueDrifted({ db, regionIds, reconcilers }: WorkerOptions): Promise<void> {
+/** A driver that cannot list what it has does not hide the drift of the others. */
+async function requeueDrifted({ db, log, regionIds, reconcilers }: WorkerOptions): Promise<void> {
   for (const reconciler of reconcilers) {
-    await enqueueMissing(db, reconciler, await reconciler.findDrift(db, regionIds));
+    try {
+      await enqueueMissing(db, reconciler, await reconciler.findDrift(db, regionIds));
+    } catch (error) {
+      log.warn({ err: error, resource: reconciler.resource }, 'scan for drift failed');
+    }
   }
 }
 

@@ -7,9 +7,6 @@ import { root } from '../../src/main/root.ts';
 const dist = join(root, 'console', 'dist');
 const initialBudget = 130_000;
 const chunkBudget = 20_000;
-/** uPlot, which no route contains: pages with charts load it after they are shown. */
-const chartBudget = 25_000;
-const budgetOf = (file: string) => (/chart-canvas/.test(file) ? chartBudget : chunkBudget);
 
 interface Chunk {
   readonly file: string;
@@ -37,12 +34,12 @@ describe('the build of the console', () => {
     expect(total).toBeGreaterThan(50_000);
   });
 
-  it('has no other chunk larger than 20 kB, except that of the charts', () => {
+  it('has no other chunk larger than 20 kB', () => {
     const initial = filesOf(Object.keys(manifest).find((key) => manifest[key]!.isEntry)!);
     const files = readdirSync(join(dist, 'assets')).filter((name) => /\.(js|css)$/.test(name));
     const large = files
       .map((name) => `assets/${name}`)
-      .filter((file) => !initial.has(file) && sizeOf(file) > budgetOf(file));
+      .filter((file) => !initial.has(file) && sizeOf(file) > chunkBudget);
     expect(files.length).toBeGreaterThan(10);
     expect(large).toEqual([]);
   });

@@ -289,6 +289,8 @@ describe('what the pages of load balancers show', () => {
   it('draws the flow and the traffic, and has no accessibility violations, in light and dark', async () => {
     const balancer = await newBalancer('seen', { tags: { team: 'web' } });
     await newPolicy(balancer.listener, 'deny');
+    // The traffic of a minute is shown when the minute has ended.
+    await consoleOf.yard.post('/cloudyard/v1/dev/clock', { advance_seconds: 120 });
     const page = await open('load-balancers');
     await page.getByRole('link', { name: 'seen' }).waitFor();
     await checkPage(page);
@@ -296,7 +298,14 @@ describe('what the pages of load balancers show', () => {
       await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/load-balancers/${balancer.id}${tab}`);
       await page.getByRole('heading', { name: 'seen' }).waitFor();
       if (tab === '') await page.locator('.flow-box', { hasText: '10.1.0.2' }).waitFor();
-      if (tab === '?tab=traffic') await page.locator('.chart canvas').first().waitFor();
+      if (tab === '?tab=traffic') {
+        await page.getByText('The driver is simulated').waitFor();
+        const charts = page.getByRole('img', {
+          name: /^(Requests|Bytes|New connections|Open connections|Errors)\b.* last 0/,
+        });
+        await charts.first().waitFor();
+        expect(await charts.count()).toBe(5);
+      }
       await checkPage(page);
     }
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../../src/main/root.ts';
-import { checkPage, newToken, useConsole } from './console.ts';
+import { checkPage, loaded, newToken, useConsole } from './console.ts';
 
 interface ConsolePage {
   readonly title: string;
@@ -51,7 +51,7 @@ async function goTo(page: Page, path: string): Promise<void> {
 /** Waits until the page shows its data. */
 async function settled(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor({ state: 'attached' });
-  await expect.poll(() => page.locator('main :is(.skeleton, .state .spinner)').count()).toBe(0);
+  await loaded(page);
 }
 
 /** How far the document is wider than the window, in CSS pixels. */

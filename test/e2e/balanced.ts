@@ -2,16 +2,22 @@
  * Helpers for tests of running load balancers: members, continuous traffic that records failures, and a comparison of
  * HAProxy's state with the API.
  */
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
-import { parseFrontends } from '../../src/drivers/haproxy/readings.ts';
+import { parseCounters } from '../../src/drivers/haproxy/readings.ts';
 import { retrying, runtimeSocket } from '../../src/drivers/haproxy/runtime-socket.ts';
 import { parseServersState } from '../../src/drivers/haproxy/servers.ts';
+import { nfs, nfsUrl } from '../nfs-client.ts';
 import { until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { defaultNetwork, newShare, shares } from './storm.ts';
 
 export const balancers = '/cloud/v1/loadbalancers/1/1';
 export const listeners = '/cloud/v1/lblisteners/1/1';
@@ -110,7 +116,7 @@ export function proxyOf(yard: Yard) {
       );
       return {
         members: members.sort(),
-        listeners: [...parseFrontends(await ask(['show stat -1 1 -1'])).keys()].sort(),
+        listeners: [...parseCounters(await ask(['show stat -1 1 -1']), new Map()).keys()].sort(),
       };
     },
   };
@@ -142,4 +148,43 @@ export async function changesOf(yard: Yard): Promise<{ reload: number; runtime: 
   const of = (how: string) =>
     Number(new RegExp(`^cloudyard_load_balancer_changes_total\\{how="${how}"\\} (\\d+)$`, 'm').exec(body)?.[1]);
   return { reload: of('reload'), runtime: of('runtime') };
+}
+
+/** A share with a file, and a load balancer, that clients use. */
+export interface Served {
+  /** @throws if the file cannot be read over NFS */
+  readFile(): Promise<void>;
+  /** Writes another file. @throws if that fails */
+  writeFile(): Promise<void>;
+  /** @throws if the load balancer does not respond */
+  request(): Promise<void>;
+  close(): void;
+}
+
+export async function serveBoth(yard: Yard): Promise<Served> {
+  const members = await openMembers();
+  const port = await freePort();
+  const pool = { name: 'a pool', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [members.member(0)] };
+  const listener = { name: 'web', protocol: 'HTTP', protocol_port: port, pools: [pool] };
+  const [shared, balanced] = await Promise.all([
+    yard.ended(await yard.post(shares, newShare('share', await defaultNetwork(yard)))),
+    yard.ended(await yard.post(balancers, { name: 'a balancer', listeners: [listener] })),
+  ]);
+  expect([shared.state, balanced.state]).toEqual(['FINISHED', 'FINISHED']);
+  const { vip_address } = (await yard.get(`${balancers}/${balanced.created_resources.loadbalancers[0]}`)).body;
+  const { connection_point } = (await yard.get(`${shares}/${shared.created_resources.file_shares[0]}`)).body;
+  const file = join(yard.folder, 'hello');
+  writeFileSync(file, 'hello');
+  await nfs('nfs-cp', file, nfsUrl(yard, connection_point, '/hello'));
+  return {
+    async readFile() {
+      const text = await nfs('nfs-cat', nfsUrl(yard, connection_point, '/hello'));
+      if (text !== 'hello') throw new Error(`the file contains ${JSON.stringify(text)}`);
+    },
+    async writeFile() {
+      await nfs('nfs-cp', file, nfsUrl(yard, connection_point, `/${randomUUID()}`));
+    },
+    request: () => requestTo(vip_address, port),
+    close: members.close,
+  };
 }

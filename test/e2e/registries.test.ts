@@ -1,5 +1,5 @@
 /** Registries on real distribution, over the API and with skopeo and plain requests as clients. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -244,6 +244,34 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     await until(async () => (await artifacts(path, 'a')).results?.[0]?.tags.length >= 1, 15, 'a tag');
     // Incomplete uploads are not counted, and stored blobs are counted once.
     await until(async () => (await stored(path)) === big.size, 30, 'the size of the stored blobs');
+  });
+
+  it('never answers 500 for a link or a manifest that was cut off in the middle', async () => {
+    const { url } = await make('cut');
+    await pushed(image.source, `${url}/a:v1`);
+    const name = url.slice(url.indexOf('/') + 1);
+    const folder = join(yard.dataDir, 'registries/storage/docker/registry/v2/repositories', name, 'a');
+    const links = readdirSync(folder, { recursive: true })
+      .map((path) => join(folder, String(path)))
+      .filter((path) => path.endsWith('/link'));
+    expect(links.length).toBeGreaterThanOrEqual(5);
+    const cut = (file: string, bytes: number) => {
+      truncateSync(file, bytes);
+      // Older than a write that is in progress.
+      utimesSync(file, new Date(0), new Date(0));
+    };
+    for (const link of links) cut(link, link.includes('_layers') ? 0 : 30);
+    const target = join(yard.folder, 'cut');
+    expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).output).not.toContain('500');
+    expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).code).toBe(0);
+
+    const digest = readFileSync(links.find((link) => link.includes('tags/v1/current'))!, 'utf8');
+    cut(blobFile(digest), 10);
+    const { code, output } = await pull(`${url}/a:v1`, target, 'ci:pw').ended;
+    expect(code).not.toBe(0);
+    expect(output).toMatch(/manifest unknown/);
+    await pushed(image.source, `${url}/a:v1`);
+    expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).code).toBe(0);
   });
 
   it('keeps serving while the server is dead, and the next server adopts it', async () => {

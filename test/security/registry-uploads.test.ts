@@ -201,8 +201,8 @@ describe.skipIf(!requires('docker-registry', 'root'))(
         'a refusal',
       );
       const next = async () => (await yard.beginUpload(token, name)).reply;
-      await until(async () => (await next()).status === 503, 30, 'refused uploads');
-      expect(await next()).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+      await until(async () => (await next()).status === 507, 30, 'refused uploads');
+      expect(await next()).toMatchObject({ status: 507, code: 'DENIED' });
       expect((await yard.call('GET', `/v2/${name}/blobs/${stored.digest}`, { token })).status).toBe(200);
       expect(digestOf(Buffer.alloc(mib, 1))).toBe(stored.digest);
     });

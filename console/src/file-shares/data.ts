@@ -6,6 +6,7 @@ import { scopeParams } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 
 export type FileShare = components['schemas']['FileShare'];
+export type FileShareUsage = components['schemas']['FileShareUsage'];
 export type AccessRule = components['schemas']['FileShareAccessRule'];
 
 /** The first part of every key of queries of file shares; events of this kind refresh them. */
@@ -27,6 +28,22 @@ export const fileShareQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, id],
     queryFn: () => unwrap(api.GET(SHARE, { params: { path: { ...scopeParams(scope), file_share_id: id } } })),
+  });
+
+/** By the ID of the share, of one or all; without shares that were not measured. */
+export const usageQuery = (scope: Scope, id?: string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, 'usage', id],
+    queryFn: async () => {
+      const { results } = await allRows((query) =>
+        unwrap(
+          api.GET('/cloudyard/v1/file_shares/{project_id}/{region_id}/usage', {
+            params: { path: scopeParams(scope), query: { ...query, ...(id !== undefined && { file_share_id: id }) } },
+          }),
+        ),
+      );
+      return new Map(results.map((usage) => [usage.file_share_id, usage]));
+    },
   });
 
 export const accessRulesQuery = (scope: Scope, id: string) =>

@@ -10,8 +10,9 @@ import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { AccessRules } from './access-rules.tsx';
-import { fileShareQuery } from './data.ts';
+import { fileShareQuery, usageQuery } from './data.ts';
 import type { FileShare } from './data.ts';
+import { Usage } from './usage.tsx';
 
 export function FileShareDetail() {
   const { id } = useParams({ strict: false }) as { id: string };
@@ -66,12 +67,14 @@ function Actions({ share }: { share: FileShare }) {
 
 function Overview({ share }: { share: FileShare }) {
   const scope = useScope();
+  const { data: usage } = useQuery(usageQuery(scope, share.id));
   return (
     <>
       <Card title="Properties">
         <Properties
           items={{
             Size: formatGib(share.size),
+            Used: usage && <Usage share={share} usage={usage.get(share.id)} />,
             Type: share.type_name,
             Protocol: share.protocol,
             'Root of clients': share.share_settings.root_squash ? 'mapped to an unprivileged user' : 'keeps its rights',

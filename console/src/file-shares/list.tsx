@@ -7,10 +7,11 @@ import type { Scope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
-import { fileSharesQuery } from './data.ts';
-import type { FileShare } from './data.ts';
+import { fileSharesQuery, usageQuery } from './data.ts';
+import type { FileShare, FileShareUsage } from './data.ts';
+import { Usage } from './usage.tsx';
 
-const columnsOf = (scope: Scope): Column<FileShare>[] => [
+const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): Column<FileShare>[] => [
   {
     key: 'name',
     title: 'Name',
@@ -35,6 +36,12 @@ const columnsOf = (scope: Scope): Column<FileShare>[] => [
     sortBy: (share) => share.size,
     render: (share) => formatGib(share.size),
   },
+  {
+    key: 'used',
+    title: 'Used',
+    sortBy: (share) => usage?.get(share.id)?.used_bytes,
+    render: (share) => usage && <Usage share={share} usage={usage.get(share.id)} />,
+  },
   { key: 'type', title: 'Type', sortBy: (share) => share.type_name, render: (share) => share.type_name },
   {
     key: 'network',
@@ -52,13 +59,14 @@ const columnsOf = (scope: Scope): Column<FileShare>[] => [
 
 export function FileShareList() {
   const scope = useScope();
+  const { data: usage } = useQuery(usageQuery(scope));
   return (
     <ListPage
       title="File shares"
       description="NFS shares that machines of your networks mount."
       driverKind="file shares"
       query={useQuery(fileSharesQuery(scope))}
-      columns={columnsOf(scope)}
+      columns={columnsOf(scope, usage)}
       rowKey={(share) => share.id}
       textOf={(share) => [share.name, share.id, ...share.tags.map(({ key, value }) => `${key}=${value}`)].join(' ')}
       filters={[

@@ -92,38 +92,29 @@ export const treeQuery = (scope: Scope, id: string) =>
     },
   });
 
-/** Counters of the load balancer and of its listeners. The server reads them from the proxy every 10 seconds. */
+/** The listeners with their counters. The server reads them from the proxy every 10 seconds. */
 export const countersQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, id, 'counters'],
-    queryFn: async () => {
-      const path = { ...scopeParams(scope), load_balancer_id: id };
-      const [balancer, listeners] = await Promise.all([
-        unwrap(api.GET(BALANCER, { params: { path, query: { show_stats: true } } })),
-        listenersOf(scope, { load_balancer_id: id, show_stats: true }),
-      ]);
-      return { at: Date.now(), stats: balancer.stats, listeners: listeners.results };
-    },
+    queryFn: async () => (await listenersOf(scope, { load_balancer_id: id, show_stats: true })).results,
     // Traffic has no events.
     refetchInterval: 10_000,
     staleTime: 0,
   });
 
-export type Period = 'hour' | 'day' | 'week';
-const PERIODS = {
-  hour: { time_interval: 1, time_unit: 'hour' },
-  day: { time_interval: 24, time_unit: 'hour' },
-  week: { time_interval: 7, time_unit: 'day' },
-} as const;
+export type TrafficHistory = Schemas['LoadBalancerTrafficHistory'];
 
-export const trafficQuery = (scope: Scope, id: string, period: Period) =>
+/** Of one listener, or of all. */
+export const trafficQuery = (scope: Scope, id: string, hours: number, listener: string | undefined) =>
   queryOptions({
-    queryKey: [KIND, scope.project, scope.region, id, 'traffic', period],
+    queryKey: [KIND, scope.project, scope.region, id, 'traffic', hours, listener],
     queryFn: () =>
       unwrap(
-        api.POST(`${BALANCER}/metrics`, {
-          params: { path: { ...scopeParams(scope), load_balancer_id: id } },
-          body: PERIODS[period],
+        api.GET('/cloudyard/v1/loadbalancers/{project_id}/{region_id}/{load_balancer_id}/traffic', {
+          params: {
+            path: { ...scopeParams(scope), load_balancer_id: id },
+            query: { hours, ...(listener !== undefined && { listener_id: listener }) },
+          },
         }),
       ),
     refetchInterval: 60_000,

@@ -5,25 +5,22 @@ import { useListState } from '../ui/list-state.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { useSimulatedDriver } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { parseDate } from '../ui/time.tsx';
 import { countersQuery, trafficQuery } from './data.ts';
-import type { Listener, Period } from './data.ts';
-import { ratesOf, useSamples } from './samples.ts';
+import type { Listener, TrafficHistory } from './data.ts';
 
-const PERIODS: Readonly<Record<Period, string>> = { hour: 'Last hour', day: 'Last 24 hours', week: 'Last 7 days' };
+const PERIODS: Readonly<Record<string, string>> = { 1: 'Last hour', 24: 'Last 24 hours', 168: 'Last 7 days' };
 
-/** Bytes of the last week from the server, and the counters of the proxy while the page is open. */
+/** The traffic of the last week, and the counters of the proxy. */
 export function Traffic({ id }: { id: string }) {
   const query = useQuery(countersQuery(useScope(), id));
   return (
     <>
-      <Bytes id={id} />
+      <History id={id} listeners={query.data ?? []} />
       {query.data ? (
-        <>
-          <Live id={id} data={query.data} />
-          <Totals listeners={query.data.listeners} />
-        </>
+        <Totals listeners={query.data} />
       ) : query.error ? (
         <ErrorState error={query.error} retry={() => void query.refetch()} />
       ) : (
@@ -33,91 +30,113 @@ export function Traffic({ id }: { id: string }) {
   );
 }
 
-const perSecond = (value: number) => `${formatBytes(value)}/s`;
-
-function Bytes({ id }: { id: string }) {
+function History({ id, listeners }: { id: string; listeners: readonly Listener[] }) {
   const state = useListState();
-  const period = (Object.keys(PERIODS) as Period[]).find((each) => each === state.get('period')) ?? 'hour';
-  const query = useQuery({ ...trafficQuery(useScope(), id, period), placeholderData: keepPreviousData });
-  const choice = (
-    <select
-      className="period"
-      aria-label="Period"
-      value={period}
-      onChange={({ target }) => state.set({ period: target.value === 'hour' ? '' : target.value })}
-    >
-      {Object.entries(PERIODS).map(([value, label]) => (
-        <option key={value} value={value}>
-          {label}
-        </option>
-      ))}
-    </select>
+  const hours = state.get('hours') in PERIODS ? state.get('hours') : '1';
+  const listener = listeners.find((each) => each.id === state.get('listener'))?.id;
+  const query = useQuery({
+    ...trafficQuery(useScope(), id, Number(hours), listener),
+    placeholderData: keepPreviousData,
+  });
+  const choices = (
+    <div className="row">
+      <select
+        className="period"
+        aria-label="Listener"
+        value={listener ?? ''}
+        onChange={({ target }) => state.set({ listener: target.value })}
+      >
+        <option value="">All listeners</option>
+        {listeners.map(({ id: value, name }) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select
+        className="period"
+        aria-label="Period"
+        value={hours}
+        onChange={({ target }) => state.set({ hours: target.value === '1' ? '' : target.value })}
+      >
+        {Object.entries(PERIODS).map(([value, label]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </div>
   );
-  const points = query.data?.results ?? [];
+  const simulated = useSimulatedDriver('load balancers');
   return (
-    <Card title="Bytes" actions={choice}>
+    <Card title="Traffic" actions={choices}>
       <div className="card-body">
+        {simulated && <p className="muted">The driver is simulated: no client can connect, so all values are 0.</p>}
         {query.error && !query.data ? (
           <ErrorState error={query.error} retry={() => void query.refetch()} />
         ) : query.isPending ? (
           <Skeleton />
-        ) : points.length === 0 ? (
+        ) : query.data.count === 0 ? (
           <EmptyState title="No traffic yet">Points appear a minute after the creation.</EmptyState>
         ) : (
-          <Chart
-            label="Bytes per second"
-            times={points.map(({ time }) => parseDate(time!).getTime() / 1000)}
-            series={[
-              { label: 'From clients', color: '--accent', values: points.map((each) => each.network_Bps_ingress) },
-              { label: 'To clients', color: '--ok', values: points.map((each) => each.network_Bps_egress) },
-            ]}
-            format={perSecond}
-          />
+          <Charts history={query.data} />
         )}
       </div>
     </Card>
   );
 }
 
-interface LiveProps {
-  readonly id: string;
-  readonly data: { readonly at: number; readonly stats: Parameters<typeof useSamples>[2] };
-}
+type Name = Exclude<keyof TrafficHistory['results'][number], 'time'>;
 
-/** Connections and errors have no history on the server, so their charts start when the page is opened. */
-function Live({ id, data }: LiveProps) {
-  const samples = useSamples(id, data.at, data.stats);
-  const times = samples.map(({ at }) => at / 1000);
-  const rate = (name: 'total_connections' | 'request_errors') => ratesOf(samples, name);
+function Charts({ history: { results, step_seconds: seconds } }: { history: TrafficHistory }) {
+  const times = results.map(({ time }) => parseDate(time).getTime() / 1000);
+  const values = (name: Name) => results.map((each) => each[name]);
+  const rates = (name: Name) => results.map((each) => each[name] / seconds);
   return (
-    <Card title="Connections and errors since this page was opened">
-      <div className="card-body charts">
-        <Chart
-          label="Open connections"
-          times={times}
-          series={[
-            { label: 'Open connections', color: '--accent', values: samples.map((each) => each.active_connections) },
-          ]}
-          format={formatNumber}
-        />
-        <Chart
-          label="New connections per second"
-          times={times}
-          series={[{ label: 'New connections per second', color: '--accent', values: rate('total_connections') }]}
-          format={formatNumber}
-        />
-        <Chart
-          label="Invalid or rejected requests per second"
-          times={times}
-          series={[
-            { label: 'Invalid or rejected requests per second', color: '--bad', values: rate('request_errors') },
-          ]}
-          format={formatNumber}
-        />
-      </div>
-    </Card>
+    <div className="charts">
+      <Chart
+        label="Requests per second"
+        times={times}
+        series={[{ label: 'HTTP requests', color: '--accent', values: rates('requests') }]}
+        format={formatRate}
+      />
+      <Chart
+        label="Bytes per second"
+        times={times}
+        series={[
+          { label: 'From clients', color: '--accent', values: rates('bytes_in') },
+          { label: 'To clients', color: '--ok', values: rates('bytes_out') },
+        ]}
+        format={(value) => `${formatBytes(value)}/s`}
+        base={1024}
+      />
+      <Chart
+        label="New connections per second"
+        times={times}
+        series={[{ label: 'New connections', color: '--accent', values: rates('connections') }]}
+        format={formatRate}
+      />
+      <Chart
+        label="Open connections"
+        times={times}
+        series={[{ label: 'Highest number', color: '--accent', values: values('open_connections') }]}
+        format={formatNumber}
+      />
+      <Chart
+        label="Errors per second"
+        times={times}
+        series={[
+          { label: 'Invalid or rejected requests', color: '--warn', values: rates('request_errors') },
+          { label: 'Responses 5xx and failed connections', color: '--bad', values: rates('server_errors') },
+        ]}
+        format={formatRate}
+      />
+    </div>
   );
 }
+
+const rate = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
+const formatRate = (value: number) => rate.format(value);
 
 function Totals({ listeners }: { listeners: readonly Listener[] }) {
   return (
@@ -155,7 +174,12 @@ function Totals({ listeners }: { listeners: readonly Listener[] }) {
               kind: 'number',
               render: (each) => formatBytes(each.stats?.bytes_out ?? 0),
             },
-            { key: 'errors', title: 'Errors', kind: 'number', render: (each) => counter(each, 'request_errors') },
+            {
+              key: 'errors',
+              title: 'Invalid or rejected requests',
+              kind: 'number',
+              render: (each) => counter(each, 'request_errors'),
+            },
           ]}
         />
       )}

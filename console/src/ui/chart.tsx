@@ -1,4 +1,7 @@
-import { lazy, Suspense } from 'react';
+import { useState } from 'react';
+import type { PointerEvent } from 'react';
+import { formatDate } from './time.tsx';
+import './chart.css';
 
 export interface Series {
   readonly label: string;
@@ -15,24 +18,102 @@ export interface ChartProps {
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
+  /** Bytes are divided by powers of 1024. */
+  readonly base?: 1000 | 1024;
 }
 
-const Canvas = lazy(() => import('./chart-canvas.tsx'));
+/** The unit square that lines are drawn in; the browser stretches it. */
+const [WIDTH, HEIGHT] = [1000, 100];
 
-/** Lines over time. uPlot is loaded when the first chart is shown. */
-export function Chart(props: ChartProps) {
-  const { label, series, format } = props;
-  const text = series.map((each) => {
-    const known = each.values.filter((value) => value !== null);
-    const [last, highest] = [known.at(-1) ?? 0, Math.max(0, ...known)];
-    return `${each.label}: last ${format(last)}, highest ${format(highest)}`;
+/** Lines over time, with the values below the pointer, or the last ones, in the legend. */
+export function Chart({ label, times, series, format, base = 1000 }: ChartProps) {
+  const [hovered, setHovered] = useState<number | null>(null);
+  const known = series.map(({ values }) => values.filter((value) => value !== null));
+  const top = roundedUp(Math.max(0, ...known.flat()), base);
+  const texts = series.map((each, at) => {
+    const values = known[at]!;
+    return `${each.label}: last ${format(values.at(-1) ?? 0)}, highest ${format(Math.max(0, ...values))}`;
   });
+  const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0];
+  const x = (index: number) => (last === first ? WIDTH : ((times[index]! - first) / (last - first)) * WIDTH);
+  const shown = hovered !== null && hovered < times.length ? hovered : times.length - 1;
+  const point = (event: PointerEvent) => {
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    setHovered(nearest(times, first + ((event.clientX - left) / width) * (last - first)));
+  };
   return (
-    <div className="chart" role="img" aria-label={`${label}. ${text.join('; ')}`}>
+    <div className="chart" role="img" aria-label={`${label}. ${texts.join('; ')}`}>
       <p className="chart-title">{label}</p>
-      <Suspense fallback={<span className="skeleton" />}>
-        <Canvas {...props} />
-      </Suspense>
+      <div className="chart-plot">
+        <div className="chart-scale">
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{format(value)}</span>
+          ))}
+        </div>
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          onPointerMove={point}
+          onPointerLeave={() => setHovered(null)}
+        >
+          {[0, HEIGHT / 2, HEIGHT].map((y) => (
+            <path key={y} className="chart-grid" d={`M0 ${y}H${WIDTH}`} />
+          ))}
+          {hovered !== null && <path className="chart-grid" d={`M${x(shown)} 0V${HEIGHT}`} />}
+          {series.map(({ label: name, color, values }) => (
+            <path key={name} className="chart-line" stroke={`var(${color})`} d={lineOf(values, x, top)} />
+          ))}
+        </svg>
+        <div className="chart-times">
+          {[first, last].map((time, at) => (
+            <span key={at}>{formatDate(new Date(time * 1000))}</span>
+          ))}
+        </div>
+      </div>
+      <ul className="chart-legend">
+        {series.map(({ label: name, color, values }) => (
+          <li key={name}>
+            <i style={{ background: `var(${color})` }} /> {name}: {formatOrDash(values[shown], format)}
+          </li>
+        ))}
+        <li className="muted">{times[shown] === undefined ? '' : formatDate(new Date(times[shown] * 1000))}</li>
+      </ul>
     </div>
   );
+}
+
+function formatOrDash(value: number | null | undefined, format: ChartProps['format']): string {
+  return value === null || value === undefined ? '–' : format(value);
+}
+
+/** A gap starts another line. A line of one point is a dot, because its ends are round. */
+function lineOf(values: Series['values'], x: (index: number) => number, top: number): string {
+  let isOpen = false;
+  return values
+    .map((value, index) => {
+      if (value === null) {
+        isOpen = false;
+        return '';
+      }
+      const at = `${x(index).toFixed(1)} ${(HEIGHT - (value / top) * HEIGHT).toFixed(2)}`;
+      const part = isOpen ? `L${at}` : `M${at}h0`;
+      isOpen = true;
+      return part;
+    })
+    .join('');
+}
+
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
+/** The end of the scale: 1, 2 or 5 times a power of ten, in the unit of the value. */
+function roundedUp(value: number, base: 1000 | 1024): number {
+  if (value <= 0) return 1;
+  const unit = base ** Math.floor(Math.log(value) / Math.log(base));
+  return unit * (STEPS.find((step) => step >= value / unit) ?? base);
+}
+
+function nearest(times: readonly number[], time: number): number {
+  let best = 0;
+  for (const [index, each] of times.entries()) if (Math.abs(each - time) < Math.abs(times[best]! - time)) best = index;
+  return best;
 }

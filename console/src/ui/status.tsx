@@ -21,11 +21,15 @@ export function StatusBadge({ status }: { status: string }) {
   return <span className={`badge ${toneOf(status)}`}>{status.toLowerCase().replaceAll('_', ' ')}</span>;
 }
 
-/** Shown where the driver of this kind is simulated in the region: nothing exists on a host. */
-export function SimulatedBadge({ kind }: { kind: string }) {
+/** The driver of this kind, if it is simulated in the region: nothing exists on a host. */
+export function useSimulatedDriver(kind: string) {
   const { region } = useScope();
   const { data } = useQuery(driversQuery);
-  const driver = data?.drivers.find((each) => each.kind === kind && !each.real && each.region_ids.includes(region));
+  return data?.drivers.find((each) => each.kind === kind && !each.real && each.region_ids.includes(region));
+}
+
+export function SimulatedBadge({ kind }: { kind: string }) {
+  const driver = useSimulatedDriver(kind);
   if (!driver) return null;
   return (
     <span className="badge simulated" title={driver.detail}>

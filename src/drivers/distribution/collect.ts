@@ -39,7 +39,7 @@ import {
   writtenAt,
 } from './storage.ts';
 
-export interface CollectOptions {
+interface CollectOptions {
   layout: Layout;
   requestHold: RequestHold;
   signal: AbortSignal;

@@ -18,8 +18,7 @@ import { hostError } from '../command.ts';
 import { type Owner, writeDurably } from '../durable-files.ts';
 import { namesIn } from './layout.ts';
 
-export interface ConfiguredDaemon
-  extends Pick<DaemonOptions, 'name' | 'probe' | 'beforeStart' | 'startTimeout' | 'log'> {
+interface ConfiguredDaemon extends Pick<DaemonOptions, 'name' | 'probe' | 'beforeStart' | 'startTimeout' | 'log'> {
   /** The folder of its PID file and log. */
   folder: string;
   /** The folder of its configuration files. Default: `folder`. */

@@ -25,6 +25,8 @@ export interface DistributionDriverOptions {
   tls: { certificate: string; key: string } | null;
   /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
+  /** Percent of the disk that pushes must not use. */
+  diskReserve: number;
   log: Logger;
   finding: DistributionFinding;
 }

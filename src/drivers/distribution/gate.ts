@@ -15,13 +15,14 @@ import type { GateConfiguration } from './gate/main.ts';
 import type { Layout } from './layout.ts';
 import { expectRealm } from './process.ts';
 
-export interface GateOptions {
+interface GateOptions {
   layout: Layout;
   host: string;
   port: number;
   /** PEM files. Null: plain HTTP. */
   tls: { certificate: string; key: string } | null;
   patience: number;
+  diskReserve: number;
   log: Logger;
 }
 
@@ -38,7 +39,7 @@ const version = 1;
 
 /** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
-  const { layout, port, tls, patience, log } = options;
+  const { layout, port, tls, patience, diskReserve, log } = options;
   const { certificate, issuer, service, realm } = hosting;
   const host = bindAddress(options.host);
   const account = accountFor('registry');
@@ -48,7 +49,7 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
       runtime: runtimeFolder(layout.root),
       account: account && { uid: account.uid, gid: account.gid },
     },
-    ...{ host, port, tls, certificate, issuer, service, patience },
+    ...{ host, port, tls, certificate, issuer, service, patience, diskReserve },
   };
   return startConfigured({
     ...{ name: 'gate', folder: layout.distribution, log, startTimeout: 30 },

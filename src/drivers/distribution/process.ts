@@ -20,7 +20,7 @@ import { startConfigured } from './configured.ts';
 import type { Layout } from './layout.ts';
 import { repair } from './repair.ts';
 
-export interface DistributionOptions {
+interface DistributionOptions {
   layout: Layout;
   program: string;
   log: Logger;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
-import { repair } from './repair.ts';
+import { repair, repairRepository } from './repair.ts';
 import { testStorage, type TestStorage } from './test-storage.ts';
 
 let folder: string;
@@ -39,11 +39,39 @@ it('leaves complete files unchanged', async () => {
   for (const digest of [layer, manifest]) expect(existsSync(join(layout.blob(digest), 'data'))).toBe(true);
 });
 
-it('removes an empty link, so that a push can write it again', async () => {
+it('writes an empty link of a complete blob again', async () => {
   const layer = await storage.layer('app-1/a', 'layer');
   await writeFile(layerLink(layer), '');
   await repair(layout, silentLogger);
+  expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
+});
+
+it('removes an empty link without a blob, so that a push can write it again', async () => {
+  const layer = await storage.layer('app-1/a', 'layer');
+  await writeFile(layerLink(layer), '');
+  await rm(layout.blob(layer), { recursive: true });
+  await repair(layout, silentLogger);
   expect(existsSync(layerLink(layer))).toBe(false);
+});
+
+it('leaves a file of one repository that may be written at the moment unchanged', async () => {
+  const layer = await storage.layer('app-1/a', 'layer');
+  const one = { name: 'a', folder: repository() };
+  await writeFile(layerLink(layer), layer.slice(0, 20));
+  expect(await repairRepository(layout, one, null)).toBe('pending');
+  expect(await readFile(layerLink(layer), 'utf8')).toBe(layer.slice(0, 20));
+  await storage.age();
+  expect(await repairRepository(layout, one, null)).toBe('repaired');
+  expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
+  expect(await repairRepository(layout, one, null)).toBe('sound');
+});
+
+it('removes the truncated manifest of a tag', async () => {
+  const manifest = await storage.image('app-1/a', 'v1', []);
+  await writeFile(join(layout.blob(manifest), 'data'), '{"sche');
+  await storage.age();
+  expect(await repairRepository(layout, { name: 'a', folder: repository() }, 'v1')).toBe('repaired');
+  expect(existsSync(layout.blob(manifest))).toBe(false);
 });
 
 it('removes a truncated manifest', async () => {

@@ -1,10 +1,16 @@
 /**
- * Repairs files that distribution left incomplete when it was killed. Distribution writes links and manifests in place, so
- * a kill can leave an empty link (every request for it fails with 500, also the push that would write it again) or a
- * truncated manifest (which is never written again, because it exists). Layers are renamed into place and always complete.
+ * Repairs files that distribution left incomplete when it was killed, when the host lost power or when its disk was full.
+ * Distribution writes links and manifests in place, so an empty link is possible (every request for it fails with 500, also
+ * the push that would write it again), and a truncated manifest (which is never written again, because it exists). Layers are
+ * renamed into place and always complete.
  *
- * Runs before every start, while nothing writes. Distribution writes the index entry of a tag before the tag itself, so
- * the newest complete entry is the value that the tag had or was about to get.
+ * Runs before every start, while nothing writes, and for one repository when distribution answers a request with 500
+ * (gate/main.ts). Then files of the last seconds are unchanged: distribution may be writing
+ * them.
+ *
+ * The path of the link of a layer or manifest contains its digest, so the link of a complete blob is written again.
+ * Distribution writes the index entry of a tag before the tag itself, so the newest complete entry is the value that the tag
+ * had or was about to get.
  */
 import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
@@ -13,7 +19,7 @@ import type { Logger } from 'pino';
 import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
 import { hexOf, isDigest, type Layout, namesIn } from './layout.ts';
-import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, sweepLink, tagsOf } from './storage.ts';
+import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, tagsOf } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;
 /** Larger than any manifest that distribution accepts. */
@@ -21,56 +27,97 @@ const manifestBytes = 4 * 1024 * 1024;
 /** A blob that was written this long before the most recent write is complete. */
 const suspectMs = 600_000;
 
+interface Pass {
+  layout: Layout;
+  /** Files that were written after this time are unchanged. */
+  before: number;
+  repaired: number;
+  /** Incomplete files that are too young. */
+  pending: number;
+}
+
 export async function repair(layout: Layout, log: Logger): Promise<void> {
-  const repaired = { links: 0, tags: 0, manifests: 0 };
+  const manifests = await removeTruncatedManifests(layout);
+  const pass: Pass = { layout, before: Number.POSITIVE_INFINITY, repaired: 0, pending: 0 };
   for (const prefix of await namesIn(layout.repositories)) {
     for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
-      repaired.links += await removeIncompleteLayers(layersOf(repository));
-      repaired.links += await removeIncompleteLinks(revisionsOf(repository));
-      repaired.tags += await repairTags(repository);
+      await repairLinks(pass, repository);
     }
   }
-  repaired.manifests = await removeTruncatedManifests(layout);
-  if (Object.values(repaired).some((count) => count > 0)) log.warn(repaired, 'incomplete files repaired');
+  if (pass.repaired + manifests > 0) log.warn({ links: pass.repaired, manifests }, 'incomplete files repaired');
 }
 
-/** Like `removeIncompleteLinks`; garbage collection restores the link if a manifest refers to the layer. */
-async function removeIncompleteLayers(folder: string): Promise<number> {
-  let count = 0;
-  for (const digest of await digestsIn(folder)) {
-    const link = await stat(join(folder, hexOf(digest), 'link')).catch(() => null);
-    if (!link || link.size === linkBytes) continue;
-    await sweepLink(folder, digest);
-    count += 1;
+/** Distribution writes a file in milliseconds, so an older one stays incomplete. */
+const writingMs = 2000;
+
+/**
+ * Repairs one repository. `reference`: the tag or digest of the manifest that the request was for, or null. `pending`:
+ * distribution may be writing a file that is incomplete now.
+ */
+export async function repairRepository(
+  layout: Layout,
+  repository: Repository,
+  reference: string | null,
+): Promise<'repaired' | 'pending' | 'sound'> {
+  const pass: Pass = { layout, before: Date.now() - writingMs, repaired: 0, pending: 0 };
+  if (reference !== null) await repairManifest(pass, repository, reference);
+  await repairLinks(pass, repository);
+  if (pass.repaired > 0) return 'repaired';
+  return pass.pending > 0 ? 'pending' : 'sound';
+}
+
+async function repairLinks(pass: Pass, repository: Repository): Promise<void> {
+  for (const folder of [layersOf(repository), revisionsOf(repository)]) {
+    for (const digest of await digestsIn(folder)) await repairLink(pass, join(folder, hexOf(digest)), digest);
   }
-  return count;
+  await repairTags(pass, repository);
 }
 
-/** Removes incomplete links and returns their number. */
-async function removeIncompleteLinks(folder: string): Promise<number> {
-  let count = 0;
-  for (const hex of await namesIn(folder)) {
-    const link = await stat(join(folder, hex, 'link')).catch(() => null);
-    if (!link || link.size === linkBytes) continue;
-    await rm(join(folder, hex), { recursive: true, force: true });
-    count += 1;
-  }
-  return count;
+/** Writes an incomplete link again; without a blob it is removed, so that a push can write both. */
+async function repairLink(pass: Pass, folder: string, digest: string): Promise<void> {
+  const link = join(folder, 'link');
+  if (!(await isIncomplete(pass, link))) return;
+  if (await exists(join(pass.layout.blob(digest), 'data'))) await writeDurably(link, digest, accountFor('registry'));
+  else await rm(folder, { recursive: true, force: true });
 }
 
-async function repairTags(repository: Repository): Promise<number> {
-  let count = 0;
+/** Counts the file, if it is to be repaired or too young. */
+async function isIncomplete(pass: Pass, link: string): Promise<boolean> {
+  const found = await stat(link).catch(() => null);
+  if (!found || found.size === linkBytes) return false;
+  if (found.mtimeMs > pass.before) pass.pending += 1;
+  else pass.repaired += 1;
+  return found.mtimeMs <= pass.before;
+}
+
+async function repairTags(pass: Pass, repository: Repository): Promise<void> {
   for (const name of await namesIn(tagsOf(repository))) {
     const folder = join(tagsOf(repository), name);
-    await removeIncompleteLinks(join(folder, 'index/sha256'));
+    const index = join(folder, 'index/sha256');
+    for (const digest of await digestsIn(index)) await repairLink(pass, join(index, hexOf(digest)), digest);
     const current = join(folder, 'current/link');
-    if (isDigest(await readFile(current, 'utf8').catch(() => ''))) continue;
-    const newest = await newestLink(join(folder, 'index/sha256'));
+    if (await exists(current)) {
+      if (!(await isIncomplete(pass, current))) continue;
+    } else if (pass.before < Number.POSITIVE_INFINITY) continue;
+    const newest = await newestLink(index);
     if (newest && (await exists(current))) await writeDurably(current, newest, accountFor('registry'));
     else await rm(folder, { recursive: true, force: true });
-    count += 1;
   }
-  return count;
+}
+
+/** Removes a manifest whose bytes do not match its digest. */
+async function repairManifest(pass: Pass, repository: Repository, reference: string): Promise<void> {
+  const link = join(tagsOf(repository), reference, 'current/link');
+  const digest = isDigest(reference) ? reference : await readFile(link, 'utf8').catch(() => '');
+  if (!isDigest(digest)) return;
+  const data = await stat(join(pass.layout.blob(digest), 'data')).catch(() => null);
+  if (!data || data.size > manifestBytes || (await matches(pass.layout, digest))) return;
+  if (data.mtimeMs > pass.before) {
+    pass.pending += 1;
+    return;
+  }
+  await rm(pass.layout.blob(digest), { recursive: true, force: true });
+  pass.repaired += 1;
 }
 
 /** A tag without this file was deleted, or its creation was not finished. */
@@ -101,10 +148,15 @@ async function removeTruncatedManifests(layout: Layout): Promise<number> {
   let count = 0;
   for (const { digest, at } of small) {
     if (at < last - suspectMs) continue;
-    const bytes = await readFile(join(layout.blob(digest), 'data')).catch(() => null);
-    if (!bytes || `sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest) continue;
+    if (await matches(layout, digest)) continue;
     await rm(layout.blob(digest), { recursive: true, force: true });
     count += 1;
   }
   return count;
+}
+
+/** Whether the bytes of a blob match its digest; true for one that does not exist. */
+async function matches(layout: Layout, digest: string): Promise<boolean> {
+  const bytes = await readFile(join(layout.blob(digest), 'data')).catch(() => null);
+  return !bytes || `sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest;
 }

@@ -37,14 +37,15 @@ export async function registryTestHost() {
   const dataDir = await mkdtemp(join(tmpdir(), 'cloudyard-registries-'));
   const port = await freePort();
   const host = '127.0.0.1';
-  const given = { dataDir, host, port, address: `${host}:${port}`, tls: null, patience: 60, log: silentLogger };
+  const given = { dataDir, host, port, address: `${host}:${port}`, tls: null, patience: 60 };
+  const common = { ...given, diskReserve: 5, log: silentLogger };
   const layout = layoutOf(dataDir);
   return {
     port,
     layout,
     storage: testStorage(layout),
     driver: (options: Partial<DistributionDriverOptions> = {}) =>
-      createDistributionDriver({ ...given, finding: findDistribution(), ...options }),
+      createDistributionDriver({ ...common, finding: findDistribution(), ...options }),
     async cleanUp() {
       for (const each of [dataDir, runtimeFolder(layout.root)]) await rm(each, { recursive: true, force: true });
     },

@@ -35,7 +35,7 @@ export interface GaneshaFinding {
   remedy?: string;
 }
 
-export const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsprogs rpcbind';
+const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsprogs rpcbind';
 
 const CAPABILITY = { CHOWN: 0n, DAC_OVERRIDE: 1n, DAC_READ_SEARCH: 2n, SETGID: 6n, SETUID: 7n, SYS_ADMIN: 21n };
 const TO_SERVE: (keyof typeof CAPABILITY)[] = ['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'SETGID', 'SETUID'];

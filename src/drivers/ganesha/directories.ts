@@ -6,7 +6,8 @@ import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostError } from '../command.ts';
 import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
-import { idsIn, type Layout } from './layout.ts';
+import { idsIn } from '../id-files.ts';
+import type { Layout } from './layout.ts';
 import { dataMissing, type ShareStorage } from './storage.ts';
 
 export function directoryStorage(layout: Layout): ShareStorage {
@@ -45,6 +46,8 @@ export function directoryStorage(layout: Layout): ShareStorage {
       await rm(path, { recursive: true, force: true });
       await syncPath(layout.mounts);
     },
+    // A folder has no space of its own, and adding up its files would read all of them.
+    usage: async () => new Map(),
     close: async () => undefined,
   };
 }

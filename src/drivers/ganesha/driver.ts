@@ -1,8 +1,9 @@
 /**
  * Serves file shares over NFS. The operations on a share are in shares.ts.
  *
- * Failure modes: a share whose image cannot be mounted at the start is not exported, and the status is unhealthy; its next
- * `apply` retries. The other shares are served.
+ * Failure modes: a start that fails stops and unmounts nothing; the caller stops or releases the driver. A share whose image
+ * cannot be mounted at the start is not exported, and the status is unhealthy; its next `apply` retries. The other shares are
+ * served.
  */
 import type { Logger } from 'pino';
 import { hostError, refuseAborted } from '../command.ts';
@@ -39,7 +40,7 @@ export interface GaneshaDriver extends FileShareDriver {
 const CONCURRENT_PREPARATIONS = 4;
 
 export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDriver {
-  const { log, finding = findGanesha() } = options;
+  const { finding = findGanesha() } = options;
   const shares = sharesFor(options, finding);
   const { server, storage } = shares;
   const inTurn = oneAtATime();
@@ -57,7 +58,6 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
       try {
         await restoreShares(shares);
       } catch (err) {
-        await stop().catch((second: unknown) => log.error({ err: second }, 'the cleanup after a failed start failed'));
         throw hostError(`file shares cannot be served: ${(err as Error).message}`, err);
       }
     },
@@ -69,6 +69,7 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
       await guarded(inTurn(id, () => removeShare(shares, id, { quarantine: false })));
     },
     quarantine: (id) => guarded(inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
+    usage: storage.usage,
     list: async () => [...new Set([...shares.specs.keys(), ...(await storage.list())])].sort(),
   };
 }
@@ -99,13 +100,15 @@ function sharesFor(options: GaneshaDriverOptions, finding: GaneshaFinding): Shar
     numbers: exportIds([]),
     confirmed: new Map(),
     broken: new Set(),
+    unconfirmed: null,
   };
   return shares;
 }
 
-function statusOf(finding: GaneshaFinding, { server, broken, specs }: Shares): DriverStatus {
+function statusOf(finding: GaneshaFinding, { server, broken, specs, unconfirmed }: Shares): DriverStatus {
   const status = { driver: 'ganesha', real: true, ...(finding.remedy && { remedy: finding.remedy }) };
   if (!server.isUp()) return { ...status, healthy: false, detail: `${finding.detail}; NFS-Ganesha is down` };
+  if (unconfirmed) return { ...status, healthy: false, detail: `${finding.detail}; ${unconfirmed}` };
   if (broken.size === 0) return { ...status, healthy: true, detail: finding.detail };
   const detail = `${finding.detail}; ${broken.size} of ${specs.size} shares cannot be served`;
   return { ...status, healthy: false, detail };

@@ -9,14 +9,16 @@
  * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
-import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
+import type { FileShareUsage } from '../file-share.ts';
 import { limited } from '../turns.ts';
 import { renameDurably, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
-import { idsIn, type Layout } from './layout.ts';
+import { idsIn } from '../id-files.ts';
+import type { Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
 import type { Jail } from './jail.ts';
 import { mounts } from './mounts.ts';
@@ -37,8 +39,10 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     path: jail.seen.share,
     async prepare() {
       await removeUnfinished(layout);
-      // Here, because the first shares are created at the same time.
-      await writeDurably(protofileOf(layout), PROTOFILE);
+      // Here, because the first shares are created at the same time. An existing file is not written: the disk may be full.
+      if ((await readFile(protofileOf(layout), 'utf8').catch(() => '')) !== PROTOFILE) {
+        await writeDurably(protofileOf(layout), PROTOFILE);
+      }
       await jail.prepare();
     },
     async ensure(id, { gib, settledGib }, signal) {
@@ -68,6 +72,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
       else await rm(layout.image(id), { force: true });
       await syncPath(layout.images);
     },
+    usage: () => usageOfMounted(layout),
     async close() {
       // First, because the jail mounts the same filesystems.
       await jail.close();
@@ -76,6 +81,20 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
       await loops.close();
     },
   };
+}
+
+async function usageOfMounted(layout: Layout): Promise<Map<string, FileShareUsage>> {
+  const [mounted, usage] = [await mounts(), new Map<string, FileShareUsage>()];
+  for (const id of await idsIn(layout.images, '.xfs')) {
+    const path = layout.mount(id);
+    if (!mounted.has(path)) continue;
+    // Null: unmounted since.
+    const found = await statfs(path).catch(() => null);
+    if (!found) continue;
+    const { blocks, bfree, bsize } = found;
+    usage.set(id, { usedBytes: (blocks - bfree) * bsize, totalBytes: blocks * bsize });
+  }
+  return usage;
 }
 
 function protofileOf(layout: Layout): string {

@@ -43,7 +43,7 @@ export interface NfsServer {
   release(): Promise<void>;
 }
 
-export interface NfsServerOptions {
+interface NfsServerOptions {
   layout: Layout;
   programs: GaneshaPrograms;
   host: string;

@@ -35,6 +35,8 @@ export interface Shares {
   confirmed: Map<string, Spec>;
   /** Shares with a spec that cannot be exported. */
   broken: Set<string>;
+  /** Why Ganesha did not confirm the exports at the start, which it may serve nevertheless; null after the next reload. */
+  unconfirmed: string | null;
 }
 
 /** How long a reload waits for shares in preparation. */
@@ -57,7 +59,7 @@ export async function applyShare(
     });
   const spec = specs.get(id);
   if (!spec) throw new Error('a prepared share has a spec');
-  if (shares.confirmed.get(id) !== spec || !server.isUp()) confirm(shares, spec, await server.reload());
+  if (shares.confirmed.get(id) !== spec || !server.isUp()) confirm(shares, spec, await reload(shares));
   return { connectionPoint: `${urlHost(shares.host)}:${exportPath(id)}`, sizeGib: spec.sizeGib, changed };
 }
 
@@ -99,7 +101,7 @@ export async function removeShare(shares: Shares, id: string, { quarantine }: { 
   shares.confirmed.delete(id);
   shares.broken.delete(id);
   await removeSpec(shares.layout, id, { quarantine });
-  const { inForce } = await shares.server.reload();
+  const { inForce } = await reload(shares);
   if ([...inForce.values()].some(({ pseudo }) => pseudo === exportPath(id))) {
     throw hostError(`NFS-Ganesha still exports ${id}`, null);
   }
@@ -124,10 +126,15 @@ export async function restoreShares(shares: Shares): Promise<void> {
     specs.map((spec) => shares.preparing(() => remount(shares, spec)).catch((err) => markBroken(spec, err))),
   );
   await shares.server.start();
-  const reload = await shares.server.reload();
+  // On a full disk Ganesha cannot write the log that confirms, but serves what it has loaded.
+  const reloaded = await reload(shares).catch((err: unknown) => {
+    log.error({ err }, 'NFS-Ganesha did not confirm the exports');
+    shares.unconfirmed = (err as Error).message;
+  });
+  if (!reloaded) return;
   for (const spec of shares.specs.values()) {
     try {
-      if (!broken.has(spec.id)) confirm(shares, spec, reload);
+      if (!broken.has(spec.id)) confirm(shares, spec, reloaded);
     } catch (err) {
       markBroken(spec, err);
     }
@@ -140,6 +147,12 @@ async function remount({ storage, layout, specs }: Shares, spec: Spec): Promise<
   if (device === spec.device) return;
   await saveSpec(layout, { ...spec, device });
   specs.set(spec.id, { ...spec, device });
+}
+
+async function reload(shares: Shares): Promise<Reload> {
+  const reloaded = await shares.server.reload();
+  shares.unconfirmed = null;
+  return reloaded;
 }
 
 function confirm({ confirmed }: Shares, spec: Spec, { inForce, errors }: Reload): void {

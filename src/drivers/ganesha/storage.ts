@@ -1,4 +1,5 @@
 import { DriverError } from '../driver.ts';
+import type { FileShareUsage } from '../file-share.ts';
 
 /** Stores the files of shares on this host. `images.ts` enforces the size, `directories.ts` does not. */
 export interface ShareStorage {
@@ -19,6 +20,8 @@ export interface ShareStorage {
   prepare(): Promise<void>;
   /** Deletes the data, or moves it to quarantine. The share must not be exported any more. */
   remove(id: string, options: { quarantine: boolean }): Promise<void>;
+  /** By id, of the mounted shares with a filesystem of their own. */
+  usage(): Promise<Map<string, FileShareUsage>>;
   /** Unmounts everything and keeps the data. */
   close(): Promise<void>;
 }

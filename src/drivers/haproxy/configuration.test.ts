@@ -5,7 +5,7 @@ import { renderBalancer } from './configuration.ts';
 import { findHaproxy, type HostFacts } from './detect.ts';
 import { exposition } from './exporter.ts';
 import { layoutOf } from './layout.ts';
-import { parseFrontends } from './readings.ts';
+import { parseCounters } from './readings.ts';
 import { linesOf } from './runtime-socket.ts';
 import { difference, type ObservedServer, type RenderedPool } from './servers.ts';
 import { extractFiles } from './specs.ts';
@@ -146,10 +146,13 @@ describe('the capabilities of a host', () => {
 });
 
 describe('readings', () => {
-  const csv = `# pxname,svname,scur,stot,bin,bout,ereq,dreq,type,hrsp_2xx,\nlistener_a,FRONTEND,1,2,3,4,5,6,0,7,\npool_b,member_c,1,2,3,4,,,2,9,\n`;
+  const csv = `# pxname,svname,scur,stot,bin,bout,ereq,dreq,type,hrsp_2xx,hrsp_5xx,req_tot,dcon,econ\nlistener_a,FRONTEND,1,2,3,4,5,6,0,7,9,8,1,\nlistener_t,FRONTEND,1,2,3,4,,,0,,,,1,\npool_b,member_c,1,2,3,4,,,2,9,,,,\npool_b,BACKEND,1,2,3,4,,,1,9,,,,13\n`;
   it('have counters by listener', () => {
-    const counters = { activeConnections: 1, totalConnections: 2, bytesIn: 3, bytesOut: 4, requestErrors: 11 };
-    expect([...parseFrontends(csv)]).toEqual([['a', counters]]);
+    const counters = { activeConnections: 1, totalConnections: 2, bytesIn: 3, bytesOut: 4 };
+    expect([...parseCounters(csv, new Map([['t', 'b']]))]).toEqual([
+      ['a', { ...counters, requests: 8, requestErrors: 12, serverErrors: 9 }],
+      ['t', { ...counters, requests: 0, requestErrors: 1, serverErrors: 13 }],
+    ]);
   });
 
   it('become metrics with the names of the exporter', () => {

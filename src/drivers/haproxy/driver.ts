@@ -68,7 +68,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   const turn = oneAtATime();
   const exclusively = <T>(work: () => Promise<T>) => turn('haproxy', work);
   const host = hostFor(options, finding, (work) => exclusively(work));
-  const traffic = createTrafficCounters(host.process);
+  const traffic = createTrafficCounters(host.process, host.specs);
   host.beforeReload = traffic.beforeReload;
   const exporter = createExporter(host, log);
   const pending: PendingChange[] = [];
@@ -95,10 +95,6 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     await host.process[how]();
     if (how === 'stop') await rm(host.layout.sockets, { recursive: true, force: true });
   };
-  let ended: Promise<void> | null = null;
-  /** A `stop` after a failed start must not end the HAProxy that the start released. */
-  const end = (how: 'stop' | 'release') => (ended ??= finish(how));
-
   return {
     name: 'haproxy',
     real: true,
@@ -109,14 +105,11 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
         await exporter.start();
         truncating = setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref();
       } catch (err) {
-        await end(host.process.isAdopted() ? 'release' : 'stop').catch((second: unknown) =>
-          log.error({ err: second }, 'clean-up after a failed start failed'),
-        );
         throw hostError(`cannot start the load balancers: ${(err as Error).message}`, err);
       }
     },
-    stop: () => end('stop'),
-    release: () => end('release'),
+    stop: () => finish('stop'),
+    release: () => finish('release'),
     apply: (desired, signal) => submit({ id: desired.id, desired, quarantine: false, signal }),
     async remove(id, signal) {
       await submit({ id, desired: null, quarantine: false, signal });

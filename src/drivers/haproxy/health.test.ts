@@ -4,7 +4,16 @@ import { requires, skipReason } from '../../../test/requires.ts';
 import type { DesiredLoadBalancer, DesiredMonitor, MemberHealth } from '../load-balancer.ts';
 import type { HaproxyDriver } from './driver.ts';
 import { balancer, member, monitor, testHost, type TestHost, until, withListener, withPool } from './test-host.ts';
-import { ask, authority, closeMembers, firstBytesMember, httpMember, httpsMember, tcpMember } from './test-members.ts';
+import {
+  ask,
+  authority,
+  closeMembers,
+  firstBytesMember,
+  httpMember,
+  httpsMember,
+  stream,
+  tcpMember,
+} from './test-members.ts';
 
 const signal = new AbortController().signal;
 /** Nothing responds there, and no packet leaves this host. */
@@ -182,5 +191,28 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     expect((await counters()).totalConnections).toBe(2);
     await ask(desired.address);
     expect((await counters()).totalConnections).toBe(3);
+  });
+
+  it('counts requests, and those that no member answered', async () => {
+    const [working, closed] = [await httpMember('a'), await httpMember('b')];
+    await closed.close();
+    const desired = balancer({ members: [member(working.port)] });
+    const dead = balancer({ members: [member(closed.port)] });
+    const tcp = balancer({ protocol: 'TCP', members: [member(closed.port)] }, { protocol: 'TCP' });
+    for (const each of [desired, dead, tcp]) await apply(each);
+    const counters = async (of: DesiredLoadBalancer) =>
+      (await driver.read()).find(({ id }) => id === of.id)!.listeners.get(of.listeners[0]!.id)!;
+    await ask(desired.address);
+    expect((await ask(dead.address)).status).toBe(503);
+    await stream(tcp.address).name;
+    expect(await counters(desired)).toMatchObject({ requests: 1, serverErrors: 0 });
+    expect(await counters(dead)).toMatchObject({ requests: 1, requestErrors: 0, serverErrors: 1 });
+    const refused = { totalConnections: 1, requests: 0, serverErrors: 1 };
+    expect(await counters(tcp)).toMatchObject(refused);
+    await apply(withListener(tcp, { connectionLimit: 99 }));
+    expect(await counters(tcp)).toMatchObject(refused);
+    await apply(withListener(tcp, { allowedNetworks: [] }));
+    await stream(tcp.address).name;
+    expect(await counters(tcp)).toMatchObject({ ...refused, requestErrors: 1 });
   });
 });

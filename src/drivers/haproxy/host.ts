@@ -8,17 +8,18 @@
  * start, so that the others start, and reported in the status of the driver.
  */
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
 import type { UdpBalancer } from '../nginx/process.ts';
 import { limited } from '../turns.ts';
+import { idsIn } from '../id-files.ts';
 import { type Admission, admit } from './admission.ts';
 import { type GlobalSettings, type Rendered, renderBalancer, renderGlobal, structureOf } from './configuration.ts';
 import type { HaproxyFinding } from './detect.ts';
 import type { Drains } from './drains.ts';
 import { refuseUnbindable } from './endpoints.ts';
-import { idsIn, type Layout, makeFolders, replaceFile } from './layout.ts';
+import { type Layout, makeFolders, replaceFile } from './layout.ts';
 import type { Probes } from './probes.ts';
 import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE, saveServersState } from './process.ts';
 import { removeUnusedFiles, loadSpecs, type Spec, writeFiles } from './specs.ts';
@@ -120,8 +121,9 @@ export async function reloadEverything(host: Host): Promise<void> {
   markRunning(host);
 }
 
-/** Writes the configuration of all load balancers that HAProxy can serve. */
-export async function prepareStart(host: Host, revision = newRevision()): Promise<void> {
+/** Writes the configuration of all load balancers that HAProxy can serve. `given`: the revision; default: that on disk. */
+export async function prepareStart(host: Host, given?: string): Promise<void> {
+  const revision = given ?? (await revisionOnDisk(host.layout)) ?? newRevision();
   // A cleaner of /run or /tmp may have removed the folder of the sockets.
   await makeFolders(host.layout);
   for (const [id, rendered] of host.rendered) {
@@ -181,6 +183,12 @@ export function markRunning(host: Host): void {
 
 export function structure({ settings, layout, rendered }: Host): string {
   return structureOf(settings, layout, rendered.values());
+}
+
+/** Null without a configuration. */
+async function revisionOnDisk({ globalFile }: Layout): Promise<string | null> {
+  const text = await readFile(globalFile, 'utf8').catch(() => '');
+  return /^ *description cloudyard ([\w.-]+) /m.exec(text)?.[1] ?? null;
 }
 
 export function newRevision(): string {

@@ -3,7 +3,7 @@
  * from them at every start. Sockets have a separate folder: the workers of HAProxy, which do not run as root, need some of
  * them, and a socket path has at most 107 characters.
  */
-import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import {
   accountFor,
@@ -14,7 +14,7 @@ import {
   runtimeFolder,
 } from '../confined.ts';
 import { syncPath } from '../durable-files.ts';
-import { id as checkedId, isId, path as checkedPath } from './quote.ts';
+import { id as checkedId, path as checkedPath } from './quote.ts';
 
 export interface Layout {
   root: string;
@@ -88,16 +88,12 @@ export async function makeFolders(layout: Layout): Promise<void> {
   makePrivateFolder(layout.nginxState, accountFor('nginx'));
 }
 
-/** The ids in a folder of `<beginning><id><ending>` files. Other files are ignored. */
-export async function idsIn(folder: string, ending: string, beginning = ''): Promise<string[]> {
-  return (await readdir(folder))
-    .filter((name) => name.startsWith(beginning) && name.endsWith(ending))
-    .map((name) => name.slice(beginning.length, name.length - ending.length))
-    .filter(isId);
-}
-
-/** Not synced: after a crash of the host the file is written again from the specs. */
+/**
+ * Not synced: after a crash of the host the file is written again from the specs. An equal file is not written, so that a
+ * start needs no space on a full disk.
+ */
 export async function replaceFile(file: string, text: string): Promise<void> {
+  if ((await readFile(file, 'utf8').catch(() => null)) === text) return;
   await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
   await rename(`${file}.unfinished`, file);
 }

@@ -31,8 +31,6 @@ export interface Running {
 export interface HaproxyProcess {
   /** Starts HAProxy, or adopts a running one. */
   start(): Promise<void>;
-  /** Whether `start` adopted a running HAProxy. */
-  isAdopted(): boolean;
   isUp(): boolean;
   /** @throws DriverError while HAProxy is down */
   running(): Promise<Running>;
@@ -76,7 +74,6 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   const current = retrying(runtimeSocket(layout.masterSocket, '@1;'));
   let daemon: Daemon | null = null;
   let known: Running | null = null;
-  let adopted = true;
 
   const readCurrent = async () => (known = parseInfo(await current(['show info'])));
   const running = async () => known ?? readCurrent();
@@ -111,11 +108,9 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
     async start() {
       daemon = await startMaster(options, master, () => {
         known = null;
-        adopted = false;
       });
       await readCurrent();
     },
-    isAdopted: () => adopted,
     isUp: () => daemon?.pid() != null,
     running,
     async ask(commands) {

@@ -1,10 +1,12 @@
 /**
- * Reads the state of all load balancers from HAProxy with `show servers state` and the frontends of `show stat`. This runs
- * once a second; a complete `show stat` would cost HAProxy six times as much (240 instead of 40 ms with 10,000 members).
+ * Reads the state of all load balancers from HAProxy with `show servers state` and the frontends and backends of `show stat`.
+ * This runs once a second; a complete `show stat` would cost HAProxy six times as much (240 instead of 40 ms with 10,000
+ * members).
  *
  * A reload starts a new worker with new counters while the old worker still counts its connections. The counters of all
  * workers are added; a worker that has ended keeps its last reading.
  */
+import { listenerMode } from '../load-balancer-rules.ts';
 import type { ListenerCounters, LoadBalancerReading, MemberHealth } from '../load-balancer.ts';
 import { zeroCounters } from '../load-balancer.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
@@ -14,32 +16,45 @@ import type { HaproxyProcess } from './process.ts';
 import { type ObservedServer, parseServersState } from './servers.ts';
 import type { Spec } from './specs.ts';
 
-const FRONTENDS = 'show stat -1 1 -1';
+const FRONTENDS_AND_BACKENDS = 'show stat -1 3 -1';
 const LISTENER = 'listener_';
+const POOL = 'pool_';
 
 type Counters = Map<string, ListenerCounters>;
+/** The pool of each TCP listener: frontends do not count failed connections to members. */
+type TcpPools = Map<string, string>;
 
 export interface TrafficCounters {
   /** By listener id, the sum over all workers. */
-  read(frontends: string): Promise<Counters>;
+  read(statistics: string): Promise<Counters>;
   /** Reads the counters of the worker that the reload will replace. */
   beforeReload(): Promise<void>;
 }
 
-export function createTrafficCounters(process: HaproxyProcess): TrafficCounters {
+export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMap<string, Spec>): TrafficCounters {
   /** The last reading of each worker by pid. */
   const workers = new Map<number, Counters>();
   const ended: Counters = new Map();
 
-  async function read(frontends: string): Promise<Counters> {
+  /** The pool of a listener may change before the worker that serves it, and counters must not fall. */
+  function record(worker: number, found: Counters): void {
+    const before = workers.get(worker);
+    for (const [id, counters] of found) {
+      counters.serverErrors = Math.max(counters.serverErrors, before?.get(id)?.serverErrors ?? 0);
+    }
+    workers.set(worker, found);
+  }
+
+  async function read(statistics: string): Promise<Counters> {
     const { worker } = await process.running();
-    workers.set(worker, parseFrontends(frontends));
+    const pools = tcpPools(specs.values());
+    record(worker, parseCounters(statistics, pools));
     const others = [...workers.keys()].filter((pid) => pid !== worker);
     const alive = new Set(others.length > 0 ? await process.oldWorkers() : []);
     for (const pid of others) {
       if (alive.has(pid)) {
-        const found = parseFrontends(await process.askOldWorker(pid, [FRONTENDS]));
-        if (found.size > 0) workers.set(pid, found);
+        const found = parseCounters(await process.askOldWorker(pid, [FRONTENDS_AND_BACKENDS]), pools);
+        if (found.size > 0) record(pid, found);
         continue;
       }
       for (const [id, counters] of workers.get(pid) ?? []) add(ended, id, { ...counters, activeConnections: 0 });
@@ -53,26 +68,47 @@ export function createTrafficCounters(process: HaproxyProcess): TrafficCounters 
   return {
     read,
     async beforeReload() {
-      await read(await process.ask([FRONTENDS]));
+      await read(await process.ask([FRONTENDS_AND_BACKENDS]));
     },
   };
 }
 
-export function parseFrontends(text: string): Counters {
+function tcpPools(specs: Iterable<Spec>): TcpPools {
+  const pools: TcpPools = new Map();
+  for (const { listeners } of specs) {
+    for (const { id, protocol, defaultPoolId } of listeners) {
+      if (defaultPoolId !== null && listenerMode(protocol) === 'tcp') pools.set(id, defaultPoolId);
+    }
+  }
+  return pools;
+}
+
+/** The counters of the listeners in the CSV of `show stat`. */
+export function parseCounters(text: string, pools: TcpPools): Counters {
   const counters: Counters = new Map();
+  const failedConnections = new Map<string, number>();
   let column: Map<string, number> | null = null;
   for (const line of text.split('\n')) {
     const field = line.split(',');
     if (line.startsWith('# pxname')) column = new Map(field.map((name, at) => [name.replace('# ', ''), at]));
-    if (!column || !line.startsWith(LISTENER)) continue;
+    if (!column) continue;
     const number = (name: string) => Number(field[column?.get(name) ?? -1] ?? 0);
+    if (line.startsWith(POOL) && field[1] === 'BACKEND')
+      failedConnections.set((field[0] ?? '').slice(POOL.length), number('econ'));
+    if (!line.startsWith(LISTENER)) continue;
     counters.set((field[0] ?? '').slice(LISTENER.length), {
       activeConnections: number('scur'),
       totalConnections: number('stot'),
+      requests: number('req_tot'),
       bytesIn: number('bin'),
       bytesOut: number('bout'),
-      requestErrors: number('ereq') + number('dreq'),
+      requestErrors: number('ereq') + number('dreq') + number('dcon'),
+      serverErrors: number('hrsp_5xx'),
     });
+  }
+  for (const [listener, pool] of pools) {
+    const found = counters.get(listener);
+    if (found) found.serverErrors += failedConnections.get(pool) ?? 0;
   }
   return counters;
 }
@@ -90,11 +126,11 @@ export async function readAll(host: Host, traffic: TrafficCounters, udp: Counter
   const servers = new Map<string, ObservedServer>();
   const state = await host.process.ask(['show servers state']);
   for (const server of parseServersState(state)) servers.set(`${server.backend}/${server.name}`, server);
-  const frontends = await host.process.ask([FRONTENDS]);
-  const current = parseFrontends(frontends);
-  const counters = await traffic.read(frontends);
+  const statistics = await host.process.ask([FRONTENDS_AND_BACKENDS]);
+  const listening = new Set(statistics.split('\n').map((line) => line.slice(0, line.indexOf(','))));
+  const counters = await traffic.read(statistics);
   return [...host.specs.values()].map((spec) => {
-    const listens = (id: string) => current.has(id) || udp.has(id);
+    const listens = (id: string) => listening.has(`${LISTENER}${id}`) || udp.has(id);
     const own = spec.listeners.filter(({ id }) => listens(id));
     return {
       id: spec.id,

@@ -46,7 +46,7 @@ export interface UdpBalancer {
   release(): Promise<void>;
 }
 
-export interface NginxOptions {
+interface NginxOptions {
   layout: Layout;
   program: string;
   streamModule: string;

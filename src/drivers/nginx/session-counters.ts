@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises';
 import { zeroCounters } from '../load-balancer.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
 
-export interface SessionCounters {
+interface SessionCounters {
   read(listeners: string[]): Promise<Map<string, ListenerCounters>>;
 }
 
@@ -63,6 +63,7 @@ function count(counters: Map<string, ListenerCounters>, line: string): void {
   total.totalConnections += 1;
   total.bytesIn += Number(received);
   total.bytesOut += Number(sent);
-  if (status !== '200') total.requestErrors += 1;
+  if (Number(status) >= 500) total.serverErrors += 1;
+  else if (status !== '200') total.requestErrors += 1;
   counters.set(id, total);
 }

@@ -1,4 +1,4 @@
-export interface Challenge {
+interface Challenge {
   scheme: 'basic' | 'bearer';
   /** Names in lower case. */
   parameters: Record<string, string>;

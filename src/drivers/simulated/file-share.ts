@@ -22,6 +22,7 @@ export function createSimulatedFileShareDriver({ host, ...why }: { host: string 
       shares.delete(id);
     },
     list: async () => [...shares.keys()].sort(),
+    usage: async () => new Map(),
     async quarantine(id) {
       shares.delete(id);
     },

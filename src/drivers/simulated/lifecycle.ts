@@ -5,7 +5,7 @@
 import type { DriverStatus } from '../driver.ts';
 import type { Simulation } from '../kind.ts';
 
-export interface SimulatedLifecycle {
+interface SimulatedLifecycle {
   name: 'simulated';
   real: false;
   status(): DriverStatus;

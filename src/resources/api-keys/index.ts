@@ -9,6 +9,6 @@ type Services = { apiKeys: ApiKeys };
 export const apiKeys = {
   operations: (services: Services) => apiKeyRoutes(services.apiKeys),
   usesOfProject,
-  duties: (services: Services) => [{ seconds: 3600, work: services.apiKeys.forget }],
+  duties: (services: Services) => [{ seconds: 3600, work: services.apiKeys.removeDeleted }],
   events: [{ table: 'api_keys', kind: 'api_key', access: projectReader, softDelete: true }],
 } satisfies Resource;

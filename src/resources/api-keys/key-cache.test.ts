@@ -144,10 +144,10 @@ describe('rows of deleted keys', () => {
     await key.remove();
     const count = async () =>
       (await cloud.db.$client.query('select from api_keys where name = $1', [key.name])).rowCount;
-    await cloud.services.apiKeys.forget();
+    await cloud.services.apiKeys.removeDeleted();
     expect(await count()).toBe(1);
     cloud.clock.advance(86_400 + 60);
-    await cloud.services.apiKeys.forget();
+    await cloud.services.apiKeys.removeDeleted();
     cloud.clock.set(null);
     expect(await count()).toBe(0);
   });

@@ -15,7 +15,7 @@ import type { ApiKey, Container, CreateApiKey, CreatedApiKey, ListApiKeys, Updat
 import * as store from './store.ts';
 import type { ApiKeyRow } from './store.ts';
 
-export interface ApiKeysDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface ApiKeysDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyCache: KeyCache;
 }
 
@@ -148,7 +148,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
     cacheState: () => keyCache.state(),
 
     /** Removes the rows of keys that were deleted more than a day ago. */
-    forget: () => store.removeDeleted(db, new Date(clock.now().getTime() - dayMs)),
+    removeDeleted: () => store.removeDeleted(db, new Date(clock.now().getTime() - dayMs)),
   };
 }
 

@@ -25,6 +25,7 @@ const readSizes = kit.pagesOf<SizedRow<string>>(apiKeys, {
   columns: { id: apiKeys.id, bytes: sql<number>`pg_column_size(${apiKeys.containers})` },
   condition: isNull(apiKeys.deletedAt),
 });
+const byName = [asc(apiKeys.name)];
 
 /** A page of keys, by name. Keys may be large, so their rows are read separately. */
 export async function list(
@@ -32,7 +33,7 @@ export async function list(
   scope: ProjectRegion,
   page: ListApiKeys,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  return readSizes(db, scope, { order: [asc(apiKeys.name)], page });
+  return readSizes(db, scope, { order: byName, page });
 }
 
 export const findRows = kit.rowsByIds<ApiKeyRow>(apiKeys);

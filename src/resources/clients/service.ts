@@ -15,7 +15,7 @@ import type { Client, ClientCollection, CreateClient, ListClients, UpdateClient 
 import * as store from './store.ts';
 import type { ClientRow } from './store.ts';
 
-export interface ClientsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface ClientsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   audit: Audit;
   projects: Projects;
   networks: Networks;

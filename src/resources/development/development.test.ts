@@ -4,7 +4,7 @@ import type { Answer } from '../../../test/harness.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
 import { resources } from '../list.ts';
 
-const cloud = useCloudyard({ development: true });
+const cloud = useCloudyard({ development: true, pollSeconds: 0.05 });
 const closed = useCloudyard({ driver: null });
 const clock = '/cloudyard/v1/dev/clock';
 const faults = '/cloudyard/v1/dev/faults';
@@ -156,6 +156,14 @@ describe('faults', () => {
     expect((await cloud.get(faults)).body).toMatchObject({ count: 1, results: [{ remaining: 0 }] });
     expect((await cloud.delete(faults)).status).toBe(204);
     expect((await cloud.get(faults)).body).toEqual({ count: 0, results: [] });
+  });
+
+  it('are cleared one by one', async () => {
+    const [first, second] = [await create({ resource: 'volume' }), await create({ resource: 'snapshot' })];
+    expect((await cloud.delete(`${faults}/${first.body.id}`)).status).toBe(204);
+    expect((await cloud.get(faults)).body.results).toEqual([second.body]);
+    await newVolume();
+    expect((await cloud.delete(`${faults}/${first.body.id}`)).status).toBe(404);
   });
 
   it('delay operations', async () => {

@@ -11,6 +11,7 @@ const withoutEvents = [
   'idempotency_keys',
   'jobs',
   'lb_listener_counters',
+  'lb_listener_traffic',
   'load_balancer_traffic',
   'quota_crossings',
   'registry_authority',

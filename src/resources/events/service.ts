@@ -10,7 +10,7 @@ import type { Listener } from '../../platform/listener.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { StreamEvents } from './schema.ts';
 
-export interface EventsDeps {
+interface EventsDeps {
   listener: Listener;
   log: Logger;
   sources: readonly EventSource[];

@@ -14,7 +14,7 @@ import type { AccessRuleRow, FileShareRow } from './store.ts';
 
 const maxAccessRules = 100;
 
-export interface AccessRulesDeps extends ServiceDeps {
+interface AccessRulesDeps extends ServiceDeps {
   /** @throws ClientError 404, 409 */
   lockForChange(tx: Tx, scope: Scope, id: string): Promise<FileShareRow>;
   /** @throws ClientError 404 */

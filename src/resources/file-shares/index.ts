@@ -3,7 +3,7 @@ import type { FileShareDriver } from '../../drivers/file-share.ts';
 import { driverBacked } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { Resource } from '../resource.ts';
-import { createFileShareReconciler } from './reconcile.ts';
+import { createFileShareReconciler, createUsageRecorder } from './reconcile.ts';
 import { fileShareOperations } from './routes.ts';
 import type { FileShares } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
@@ -16,11 +16,18 @@ export const fileShares = {
     driver: (drivers: { fileShare: FileShareDriver }) => drivers.fileShare,
     faults: 'file_share',
     reconciler: (services: ReconcilerDeps, driver) => createFileShareReconciler({ ...services, driver }),
+    duties: ({ db }: ReconcilerDeps, driver) => [{ seconds: 60, work: createUsageRecorder({ db, driver }) }],
   }),
   events: [
     { table: 'file_shares', kind: 'file_share', access: projectReader },
     {
       table: 'file_share_access_rules',
+      kind: 'file_share',
+      access: projectReader,
+      owner: { table: 'file_shares', id: 'c.file_share_id' },
+    },
+    {
+      table: 'file_share_usage',
       kind: 'file_share',
       access: projectReader,
       owner: { table: 'file_shares', id: 'c.file_share_id' },

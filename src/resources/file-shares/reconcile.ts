@@ -8,7 +8,7 @@ import { desiredFileShare, isDenied } from './desired.ts';
 import * as store from './store.ts';
 import type { FileShareRow, ReconciledRule } from './store.ts';
 
-export interface FileShareReconcilerDeps extends ReconcilerDeps {
+interface FileShareReconcilerDeps extends ReconcilerDeps {
   driver: FileShareDriver;
 }
 
@@ -37,7 +37,20 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
+  };
+}
+
+/** Records the used space of shares. Unchanged values are not written. */
+export function createUsageRecorder({ db, driver }: { db: Db; driver: FileShareDriver }) {
+  let written = new Map<string, string>();
+  return async (): Promise<void> => {
+    const found = await driver.usage();
+    const now = new Map([...found].map(([id, usage]) => [id, Object.values(usage).join(' ')]));
+    const changed = [...found].filter(([id]) => written.get(id) !== now.get(id));
+    const usages = changed.map(([fileShareId, usage]) => ({ fileShareId, ...usage }));
+    if (usages.length > 0) await store.recordUsage(db, usages);
+    written = now;
   };
 }
 

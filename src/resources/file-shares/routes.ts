@@ -14,8 +14,10 @@ import {
   FileShare,
   FileShareCollection,
   FileShareRequiredQuota,
+  FileShareUsageCollection,
   ListAccessRules,
   ListFileShares,
+  ListFileShareUsage,
   UpdateFileShare,
 } from './schema.ts';
 import type { FileShares } from './service.ts';
@@ -55,6 +57,17 @@ export const fileShareOperations = (fileShares: FileShares) => [
     access: projectReader,
     answer: FileShare,
     handle: ({ scope, params }) => fileShares.get(scope, params.file_share_id),
+  }),
+  operation('GET', '/cloudyard/v1/file_shares/:project_id/:region_id/usage', {
+    id: 'listFileShareUsage',
+    summary: 'List the used space of file shares',
+    description:
+      'The worker measures shares every minute. Shares without a measurement are omitted: those of a simulated driver, of ' +
+      'a host without size limits, and new ones.',
+    access: projectReader,
+    query: ListFileShareUsage,
+    answer: FileShareUsageCollection,
+    handle: ({ scope, query }) => fileShares.usage(scope, query),
   }),
   operation('PATCH', '/cloud/v3/file_shares/:project_id/:region_id/:file_share_id', {
     id: 'updateFileShare',

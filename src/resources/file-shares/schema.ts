@@ -27,7 +27,7 @@ export type FileShareTypeName = Static<typeof FileShareTypeName>;
 /** The deprecated `volume_type` of each type. */
 export const volumeTypes = { standard: 'default_share_type', vast: 'vast_share_type' } as const;
 
-export const fileShareStatuses = [
+const fileShareStatuses = [
   'available',
   'awaiting_transfer',
   'backup_creating',
@@ -236,7 +236,24 @@ export type FileShare = Static<typeof FileShare>;
 export const FileShareCollection = Collection(FileShare);
 export type FileShareCollection = Static<typeof FileShareCollection>;
 
-export const accessRuleStates = [
+export const ListFileShareUsage = Type.Object({
+  ...Paging(1000),
+  file_share_id: Type.Optional(Described(Uuid, 'Only this share')),
+});
+export type ListFileShareUsage = Static<typeof ListFileShareUsage>;
+
+const FileShareUsage = Type.Object(
+  {
+    file_share_id: Described(Uuid, 'ID of the share'),
+    used_bytes: Type.Integer({ description: 'Used space, including the metadata of the filesystem' }),
+    total_bytes: Type.Integer({ description: 'Space of the filesystem' }),
+  },
+  { title: 'FileShareUsage' },
+);
+export const FileShareUsageCollection = Collection(FileShareUsage);
+export type FileShareUsageCollection = Static<typeof FileShareUsageCollection>;
+
+const accessRuleStates = [
   'active',
   'applying',
   'denying',

@@ -14,6 +14,7 @@ import {
   isEmpty,
   patchedTags,
   requireFound,
+  requireGrowth,
   requireUnlocked,
   sizeErrors,
   toRequiredQuota,
@@ -27,14 +28,16 @@ import type {
   FileShareCollection,
   FileShareRequiredQuota,
   FileShareTypeName,
+  FileShareUsageCollection,
   ListFileShares,
+  ListFileShareUsage,
   ShareSettingsInput,
   UpdateFileShare,
 } from './schema.ts';
 import * as store from './store.ts';
 import type { FileShareRow, FileShareView } from './store.ts';
 
-export interface FileSharesDeps extends ServiceDeps {
+interface FileSharesDeps extends ServiceDeps {
   networks: Networks;
   regions: Regions;
 }
@@ -112,22 +115,10 @@ export function createFileShares(deps: FileSharesDeps) {
           createdResources: { file_shares: [id] },
         });
         const createdAt = clock.now();
-        await store.insert(tx, {
-          id,
-          clientId,
-          projectId,
-          regionId,
-          name: body.name,
-          typeName,
-          size: body.size,
-          ...network,
-          rootSquash: settings.root_squash ?? (typeName === 'vast' ? squashesRootByDefault.vast : null),
-          allowedCharacters: settings.allowed_characters ?? null,
-          pathLength: settings.path_length ?? null,
-          tags,
-          creatorTaskId,
-          createdAt,
-        });
+        const { name, size } = body;
+        const placed = { clientId, projectId, regionId, ...network };
+        const given = { name, typeName, size, tags, ...newSettings(typeName, settings) };
+        await store.insert(tx, { id, ...placed, ...given, creatorTaskId, createdAt });
         await store.insertAccessRules(tx, newAccessRules(id, access, createdAt));
         await quota.reserve(tx, scope, { sfs_count: 1, sfs_size: body.size });
         return { tasks: [creatorTaskId] };
@@ -137,6 +128,16 @@ export function createFileShares(deps: FileSharesDeps) {
     async list(scope: Scope, filter: ListFileShares): Promise<FileShareCollection> {
       const { count, rows } = await store.list(db, scope, filter);
       return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+    },
+
+    async usage(scope: Scope, filter: ListFileShareUsage): Promise<FileShareUsageCollection> {
+      const { count, rows } = await store.listUsage(db, scope, filter);
+      const results = rows.map(({ fileShareId, usedBytes, totalBytes }) => ({
+        file_share_id: fileShareId,
+        used_bytes: usedBytes,
+        total_bytes: totalBytes,
+      }));
+      return { count, results };
     },
 
     async get(scope: Scope, id: string): Promise<FileShare> {
@@ -163,7 +164,7 @@ export function createFileShares(deps: FileSharesDeps) {
         const share = await lockForChange(tx, scope, id);
         requireOnHost(share);
         if (size === share.size) return { tasks: [] };
-        requireGrowth(share, size);
+        requireGrowth(share.size, size, 'share');
         const response = await changeOnHost(tx, context, share, 'extend_sfs', { size, status: 'extending' });
         await quota.reserve(tx, scope, { sfs_size: size - share.size });
         return response;
@@ -216,6 +217,14 @@ function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInpu
     .map((name) => ({ path: `share_settings.${name}`, message: 'is supported by vast shares only' }));
 }
 
+function newSettings(typeName: FileShareTypeName, settings: ShareSettingsInput) {
+  return {
+    rootSquash: settings.root_squash ?? (typeName === 'vast' ? squashesRootByDefault.vast : null),
+    allowedCharacters: settings.allowed_characters ?? null,
+    pathLength: settings.path_length ?? null,
+  };
+}
+
 /** The host does not notice that a default was given. */
 function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Partial<FileShareRow> {
   const row = { ...share, rootSquash: share.rootSquash ?? squashesRootByDefault[share.typeName] };
@@ -224,13 +233,6 @@ function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Par
     allowedCharacters: settings.allowed_characters,
     pathLength: settings.path_length,
   });
-}
-
-/** @throws ClientError 400 */
-function requireGrowth(share: FileShareRow, size: number): void {
-  if (size > share.size) return;
-  const message = `must be greater than the current size (${share.size} GiB); a share cannot shrink`;
-  throw invalidInput([{ path: 'size', message }]);
 }
 
 function toResponse(share: FileShareView, regionName: string): FileShare {

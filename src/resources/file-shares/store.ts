@@ -35,6 +35,7 @@ const selection = {
 };
 export const view = kit.viewOf<FileShareView>(fileShares, selection);
 const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted: resource });
+const oldestFirst = [asc(fileShares.createdAt), asc(fileShares.id)];
 
 /** Oldest first. */
 export async function list(
@@ -44,7 +45,7 @@ export async function list(
 ): Promise<{ count: number; rows: FileShareView[] }> {
   return readPage(db, scope, {
     filters: [kit.contains(fileShares.name, filter.name), kit.equals(fileShares.typeName, filter.type_name)],
-    order: [asc(fileShares.createdAt), asc(fileShares.id)],
+    order: oldestFirst,
     page: filter,
   });
 }
@@ -56,7 +57,7 @@ const initial = {
   observedReal: false,
   connectionPoint: null,
 } as const;
-export type NewFileShare = Omit<FileShareRow, keyof typeof initial>;
+type NewFileShare = Omit<FileShareRow, keyof typeof initial>;
 
 const insertRow = kit.insertRow(fileShares, { counted: resource });
 
@@ -161,6 +162,51 @@ export async function removeAccessRules(tx: Tx, rules: { id: string }[]): Promis
 }
 
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
+
+/** Space of the filesystem of a share, in bytes. */
+interface Usage {
+  fileShareId: string;
+  usedBytes: number;
+  totalBytes: number;
+}
+
+// The shares are locked, so that nothing is written for one that is being removed.
+const writeUsage = prepared(
+  'file_share_usage_write',
+  `with measured as (
+     select m.* from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as m (id, used, total)
+     join file_shares s on s.id = m.id order by s.id for key share of s)
+   insert into file_share_usage as u (file_share_id, used_bytes, total_bytes) select id, used, total from measured
+   on conflict (file_share_id) do update set used_bytes = excluded.used_bytes, total_bytes = excluded.total_bytes
+   where (u.used_bytes, u.total_bytes) is distinct from (excluded.used_bytes, excluded.total_bytes)`,
+);
+
+/** Ignores unknown shares. */
+export async function recordUsage(db: Db, usages: Usage[]): Promise<void> {
+  const of = (name: keyof Usage) => usages.map((usage) => usage[name]);
+  await writeUsage(db, of('fileShareId'), of('usedBytes'), of('totalBytes'));
+}
+
+const readUsage = prepared<{ count: number; rows: Usage[] }>(
+  'file_share_usage_list',
+  `with found as (
+     select u.*, s.created_at from file_share_usage u join file_shares s on s.id = u.file_share_id
+     where s.project_id = $1 and s.region_id = $2 and ($3::uuid is null or s.id = $3))
+   select (select count(*)::int from found) as count, coalesce((select json_agg(json_build_object(
+       'fileShareId', file_share_id, 'usedBytes', used_bytes, 'totalBytes', total_bytes) order by created_at, file_share_id)
+     from (select * from found order by created_at, file_share_id limit $4 offset $5) as page), '[]') as rows`,
+);
+
+/** Of the shares that were measured, oldest first. */
+export async function listUsage(
+  db: Db,
+  { projectId, regionId }: ProjectRegion,
+  filter: { file_share_id?: string; limit?: number; offset?: number },
+): Promise<{ count: number; rows: Usage[] }> {
+  const { file_share_id: id, limit = 1000, offset = 0 } = filter;
+  const [found] = await readUsage(db, projectId, regionId, id ?? null, limit, offset);
+  return found!;
+}
 
 /** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `

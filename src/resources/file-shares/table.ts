@@ -52,6 +52,15 @@ export const fileShares = pgTable(
   ],
 );
 
+/** What the host last measured. In a table of its own, because a share is locked by its changes. */
+export const fileShareUsage = pgTable('file_share_usage', {
+  fileShareId: uuid('file_share_id')
+    .primaryKey()
+    .references(() => fileShares.id, { onDelete: 'cascade' }),
+  usedBytes: bigint('used_bytes', { mode: 'number' }).notNull(),
+  totalBytes: bigint('total_bytes', { mode: 'number' }).notNull(),
+});
+
 export const fileShareAccessRules = pgTable(
   'file_share_access_rules',
   {

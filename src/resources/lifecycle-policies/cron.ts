@@ -8,7 +8,7 @@
 import type { FieldError } from '../../errors/catalogue.ts';
 
 export const cronFieldNames = ['month', 'day', 'week', 'day_of_week', 'hour', 'minute'] as const;
-export type CronFieldName = (typeof cronFieldNames)[number];
+type CronFieldName = (typeof cronFieldNames)[number];
 export type CronFields = Partial<Record<CronFieldName, string | null>>;
 
 /** The parsed fields. Tables are indexed by value. */

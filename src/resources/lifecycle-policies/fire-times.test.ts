@@ -1,6 +1,6 @@
 /**
- * Compares fire times with an independent implementation of the rules: Intl renders every quarter of an hour of ten years
- * as local time, and the fire times are the local times that match all fields and occur for the first time.
+ * Compares fire times with an independent implementation of the rules: Intl renders ten years, in quarters of an hour, as
+ * local time, and the fire times are the local times that match all fields and occur for the first time.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -54,52 +54,56 @@ interface LocalTime {
 }
 
 const quarter = 15 * 60_000;
+const day = 96 * quarter;
 const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 
 /** Ten years of local times of a zone, a quarter of an hour apart. Instants of one date share its `Day`. */
 function localTimes(timeZone: string, firstYear: number): LocalTime[] {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    dateStyle: 'full',
-    timeStyle: 'medium',
-  });
-  const seen = new Set<string>();
-  const days = new Map<string, Day>();
+  const days = new Map<number, Day>();
+  const seen = new Set<number>();
   const shown: LocalTime[] = [];
-  for (let at = Date.UTC(firstYear, 0, 1); at < Date.UTC(firstYear + 10, 0, 1); at += quarter) {
-    const text = format.format(at);
-    const split = text.lastIndexOf(' at ');
-    const [date, [hour, minute]] = [
-      text.slice(0, split),
-      text
-        .slice(split + 4)
-        .split(':')
-        .map(Number),
-    ];
-    if (!days.has(date)) days.set(date, dayOf(date));
-    shown.push({ at, date: days.get(date)!, hour: hour!, minute: minute!, first: !seen.has(text) });
-    seen.add(text);
+  for (const { at, wall } of wallClockOf(timeZone, Date.UTC(firstYear, 0, 1), Date.UTC(firstYear + 10, 0, 1))) {
+    const midnight = wall - (wall % day);
+    if (!days.has(midnight)) days.set(midnight, dayOf(new Date(midnight)));
+    const [hour, minute] = [Math.floor((wall - midnight) / (4 * quarter)), ((wall - midnight) / 60_000) % 60];
+    shown.push({ at, date: days.get(midnight)!, hour, minute, first: !seen.has(wall) });
+    seen.add(wall);
   }
   return shown;
 }
 
-/** Parses a text like "Sunday, March 29, 2026". */
-function dayOf(text: string): Day {
-  const [, name, date, year] = /^(\w+), (\w+ \d+), (\d+)$/.exec(text) ?? [];
-  const utcDate = new Date(`${date} ${year} UTC`);
+/**
+ * What a clock on the wall shows, as if it were UTC. Intl renders the ends of each six hours; only where they are not six hours
+ * apart, it renders every quarter of an hour.
+ */
+function wallClockOf(timeZone: string, from: number, to: number): { at: number; wall: number }[] {
+  // Swedish writes dates as ISO 8601.
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  const render = (at: number) => Date.parse(`${format.format(at).replace(' ', 'T')}Z`);
+  const block = 24 * quarter;
+  const shown: { at: number; wall: number }[] = [];
+  for (let start = from; start < to; start += block) {
+    const wall = render(start);
+    const changes = render(start + block) - wall !== block;
+    for (let at = start; at < start + block; at += quarter) {
+      shown.push({ at, wall: changes ? render(at) : wall + at - start });
+    }
+  }
+  return shown;
+}
+
+function dayOf(date: Date): Day {
   return {
-    month: utcDate.getUTCMonth() + 1,
-    day: utcDate.getUTCDate(),
-    lastDay: new Date(Date.UTC(Number(year), utcDate.getUTCMonth() + 1, 0)).getUTCDate(),
-    weekday: weekdayNames.indexOf(name!.slice(0, 3).toLowerCase()),
-    week: weekOf(utcDate),
+    month: date.getUTCMonth() + 1,
+    day: date.getUTCDate(),
+    lastDay: new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate(),
+    weekday: (date.getUTCDay() + 6) % 7,
+    week: weekOf(date),
   };
 }
 
 /** Week 1 begins with the Monday on or before January 4: counts from the last such Monday, seven days at a time. */
 function weekOf(date: Date): number {
-  const day = 86_400_000;
   const starts = [1, 0, -1].map((later) => {
     const fourth = Date.UTC(date.getUTCFullYear() + later, 0, 4);
     return fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * day;

@@ -35,6 +35,7 @@ const sizesOf = (bytes: SQL<number>) =>
     counted: resource,
   });
 const [readSizes, readSizesWithVolumes] = [sizesOf(sql`0`), sizesOf(bytesOfVolumes)];
+const byId = [asc(lifecyclePolicies.id)];
 
 /** A page of policies, by id. A thousand policies may have millions of volumes, so the rows are read separately. */
 export async function list(
@@ -43,7 +44,7 @@ export async function list(
   page: { limit?: number; offset?: number; need_volumes?: boolean },
 ): Promise<{ count: number; rows: SizedRow<number>[] }> {
   const read = page.need_volumes ? readSizesWithVolumes : readSizes;
-  return read(db, scope, { order: [asc(lifecyclePolicies.id)], page });
+  return read(db, scope, { order: byId, page });
 }
 
 export const findRows = kit.rowsByIds<PolicyRow>(lifecyclePolicies);

@@ -95,7 +95,7 @@ interface PartRow {
   deletedAt: Date | null;
 }
 
-export interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
+interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
   changes: LoadBalancerChanges;
 }
 

@@ -252,6 +252,52 @@ describe('traffic', () => {
     cloud.clock.set(null);
   });
 
+  it('is returned as history of the load balancer and of each listener', async () => {
+    cloud.clock.set(new Date('2026-03-01T10:00:00Z'));
+    const { id, path, listeners } = await createBalancer({
+      listeners: [...idle.listeners, { name: 'two', protocol: 'TCP', protocol_port: 81 }],
+    });
+    const scan = recorder();
+    const history = async (query: string) =>
+      (await cloud.get(`/cloudyard/v1/loadbalancers/1/1/${id}/traffic${query}`)).body;
+    const pass = async (at: string, listener: number, counters: Partial<ListenerCounters>) => {
+      cloud.clock.set(new Date(at));
+      setCounters(listeners[listener], counters);
+      await scan();
+    };
+    await pass('2026-03-01T10:00:10Z', 0, { activeConnections: 5, totalConnections: 5, requests: 20, serverErrors: 2 });
+    await pass('2026-03-01T10:00:20Z', 1, { activeConnections: 1, totalConnections: 3, requestErrors: 1, bytesIn: 9 });
+    await pass('2026-03-01T10:00:30Z', 0, { activeConnections: 2, totalConnections: 6, requests: 21, serverErrors: 2 });
+    // Open connections count without other traffic.
+    await pass('2026-03-01T10:01:30Z', 1, { activeConnections: 1, totalConnections: 3, requestErrors: 1, bytesIn: 9 });
+    cloud.clock.set(new Date('2026-03-01T10:02:00Z'));
+    const point = (time: string, counts: object) => ({
+      ...{ time, requests: 0, connections: 0, open_connections: 0, bytes_in: 0, bytes_out: 0 },
+      ...{ request_errors: 0, server_errors: 0 },
+      ...counts,
+    });
+    const [first, second] = ['2026-03-01T10:00:00Z', '2026-03-01T10:01:00Z'];
+    const all = { requests: 21, connections: 9, open_connections: 6, bytes_in: 9, request_errors: 1, server_errors: 2 };
+    expect(await history('')).toEqual({
+      count: 2,
+      step_seconds: 60,
+      results: [point(first, all), point(second, { open_connections: 3 })],
+    });
+    expect((await history(`?listener_id=${listeners[0]}`)).results).toEqual([
+      point(first, { requests: 21, connections: 6, open_connections: 5, server_errors: 2 }),
+      point(second, { open_connections: 2 }),
+    ]);
+    expect((await history('?hours=48')).step_seconds).toBe(600);
+    const { body: other } = await cloud.get(`/cloudyard/v1/loadbalancers/1/1/${id}/traffic?listener_id=${id}`);
+    expect(other.message).toContain('listener');
+    expect((await cloud.get(`/cloudyard/v1/loadbalancers/1/1/${id}/traffic?hours=169`)).status).toBe(400);
+    await cloud.delete(`/cloud/v1/lblisteners/1/1/${listeners[0]}`);
+    await reconcile(id);
+    expect((await history('')).results[0]).toEqual(point(first, all));
+    expect((await cloud.get(path)).status).toBe(200);
+    cloud.clock.set(null);
+  });
+
   it('of an invalid time or unit is rejected', async () => {
     const { path } = await createBalancer(idle);
     for (const body of [

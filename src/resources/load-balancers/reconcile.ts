@@ -9,14 +9,14 @@ import type { Pems } from './desired.ts';
 import * as store from './store.ts';
 import type { WholeLoadBalancer } from './store.ts';
 
-export interface LoadBalancerReconcilerDeps extends ReconcilerDeps {
+interface LoadBalancerReconcilerDeps extends ReconcilerDeps {
   driver: LoadBalancerDriver;
   /** The decrypted PEM texts of secrets. */
   pemOf(on: Db | Tx, secretIds: string[]): Promise<Pems>;
 }
 
 export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): Reconciler {
-  const { db, driver } = deps;
+  const { driver } = deps;
   return {
     resource: 'load_balancer',
 
@@ -39,7 +39,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     findPending: store.findPending,
 
-    async findDrift(_db, regionIds) {
+    async findDrift(db, regionIds) {
       await driver.recheckMembers();
       return findDrift(db, store, driver, regionIds);
     },

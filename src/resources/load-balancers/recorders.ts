@@ -9,7 +9,7 @@ import * as store from './store.ts';
 import type { StatusChanges } from './store.ts';
 import * as traffic from './traffic/store.ts';
 
-export interface StatusDutiesDeps {
+interface StatusDutiesDeps {
   db: Db;
   clock: Clock;
   driver: LoadBalancerDriver;
@@ -92,7 +92,10 @@ function merged(found: StatusChanges[]): StatusChanges | null {
   return Object.values(all).some((changes) => changes.size > 0) ? all : null;
 }
 
-/** Adds the counters of listeners to their totals. Unchanged counters are not written. */
+/**
+ * Adds the counters of listeners to their totals. Unchanged counters are only written while connections are open, because
+ * each minute has its highest number of them.
+ */
 export function createTrafficRecorder({ db, clock, driver }: Omit<StatusDutiesDeps, 'regionIds'>) {
   let written = new Map<string, string>();
   return async (): Promise<void> => {
@@ -105,7 +108,9 @@ export function createTrafficRecorder({ db, clock, driver }: Omit<StatusDutiesDe
       [...reading.listeners].map(([listenerId, counters]) => ({ listenerId, ...counters })),
     );
     const now = new Map(readings.map((reading) => [reading.listenerId, Object.values(reading).join(' ')]));
-    const changed = readings.filter(({ listenerId }) => written.get(listenerId) !== now.get(listenerId));
+    const changed = readings.filter(
+      ({ listenerId, activeConnections }) => activeConnections > 0 || written.get(listenerId) !== now.get(listenerId),
+    );
     if (changed.length > 0) await traffic.addReadings(db, changed, clock.now());
     written = now;
   };

@@ -22,6 +22,7 @@ import {
 } from './schema.ts';
 import type { LoadBalancers } from './service.ts';
 import { LoadBalancerStatus, LoadBalancerStatusCollection } from './status/schema.ts';
+import { LoadBalancerTrafficHistory, TrafficQuery } from './traffic/schema.ts';
 
 const tag = {
   name: 'Load balancers',
@@ -148,6 +149,17 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     body: RequestMetrics,
     answer: LoadBalancerMetricsCollection,
     handle: ({ scope, params, body }) => loadBalancers.traffic.metrics(scope, params.load_balancer_id, body),
+  }),
+  operation('GET', '/cloudyard/v1/loadbalancers/:project_id/:region_id/:load_balancer_id/traffic', {
+    id: 'getLoadBalancerTraffic',
+    summary: 'Get requests, connections, bytes and errors of a load balancer over time',
+    description:
+      'The proxy is read every 10 seconds, and the history is retained for a week. A simulated driver has no traffic: ' +
+      'all values are 0.',
+    access: projectReader,
+    query: TrafficQuery,
+    answer: LoadBalancerTrafficHistory,
+    handle: ({ scope, params, query }) => loadBalancers.traffic.history(scope, params.load_balancer_id, query),
   }),
   operation('GET', `${one}/status`, {
     id: 'getLoadBalancerStatus',

@@ -34,7 +34,7 @@ import type { LoadBalancerView } from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 import { createLoadBalancerTraffic } from './traffic/service.ts';
 
-export interface LoadBalancersDeps extends ServiceDeps {
+interface LoadBalancersDeps extends ServiceDeps {
   networks: Networks;
   regions: Regions;
   changes: LoadBalancerChanges;
@@ -89,15 +89,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
-        const { vipRange: range, loadBalancerFlavors } = regionOf(scope);
-        const flavor = body.flavor ?? loadBalancerFlavors[0]!.name;
-        const errors = [
-          ...unsupportedFields(scope, range, body),
-          ...flavorErrors(loadBalancerFlavors, flavor),
-          ...deps.listeners.nestedErrors(scope, listeners),
-        ];
-        const network = await findNetwork(deps.networks, scope, body, errors);
-        if (errors.length > 0 || !network || !range) throw invalidInput(errors);
+        const { range, network, flavor } = await checkCreate(deps, scope, body);
         const taskId = randomUUID();
         const now = clock.now();
         const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
@@ -187,6 +179,24 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     metadata: createLoadBalancerMetadata({ db, idempotency, lock: changes.lock, record, loadBalancer: view }),
     traffic: createLoadBalancerTraffic({ db, clock, loadBalancer: view }),
   };
+}
+
+/** The range of its address, its network and its flavor. @throws ClientError 400 with all errors */
+async function checkCreate(
+  { networks, listeners, regions }: LoadBalancersDeps,
+  scope: Scope,
+  body: CreateLoadBalancer,
+) {
+  const { vipRange: range, loadBalancerFlavors } = regions.get(scope.regionId)!;
+  const flavor = body.flavor ?? loadBalancerFlavors[0]!.name;
+  const errors = [
+    ...unsupportedFields(scope, range, body),
+    ...flavorErrors(loadBalancerFlavors, flavor),
+    ...listeners.nestedErrors(scope, body.listeners ?? []),
+  ];
+  const network = await findNetwork(networks, scope, body, errors);
+  if (errors.length > 0 || !network || !range) throw invalidInput(errors);
+  return { range, network, flavor };
 }
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };

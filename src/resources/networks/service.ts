@@ -25,7 +25,7 @@ import type { NetworkFilter, NetworkRow, NetworkView } from './store.ts';
 export type Networks = ReturnType<typeof createNetworks>;
 
 /** The network and subnet that a create request names. */
-export interface GivenNetwork {
+interface GivenNetwork {
   network_id: string;
   subnet_id?: string;
 }
@@ -38,9 +38,6 @@ export interface NetworkFields {
   none: string;
 }
 const nestedFields = { network: 'network.network_id', subnet: 'network.subnet_id', none: 'network' };
-
-const defaultCidr = '192.168.10.0/24';
-const defaultGateway = '192.168.10.1';
 
 export function createNetworks(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
@@ -176,26 +173,29 @@ export function createNetworks(deps: ServiceDeps) {
         tags: {},
         creatorTaskId: null,
       });
-      const { projectId, regionId, createdAt, updatedAt } = network;
-      await store.insertFirstSubnet(tx, {
-        id: randomUUID(),
-        projectId,
-        regionId,
-        networkId: network.id,
-        name: 'default',
-        cidr: defaultCidr,
-        ipVersion: 4,
-        gatewayIp: defaultGateway,
-        enableDhcp: true,
-        dnsNameservers: [],
-        hostRoutes: [],
-        tags: {},
-        creatorTaskId: null,
-        createdAt,
-        updatedAt,
-      });
+      await store.insertFirstSubnet(tx, defaultSubnetOf(network));
       await quota.reserve(tx, scope, { network_count: 1, subnet_count: 1 });
     },
+  };
+}
+
+function defaultSubnetOf({ id, projectId, regionId, createdAt, updatedAt }: NetworkRow) {
+  return {
+    id: randomUUID(),
+    projectId,
+    regionId,
+    networkId: id,
+    name: 'default',
+    cidr: '192.168.10.0/24',
+    ipVersion: 4 as const,
+    gatewayIp: '192.168.10.1',
+    enableDhcp: true,
+    dnsNameservers: [],
+    hostRoutes: [],
+    tags: {},
+    creatorTaskId: null,
+    createdAt,
+    updatedAt,
   };
 }
 

@@ -30,7 +30,7 @@ export interface Message {
   data: Record<string, unknown>;
 }
 
-export interface NotificationsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface NotificationsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   clients: Clients;
 }
 

@@ -24,7 +24,7 @@ import type {
   PriceVolume,
 } from './schema.ts';
 
-export const hoursPerMonth = 730;
+const hoursPerMonth = 730;
 const hourPlaces = 6;
 const monthPlaces = 2;
 
@@ -34,7 +34,7 @@ export type BookOfRegion = (regionId: number) => PriceBook | null;
 export type Pricing = ReturnType<typeof createPricing>;
 
 /** The sources of the sizes of existing resources, and of the flavors of regions. */
-export interface PricingSources {
+interface PricingSources {
   regions: Pick<Regions, 'get'>;
   volumes: Pick<Volumes, 'get'>;
   snapshots: Pick<Snapshots, 'get'>;

@@ -18,7 +18,7 @@ import type {
 import * as store from './store.ts';
 import type { NewProject, ProjectRow } from './store.ts';
 
-export interface ProjectsDeps extends ServiceDeps {
+interface ProjectsDeps extends ServiceDeps {
   caches: ReferenceCaches;
   /** One per kind of resource that belongs to projects: they depend on projects, so main wires it. */
   usedBy: FindUses<number>[];

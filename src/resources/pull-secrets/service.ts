@@ -30,7 +30,7 @@ import type {
 import * as store from './store.ts';
 import type { PullSecretRow, WholeRow } from './store.ts';
 
-export interface PullSecretsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface PullSecretsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   audit: Audit;
   keyring: Keyring;
   /** Tries a login at the registry; main wires the driver. */

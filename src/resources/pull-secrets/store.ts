@@ -16,6 +16,7 @@ const { password: _password, ...columns } = getTableColumns(pullSecrets);
 /** A project names its pull secrets, so requests refer to them by name. */
 export const { find: findWithPassword, lock, update } = kit.singleRows(pullSecrets, { key: pullSecrets.name });
 const readPage = kit.pagesOf<PullSecretRow>(pullSecrets, { columns });
+const byName = [asc(pullSecrets.name)];
 export const insert = kit.insertRow(pullSecrets);
 export const ciphertexts = kit.ciphertextsOf(pullSecrets, pullSecrets.password);
 
@@ -41,7 +42,7 @@ export async function list(
   scope: ProjectRegion,
   page: ListPullSecrets,
 ): Promise<{ count: number; rows: PullSecretRow[] }> {
-  return readPage(db, scope, { order: [asc(pullSecrets.name)], page });
+  return readPage(db, scope, { order: byName, page });
 }
 
 /** False if the pull secret does not exist. */

@@ -8,11 +8,11 @@ import type { Kind } from '../../quota/kinds.ts';
 const maxLimit = Number.MAX_SAFE_INTEGER;
 const maxRegions = 100;
 
-export const quotaRequestStatuses = ['done', 'in progress', 'rejected'] as const;
+const quotaRequestStatuses = ['done', 'in progress', 'rejected'] as const;
 export type QuotaRequestStatus = (typeof quotaRequestStatuses)[number];
 
 /** `region_id` and limits by `<kind>_limit`. */
-export type LimitsOfRegion = Record<string, number | undefined>;
+type LimitsOfRegion = Record<string, number | undefined>;
 export interface RequestedLimits {
   global_limits?: Record<string, number>;
   regional_limits?: LimitsOfRegion[];

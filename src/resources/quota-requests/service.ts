@@ -29,7 +29,7 @@ import type {
 import * as store from './store.ts';
 import type { QuotaRequestRow } from './store.ts';
 
-export interface QuotaRequestsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'quota' | 'idempotency'> {
+interface QuotaRequestsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'quota' | 'idempotency'> {
   audit: Audit;
   regions: Regions;
   notifications: Notifications;

@@ -9,7 +9,7 @@ import { quotaRequests } from './table.ts';
 
 export type QuotaRequestRow = typeof quotaRequests.$inferSelect;
 
-export interface QuotaRequestFilter extends Omit<ListQuotaRequests, 'created_from' | 'created_to'> {
+interface QuotaRequestFilter extends Omit<ListQuotaRequests, 'created_from' | 'created_to'> {
   /** Null: the requests of all clients. */
   clientId: number | null;
   from: Date | undefined;

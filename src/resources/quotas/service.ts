@@ -13,7 +13,7 @@ type Figures = Record<string, number>;
 
 export type ClientQuotas = ReturnType<typeof createClientQuotas>;
 
-export interface ClientQuotasDeps extends Pick<ServiceDeps, 'db' | 'quota' | 'idempotency'> {
+interface ClientQuotasDeps extends Pick<ServiceDeps, 'db' | 'quota' | 'idempotency'> {
   clients: Clients;
   regions: Regions;
 }

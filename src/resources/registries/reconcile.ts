@@ -8,7 +8,7 @@ import * as contents from './contents/store.ts';
 import * as store from './store.ts';
 import type { RegistryRow } from './store.ts';
 
-export interface RegistryReconcilerDeps extends Pick<ReconcilerDeps, 'db' | 'quota'> {
+interface RegistryReconcilerDeps extends Pick<ReconcilerDeps, 'db' | 'quota'> {
   driver: RegistryDriver;
 }
 
@@ -50,7 +50,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
 
     findPending: store.findPending,
 
-    async findDrift(_db, regionIds) {
+    async findDrift(db, regionIds) {
       await store.setHosts(db, regionIds, driver.address);
       // The host is read first: a registry has its row before clients can push to it.
       const onHost = await driver.list();
@@ -61,7 +61,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
   };
 }
 
-export interface RegistryDutiesDeps {
+interface RegistryDutiesDeps {
   db: Db;
   driver: RegistryDriver;
   regionIds: number[];

@@ -26,7 +26,7 @@ import { createTokenServer, serviceOf } from './token-server/service.ts';
 import { createRegistryUsers } from './users/service.ts';
 import { waitUntilDone } from './wait-until-done.ts';
 
-export interface RegistriesDeps extends ServiceDeps {
+interface RegistriesDeps extends ServiceDeps {
   /** Real time, by which hosts check tokens; in development mode clients can move `clock`. */
   hostClock: Clock;
   keyring: Keyring;

@@ -9,7 +9,7 @@ import type { Page } from './schema.ts';
 import { registries, registryHosts, registryPushes, registryRemovals } from './table.ts';
 
 export type RegistryRow = typeof registries.$inferSelect;
-export type RemovalRow = typeof registryRemovals.$inferSelect;
+type RemovalRow = typeof registryRemovals.$inferSelect;
 export type RegistryView = RegistryRow & { repoCount: number; address: string };
 
 /** `find` and `lock` return registries that are not being deleted. */
@@ -54,9 +54,10 @@ const selection = {
 };
 export const view = kit.viewOf<RegistryView>(registries, selection);
 const readPage = kit.pagesOf<RegistryView>(registries, selection);
+const byId = [asc(registries.id)];
 
 export async function list(db: Db, scope: ProjectRegion, page: Page): Promise<{ count: number; rows: RegistryView[] }> {
-  return readPage(db, scope, { order: [asc(registries.id)], page });
+  return readPage(db, scope, { order: byId, page });
 }
 
 export async function findRemovals(db: Db, registryId: number): Promise<RemovalRow[]> {

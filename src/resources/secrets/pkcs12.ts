@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { BerError, child, integerOf, octetsOf, oidOf, readBer, tags } from './ber.ts';
 import type { Element } from './ber.ts';
 
-export interface Bundle {
+interface Bundle {
   /** DER, in the order of the bundle. */
   certificates: Buffer[];
   /** DER of PKCS#8. */

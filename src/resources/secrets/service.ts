@@ -22,7 +22,7 @@ import type { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollectio
 import * as store from './store.ts';
 import type { HeldSecret, NewSecret, SecretRow } from './store.ts';
 
-export interface SecretsDeps extends ServiceDeps {
+interface SecretsDeps extends ServiceDeps {
   keyring: Keyring;
   /** One per kind of resource that uses secrets: they depend on secrets, so main wires it. */
   usedBy: FindUses<string>[];

@@ -18,6 +18,7 @@ export const insert = kit.insertRow(secrets);
 export const ciphertexts = kit.ciphertextsOf(secrets, secrets.payload);
 
 const readPage = kit.pagesOf<SecretRow>(secrets, { columns });
+const oldestFirst = [asc(secrets.createdAt), asc(secrets.id)];
 
 /** Oldest first. */
 export async function list(
@@ -25,7 +26,7 @@ export async function list(
   scope: ProjectRegion,
   page: ListSecrets,
 ): Promise<{ count: number; rows: SecretRow[] }> {
-  return readPage(db, scope, { order: [asc(secrets.createdAt), asc(secrets.id)], page });
+  return readPage(db, scope, { order: oldestFirst, page });
 }
 
 export type HeldSecret = Pick<SecretRow, 'id' | 'secretType' | 'kind' | 'expiration' | 'notAfter'>;

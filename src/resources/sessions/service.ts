@@ -19,7 +19,7 @@ import type { Session } from './schema.ts';
 import * as store from './store.ts';
 import type { SessionFacts } from './store.ts';
 
-export interface SessionsDeps {
+interface SessionsDeps {
   db: Db;
   /** The time that tokens expire by. */
   clock: Clock;

@@ -7,7 +7,7 @@ import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import * as store from './store.ts';
 import type { SnapshotWithVolume } from './store.ts';
 
-export interface SnapshotReconcilerDeps extends ReconcilerDeps {
+interface SnapshotReconcilerDeps extends ReconcilerDeps {
   driver: SnapshotDriver;
 }
 
@@ -48,7 +48,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 

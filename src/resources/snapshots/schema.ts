@@ -18,7 +18,7 @@ import {
 } from '../../http/shapes.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
-export const snapshotStatuses = [
+const snapshotStatuses = [
   'available',
   'backing-up',
   'creating',

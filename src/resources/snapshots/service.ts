@@ -4,48 +4,25 @@
  * Invariant: a volume and its snapshots lock together, because they share data; only creating and deleting several
  * snapshots of a volume at a time is allowed. Every change of one of them holds the lock of the volume's row.
  */
-import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
-import type { NewTask, ResourceKey } from '../../tasks/tasks.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
+import { createSnapshotRequests, keyOf } from './requests.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
-import type { LockedSnapshot, Made, RunKey, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+import type { LockedSnapshot, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
-/** A run of a policy's schedule, for one volume. Schedule, volume and instant identify the snapshot that it makes. */
-export interface SnapshotRun extends RunKey {
-  /** The actor of the run. */
-  context: RequestContext;
-  lifecyclePolicyId: number;
-  /** May be longer than the API allows, as the schedule's template expands. */
-  name: string;
-  tags: Tags;
-}
-
-/** A snapshot to request, of a volume that the transaction has locked. */
-interface SnapshotRequest {
-  context: RequestContext;
-  volume: VolumeRow;
-  given: Pick<SnapshotRow, 'name' | 'description' | 'tags' | 'lifecyclePolicyId' | 'scheduleId' | 'scheduledAt'>;
-}
-
-interface DeletionRequest {
-  context: RequestContext;
-  snapshot: SnapshotRow;
-  /** The schedule whose snapshot expires. */
-  schedule?: NewTask['schedule'];
-}
-
 export function createSnapshots(deps: ServiceDeps) {
-  const { db, clock, tasks, quota, idempotency } = deps;
+  const { db, clock, tasks, idempotency } = deps;
+  const requests = createSnapshotRequests(deps);
 
   /** The snapshot, locked with its volume for this transaction; neither has an active task. @throws ClientError 404, 409 */
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<LockedSnapshot> => {
@@ -53,65 +30,6 @@ export function createSnapshots(deps: ServiceDeps) {
     const snapshot = requireFound(found ?? null, 'snapshot', id);
     requireUnlocked(snapshot.taskId, 'snapshot', id);
     return snapshot;
-  };
-
-  /** Requests snapshots from the host. Reserves quota last, because that locks the counters until the commit. */
-  const insert = async (tx: Tx, requests: SnapshotRequest[]): Promise<Made[]> => {
-    const now = clock.now();
-    const rows = requests.map(({ volume, given }) => {
-      const { clientId, projectId, regionId, size } = volume;
-      const placed = { clientId, projectId, regionId, volumeId: volume.id, size };
-      return { id: randomUUID(), ...placed, ...given, creatorTaskId: randomUUID(), createdAt: now };
-    });
-    await tasks.enqueueAll(
-      tx,
-      rows.map((row, i) => ({
-        context: requests[i]!.context,
-        task: {
-          id: row.creatorTaskId,
-          type: 'create_snapshot',
-          key: { resource: 'snapshot', id: row.id, regionId: row.regionId },
-          projectId: row.projectId,
-          generation: 1,
-          createdResources: { snapshots: [row.id] },
-          schedule: scheduleOf(row),
-        },
-      })),
-    );
-    await store.insertAll(tx, rows);
-    await reserve(tx, rows);
-    return rows.map(({ id, creatorTaskId }) => ({ snapshotId: id, taskId: creatorTaskId }));
-  };
-
-  /** In the order of the clients, so that concurrent calls cannot deadlock. */
-  const reserve = async (tx: Tx, rows: Pick<SnapshotRow, 'clientId' | 'regionId' | 'size'>[]): Promise<void> => {
-    const byScope = Map.groupBy(rows, ({ clientId, regionId }) => `${clientId} ${regionId}`);
-    for (const [, of] of [...byScope].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-      const size = of.reduce((sum, row) => sum + row.size, 0);
-      await quota.reserve(tx, of[0]!, { volume_snapshots_count: of.length, volume_snapshots_size: size });
-    }
-  };
-
-  /** Requests the removal of locked snapshots. Returns the tasks. */
-  const enqueueDeletion = async (tx: Tx, requests: DeletionRequest[]): Promise<string[]> => {
-    await store.markDeleting(
-      tx,
-      requests.map(({ snapshot }) => snapshot.id),
-      clock.now(),
-    );
-    return tasks.enqueueAll(
-      tx,
-      requests.map(({ context, snapshot, schedule = null }) => ({
-        context,
-        task: {
-          type: 'delete_snapshot',
-          key: keyOf(snapshot),
-          projectId: snapshot.projectId,
-          generation: snapshot.generation + 1,
-          schedule,
-        },
-      })),
-    );
   };
 
   const view = async (scope: Scope, id: string): Promise<SnapshotView> =>
@@ -141,62 +59,12 @@ export function createSnapshots(deps: ServiceDeps) {
         if (!hasData(volume)) throw withoutData(volume);
         const { name, description = null } = body;
         const noRun = { lifecyclePolicyId: null, scheduleId: null, scheduledAt: null };
-        const made = await insert(tx, [{ context, volume, given: { name, description, tags, ...noRun } }]);
+        const made = await requests.insert(tx, [{ context, volume, given: { name, description, tags, ...noRun } }]);
         return { tasks: made.map(({ taskId }) => taskId) };
       });
     },
 
-    /**
-     * Creates the snapshots of policies' runs, all or none, in the transaction that records the runs: under quotas like
-     * any other, and at most once a run. They wait for active tasks of their volumes. Returns the snapshot of each run,
-     * new or existing.
-     * @throws ClientError when a volume does not exist or has no data, or a quota would be exceeded: then the transaction
-     * must roll back
-     */
-    async createForRuns(tx: Tx, runs: SnapshotRun[]): Promise<Made[]> {
-      const volumes = await store.lockVolumes(
-        tx,
-        runs.map(({ volumeId }) => volumeId),
-      );
-      const byId = new Map(volumes.map((volume) => [volume.id, volume]));
-      const existing = await store.ofRuns(tx, runs);
-      const requests: SnapshotRequest[] = [];
-      for (const [i, { context, volumeId, name, tags, lifecyclePolicyId, scheduleId, scheduledAt }] of runs.entries()) {
-        const volume = byId.get(volumeId);
-        if (!volume) throw notFound('volume', volumeId);
-        if (existing[i]) continue;
-        const willHaveData = !volume.deletedAt && (await tasks.lockedBy(tx, volumeId)) !== null;
-        if (!hasData(volume) && !willHaveData) throw withoutData(volume);
-        const given = { name, tags, description: null, lifecyclePolicyId, scheduleId, scheduledAt };
-        requests.push({ context, volume, given });
-      }
-      const created = (await insert(tx, requests)).values();
-      return existing.map((made) => made ?? created.next().value!);
-    },
-
-    /** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
-    ofSchedule: (on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> =>
-      store.ofSchedule(on, scheduleId, volumeId),
-
-    /**
-     * Deletes different snapshots that policies no longer retain, even if an earlier deletion failed. Returns the task of each; null
-     * for a snapshot that is locked or already being deleted.
-     */
-    async expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]> {
-      if (requests.length === 0) return [];
-      const ids = requests.map(({ id }) => id);
-      const locked = await store.lockAllWithVolumes(tx, ids);
-      const byId = new Map(locked.map((snapshot) => [snapshot.id, snapshot]));
-      const deletions = requests.flatMap(({ context, id }) => {
-        const snapshot = byId.get(id);
-        if (!snapshot || snapshot.status === 'deleting') return [];
-        if (snapshot.taskId ?? snapshot.copyingTaskId) return [];
-        return [{ context, snapshot, schedule: scheduleOf(snapshot) }];
-      });
-      const taskIds = await enqueueDeletion(tx, deletions);
-      const taskOf = new Map(deletions.map(({ snapshot }, i) => [snapshot.id, taskIds[i]!]));
-      return ids.map((id) => taskOf.get(id) ?? null);
-    },
+    ...createSnapshotsOfRuns(tasks, requests),
 
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
       // Instances are not supported, so no snapshot belongs to one.
@@ -221,7 +89,7 @@ export function createSnapshots(deps: ServiceDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const snapshot = await lockForChange(tx, scope, id);
         requireUnlocked(snapshot.copyingTaskId, 'snapshot', id);
-        return { tasks: await enqueueDeletion(tx, [{ context, snapshot }]) };
+        return { tasks: await requests.delete(tx, [{ context, snapshot }]) };
       });
     },
 
@@ -257,29 +125,11 @@ export function createSnapshots(deps: ServiceDeps) {
   };
 }
 
-function keyOf({ id, regionId }: SnapshotRow): ResourceKey {
-  return { resource: 'snapshot', id, regionId };
-}
-
-/** The schedule whose run created the snapshot; null when a client did. */
-function scheduleOf({ scheduleId, lifecyclePolicyId }: Pick<SnapshotRow, 'scheduleId' | 'lifecyclePolicyId'>) {
-  return scheduleId !== null && lifecyclePolicyId !== null ? { id: scheduleId, policyId: lifecyclePolicyId } : null;
-}
-
 /** A new volume has the size of its snapshot. @throws ClientError 400 */
 export function requireSizeOf(snapshot: { size: number }, size: number | null | undefined): void {
   if (size === null || size === undefined || size === snapshot.size) return;
   const message = `must equal the snapshot size (${snapshot.size} GiB); extend the volume afterwards`;
   throw invalidInput([{ path: 'size', message }]);
-}
-
-/** False for a volume whose creation failed, that lost its data, or that is being deleted. */
-function hasData(volume: VolumeRow): boolean {
-  return volume.observedSize !== null && !volume.deletedAt && volume.status !== 'error';
-}
-
-function withoutData({ id, status }: VolumeRow): ClientError {
-  return new ClientError('Conflict', `volume ${id} is in status ${status}; it has no data to make a snapshot of`);
 }
 
 function toResponse(snapshot: SnapshotView, regionName: string): Snapshot {

@@ -58,6 +58,7 @@ const viewColumns = {
 const selection = { columns: viewColumns, joins: sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}` };
 export const view = kit.viewOf<SnapshotView>(snapshots, selection);
 const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: resource });
+const oldestFirst = [asc(snapshots.createdAt), asc(snapshots.id)];
 
 /** Oldest first. */
 export async function list(
@@ -71,13 +72,13 @@ export async function list(
       kit.equals(snapshots.scheduleId, filter.schedule_id),
       kit.equals(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id),
     ],
-    order: [asc(snapshots.createdAt), asc(snapshots.id)],
+    order: oldestFirst,
     page: filter,
   });
 }
 
 const initial = { ...kit.newReconciledRow, status: 'creating', observedReal: false } as const;
-export type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
+type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
 
 const insertRows = kit.insertRows(snapshots, { counted: resource });
 

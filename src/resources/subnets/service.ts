@@ -29,7 +29,7 @@ import type { SubnetRow, SubnetView } from './store.ts';
 
 export type Subnets = ReturnType<typeof createSubnets>;
 
-export interface SubnetsDeps extends ServiceDeps {
+interface SubnetsDeps extends ServiceDeps {
   networks: Pick<Networks, 'list'>;
 }
 

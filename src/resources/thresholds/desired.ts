@@ -4,7 +4,7 @@ import { globalRegion, meaningOfKind } from '../../quota/kinds.ts';
 import type { Message } from '../notifications/service.ts';
 import type { QuotasMessage } from './schema.ts';
 
-export interface ClientOfMessage {
+interface ClientOfMessage {
   id: number;
   name: string;
   threshold: number;

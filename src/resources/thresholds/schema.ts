@@ -15,7 +15,7 @@ const Figure = Type.Object(
   },
   { title: 'QuotaFigure', additionalProperties: false, description: 'Limit and usage of a quota' },
 );
-export type Figure = Static<typeof Figure>;
+type Figure = Static<typeof Figure>;
 
 /** Kinds that official clients have in addition: a message may contain them. */
 const alsoGlobal = ['inference_public_model_api_key_count'];

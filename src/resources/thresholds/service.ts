@@ -13,7 +13,7 @@ import type { ServiceDeps } from '../service-kit.ts';
 import { quotasMessage, thresholdMessage } from './desired.ts';
 import type { QuotasMessage, SetThreshold, Threshold } from './schema.ts';
 
-export interface ThresholdsDeps extends Omit<ServiceDeps, 'tasks'> {
+interface ThresholdsDeps extends Omit<ServiceDeps, 'tasks'> {
   clients: Clients;
   regions: Regions;
   notifications: Notifications;

@@ -38,7 +38,14 @@ async function settled(client: Client): Promise<void> {
     .toBe(0);
 }
 
+/** Ends the window of the client's crossings. */
+async function endWindow({ clientId }: Client): Promise<void> {
+  const isWaiting = `kind = 'quota_alert' and id = $1 and locked_by is null`;
+  await cloud.db.$client.query(`update jobs set run_at = now() where ${isWaiting}`, [clientId]);
+}
+
 async function notified(client: Client): Promise<string[][]> {
+  await endWindow(client);
   await settled(client);
   const kinds = (data: Record<string, object> & { regional_quotas: object[] }) => [
     ...Object.keys(data['global_quotas']!),

@@ -10,7 +10,7 @@ import { tokens } from './table.ts';
 export type TokenRow = typeof tokens.$inferSelect;
 
 /** A token with the properties of its client that every request needs. */
-export interface TokenFacts {
+interface TokenFacts {
   id: number;
   secret_hash: Buffer;
   client_id: number;
@@ -56,7 +56,7 @@ export async function find(db: Db, id: number): Promise<TokenRow | null> {
   return row ?? null;
 }
 
-export interface TokenFilter {
+interface TokenFilter {
   clientId: number;
   /** Only tokens that are limited to projects among these; null: all tokens. */
   projectIds: number[] | null;

@@ -23,7 +23,7 @@ export const actionTypes = [
   ...['regenerate_credentials', 'remove_from_servergroup', 'replace', 'replace_metadata', 'resize', 'resume', 'retype'],
   ...['revert', 'scale_down', 'scale_up', 'start', 'stop', 'suspend', 'update', 'update_metadata', 'upgrade'],
 ] as const;
-export type ActionType = (typeof actionTypes)[number];
+type ActionType = (typeof actionTypes)[number];
 
 export const apiGroups = [
   ...[
@@ -44,7 +44,7 @@ export const apiGroups = [
   ...['securitygrouprule', 'servergroup', 'shared_flavor', 'shared_image', 'shared_network', 'slurm', 'snapshot'],
   ...['snapshot_schedule', 'ssh_key', 'subnet', 'user', 'vip_ip_addresses', 'volume'],
 ] as const;
-export type ApiGroup = (typeof apiGroups)[number];
+type ApiGroup = (typeof apiGroups)[number];
 
 const metadata = (noun: string, suffix = '') =>
   ({
@@ -129,7 +129,7 @@ const operationsByGroup: Partial<Record<ApiGroup, Record<string, string>>> = {
   },
 };
 
-export interface OfficialName {
+interface OfficialName {
   action: ActionType;
   group: ApiGroup;
 }

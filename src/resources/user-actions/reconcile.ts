@@ -19,7 +19,7 @@ import { toUserAction } from './response.ts';
 import * as store from './store.ts';
 import type { Attempted, EntryRow, SubscriptionRow } from './store.ts';
 
-export interface UserActionDeliveriesDeps {
+interface UserActionDeliveriesDeps {
   db: Db;
   /** Of the host. */
   clock: Clock;

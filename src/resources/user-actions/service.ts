@@ -19,7 +19,7 @@ import { toUserAction } from './response.ts';
 import type { ListSubscriptions, ListUserActions, Subscribe, Subscription, UserAction } from './schema.ts';
 import * as store from './store.ts';
 
-export interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyring: Keyring;
   /** Why a URL is invalid, or why calls may not go to its current address; null when they may. */
   refuseUrl(url: string): Promise<string | null>;

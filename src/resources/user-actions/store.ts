@@ -16,7 +16,7 @@ export { findEntries } from '../audit/store.ts';
 export { isRealElsewhere } from '../notifications/store.ts';
 export type { EntryRow };
 
-export interface UserActionFilter extends ListUserActions {
+interface UserActionFilter extends ListUserActions {
   /** The entries visible to the caller; null: all. */
   visible: { clientId: number; projectIds: number[] | null } | null;
   /** Of the actions and groups. */

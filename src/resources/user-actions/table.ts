@@ -23,7 +23,7 @@ export const userActionSubscriptions = pgTable('user_action_subscriptions', {
 });
 
 /** `simulated`: a simulated driver accepted it. `skipped`: no user action. `failed`: not delivered, and not retried. */
-export const userActionDeliveryStates = ['pending', 'delivered', 'simulated', 'skipped', 'failed'] as const;
+const userActionDeliveryStates = ['pending', 'delivered', 'simulated', 'skipped', 'failed'] as const;
 export type UserActionDeliveryState = (typeof userActionDeliveryStates)[number];
 
 /** The outbox: one row for each audit entry of a client with a subscription, written in the transaction of the entry. */

@@ -8,7 +8,7 @@ import { desiredVolume } from './desired.ts';
 import * as store from './store.ts';
 import type { VolumeRow } from './store.ts';
 
-export interface VolumeReconcilerDeps extends ReconcilerDeps {
+interface VolumeReconcilerDeps extends ReconcilerDeps {
   driver: VolumeDriver;
 }
 
@@ -42,7 +42,7 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
 
     findPending: store.findPending,
 
-    findDrift: (_db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
   };
 }
 

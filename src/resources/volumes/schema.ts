@@ -20,11 +20,11 @@ import { selectBranch } from '../../http/validation.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
-export const volumeTypeNames = ['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'] as const;
+const volumeTypeNames = ['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'] as const;
 export const VolumeTypeName = Type.Enum([...volumeTypeNames], { description: 'Type of the volume' });
 export type VolumeTypeName = (typeof volumeTypeNames)[number];
 
-export const volumeStatuses = [
+const volumeStatuses = [
   'attaching',
   'available',
   'awaiting-transfer',

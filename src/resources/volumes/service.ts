@@ -10,7 +10,15 @@ import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked, sizeErrors } from '../service-kit.ts';
+import {
+  changedColumns,
+  isEmpty,
+  patchedTags,
+  requireFound,
+  requireUnlocked,
+  requireGrowth,
+  sizeErrors,
+} from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
@@ -19,9 +27,9 @@ import * as store from './store.ts';
 import type { VolumeRow, VolumeView } from './store.ts';
 
 /** Puts a new volume under policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
-export type JoinPolicies = (tx: Tx, scope: Scope, volumeId: string, policyIds: number[]) => Promise<void>;
+type JoinPolicies = (tx: Tx, scope: Scope, volumeId: string, policyIds: number[]) => Promise<void>;
 
-export interface VolumesDeps extends ServiceDeps {
+interface VolumesDeps extends ServiceDeps {
   regions: Regions;
   snapshots: Snapshots;
   /** Policies depend on volumes, so main wires it. */
@@ -54,8 +62,6 @@ export function createVolumes(deps: VolumesDeps) {
     return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(volume), projectId, generation })] };
   };
 
-  const offeredTypes = (scope: Scope): VolumeTypeName[] => deps.regions.get(scope.regionId)!.volumeTypes;
-
   const view = async (scope: Scope, id: string): Promise<VolumeView> =>
     requireFound(await store.view(db, scope, id), 'volume', id);
 
@@ -72,42 +78,24 @@ export function createVolumes(deps: VolumesDeps) {
       if (!isEmpty(changed)) await store.update(tx, volume.id, { ...changed, updatedAt: clock.now() });
     });
 
-  /** The source of a new volume: none, or a snapshot, which is locked until the commit. */
-  const sourceOf = async (tx: Tx, scope: Scope, body: CreateVolume) => {
-    if (body.source === 'new-volume') {
-      return { sourceSnapshotId: null, size: body.size, typeName: body.type_name ?? 'standard' };
-    }
-    if (body.source === 'image') throw noImages();
-    const { snapshot, volume } = await snapshots.lockForCopy(tx, scope, body.snapshot_id);
-    requireSizeOf(snapshot, body.size);
-    return { sourceSnapshotId: snapshot.id, size: snapshot.size, typeName: body.type_name ?? volume.typeName };
-  };
-
   return {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
-      checkCreate(offeredTypes(scope), body);
+      const { clientId, projectId, regionId } = scope;
+      checkCreate(offeredTypes(deps, scope), body);
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const source = await sourceOf(tx, scope, body);
+        const source = await sourceOf(snapshots, tx, scope, body);
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
           type: 'create_volume',
-          key: { resource: 'volume', id, regionId: scope.regionId },
-          projectId: scope.projectId,
+          key: keyOf({ id, regionId }),
+          projectId,
           generation: 1,
           createdResources: { volumes: [id] },
         });
-        await store.insert(tx, {
-          id,
-          clientId: scope.clientId,
-          projectId: scope.projectId,
-          regionId: scope.regionId,
-          name: body.name,
-          ...source,
-          tags,
-          creatorTaskId: taskId,
-          createdAt: clock.now(),
-        });
+        const placed = { clientId, projectId, regionId };
+        const given = { name: body.name, ...source, tags };
+        await store.insert(tx, { id, ...placed, ...given, creatorTaskId: taskId, createdAt: clock.now() });
         const policyIds = body.lifecycle_policy_ids ?? [];
         if (policyIds.length > 0) await deps.joinPolicies(tx, scope, id, policyIds);
         await quota.reserve(tx, scope, { volume_count: 1, volume_size: source.size });
@@ -142,7 +130,8 @@ export function createVolumes(deps: VolumesDeps) {
     async retype(context: RequestContext, scope: Scope, id: string, typeName: VolumeTypeName): Promise<Volume> {
       await updateRow(context, scope, id, (volume) => {
         requireData(volume);
-        const errors = typeName === volume.typeName ? [] : typeErrors(offeredTypes(scope), 'volume_type', typeName);
+        const errors =
+          typeName === volume.typeName ? [] : typeErrors(offeredTypes(deps, scope), 'volume_type', typeName);
         if (errors.length > 0) throw invalidInput(errors);
         return { typeName };
       });
@@ -166,10 +155,7 @@ export function createVolumes(deps: VolumesDeps) {
         const volume = await lockForChange(tx, scope, id);
         requireData(volume);
         if (size === volume.size) return { tasks: [] };
-        if (size < volume.size) {
-          const message = `must be greater than the current size (${volume.size} GiB); a volume cannot shrink`;
-          throw invalidInput([{ path: 'size', message }]);
-        }
+        requireGrowth(volume.size, size, 'volume');
         const response = await changeOnHost(tx, context, volume, 'extend_volume', { size, status: 'extending' });
         await quota.reserve(tx, volume, { volume_size: size - volume.size });
         return response;
@@ -200,8 +186,23 @@ export function createVolumes(deps: VolumesDeps) {
   };
 }
 
-function keyOf({ id, regionId }: VolumeRow): ResourceKey {
+/** The source of a new volume: none, or a snapshot, which is locked until the commit. */
+async function sourceOf(snapshots: Snapshots, tx: Tx, scope: Scope, body: CreateVolume) {
+  if (body.source === 'new-volume') {
+    return { sourceSnapshotId: null, size: body.size, typeName: body.type_name ?? ('standard' as const) };
+  }
+  if (body.source === 'image') throw noImages();
+  const { snapshot, volume } = await snapshots.lockForCopy(tx, scope, body.snapshot_id);
+  requireSizeOf(snapshot, body.size);
+  return { sourceSnapshotId: snapshot.id, size: snapshot.size, typeName: body.type_name ?? volume.typeName };
+}
+
+function keyOf({ id, regionId }: Pick<VolumeRow, 'id' | 'regionId'>): ResourceKey {
   return { resource: 'volume', id, regionId };
+}
+
+function offeredTypes({ regions }: VolumesDeps, { regionId }: Scope): VolumeTypeName[] {
+  return regions.get(regionId)!.volumeTypes;
 }
 
 function checkCreate(offered: VolumeTypeName[], body: CreateVolume): void {

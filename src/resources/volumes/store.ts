@@ -39,6 +39,7 @@ const lockingTask = sql<string | null>`coalesce(
 const columns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
 export const view = kit.viewOf<VolumeView>(volumes, { columns });
 const readPage = kit.pagesOf<VolumeView>(volumes, { columns, counted: resource });
+const oldestFirst = [asc(volumes.createdAt), asc(volumes.id)];
 
 /** Oldest first. `tags` are the requested ones. */
 export async function list(
@@ -53,7 +54,7 @@ export async function list(
       kit.contains(volumes.name, filter.name_part),
       filter.id_part ? sql`strpos(${volumes.id}::text, lower(${filter.id_part})) > 0` : undefined,
     ],
-    order: [asc(volumes.createdAt), asc(volumes.id)],
+    order: oldestFirst,
     page: filter,
   });
 }
@@ -65,7 +66,7 @@ const initial = {
   observedReal: false,
   revertTo: null,
 } as const;
-export type NewVolume = Omit<VolumeRow, keyof typeof initial | 'updatedAt'>;
+type NewVolume = Omit<VolumeRow, keyof typeof initial | 'updatedAt'>;
 
 const insertRow = kit.insertRow(volumes, { counted: resource });
 

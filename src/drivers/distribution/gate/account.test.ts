@@ -5,11 +5,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Layout, layoutOf, makeFolders } from '../layout.ts';
 import { removeFolder } from '../storage.ts';
 import { testStorage, type TestStorage } from '../test-storage.ts';
-import { createAccount, limits } from './account.ts';
+import { createAccount, limits as productionLimits } from './account.ts';
 
 let folder: string;
 let layout: Layout;
 let storage: TestStorage;
+/** Tests do not wait between measurements. */
+const limits = { ...productionLimits, measureEveryMs: 0 };
 const grant = { mayPush: true, limit: 1000, issuedAt: 1 };
 
 const upload = async (id: string, bytes: number) => {
@@ -33,7 +35,7 @@ describe('the account of a registry', () => {
     await storage.layer('app-1/b', 'x'.repeat(100));
     await storage.layer('other-2/a', 'y'.repeat(500));
     await upload('one', 300);
-    const account = createAccount(layout, 'app-1');
+    const account = createAccount(layout, 'app-1', limits);
     await account.ready(grant);
     expect(account.used()).toBe(400);
     expect(layer).toMatch(/^sha256:/);
@@ -41,7 +43,7 @@ describe('the account of a registry', () => {
 
   it('accepts bytes up to exactly the limit from concurrent requests', async () => {
     await upload('one', 300);
-    const account = createAccount(layout, 'app-1');
+    const account = createAccount(layout, 'app-1', limits);
     await account.ready(grant);
     const writer = { ended: false, abort: () => undefined };
     for (let i = 0; i < 20; i += 1) account.open(`upload-${i}`, 'a').writers.add(writer);
@@ -53,7 +55,7 @@ describe('the account of a registry', () => {
 
   it('measures the registry again before it refuses bytes', async () => {
     await upload('one', 900);
-    const account = createAccount(layout, 'app-1');
+    const account = createAccount(layout, 'app-1', limits);
     await account.ready(grant);
     expect(await account.take('two', 'a', 200)).toBe(false);
     await removeFolder(layout, join(layout.repositories, 'app-1/a/_uploads/one'));
@@ -61,7 +63,7 @@ describe('the account of a registry', () => {
   });
 
   it('counts a finished upload once, as a blob', async () => {
-    const account = createAccount(layout, 'app-1');
+    const account = createAccount(layout, 'app-1', limits);
     await account.ready(grant);
     await account.take('one', 'a', 600);
     account.finish('one');
@@ -69,7 +71,7 @@ describe('the account of a registry', () => {
   });
 
   it('applies the limit of the most recently issued token', async () => {
-    const account = createAccount(layout, 'app-1');
+    const account = createAccount(layout, 'app-1', limits);
     await account.ready({ ...grant, limit: 10, issuedAt: 5 });
     await account.ready({ ...grant, limit: 5000, issuedAt: 4 });
     expect(await account.take(null, 'a', 11)).toBe(false);

@@ -8,21 +8,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Layout } from '../layout.ts';
-import { type Measured, measure, type Upload } from './measure.ts';
+import { measure } from './measure.ts';
+import { createOpenUploads } from './open-uploads.ts';
 import type { Grant } from './grants.ts';
-
-/** An upload, and the requests that are writing to it. */
-interface OpenUpload extends Upload {
-  writers: Set<Writer>;
-  touchedAt: number;
-}
-
-/** A request that sends bytes to an upload. */
-export interface Writer {
-  /** The body has arrived: distribution may finish the upload, and remove its folder, at any moment. */
-  ended: boolean;
-  abort(): void;
-}
 
 export type Account = ReturnType<typeof createAccount>;
 
@@ -33,12 +21,13 @@ export const limits = {
   manifests: 10,
   /** Repositories, links and tags of a registry: enough for a registry of 1000 GiB, and a bound on inodes. */
   objects: 100_000,
+  /** Time between the end of a measurement and the next one. */
+  measureEveryMs: 2000,
 };
-const measureEveryMs = 2000;
 
 export function createAccount(layout: Layout, prefix: string, most = limits) {
-  const uploads = new Map<string, OpenUpload>();
-  let [stored, objects, uploading] = [0, 0, 0];
+  const uploads = createOpenUploads();
+  let [stored, objects] = [0, 0];
   /** Uploads that distribution is about to start. */
   let opening = 0;
   /** Bytes of manifests that are being received: distribution writes a manifest once it is complete. */
@@ -51,45 +40,16 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
   let measuredAt: number | null = null;
   let measuring: Promise<void> | null = null;
 
-  const used = () => stored + added.bytes + uploading + arriving;
-
-  const resize = (upload: OpenUpload, bytes: number) => {
-    uploading += bytes - upload.bytes;
-    upload.bytes = bytes;
-  };
-
-  const open = (id: string, repository: string): OpenUpload => {
-    const known = uploads.get(id);
-    if (known) return known;
-    const opened = { repository, bytes: 0, writers: new Set<Writer>(), touchedAt: Date.now() };
-    uploads.set(id, opened);
-    return opened;
-  };
-
-  const close = (id: string) => {
-    uploading -= uploads.get(id)?.bytes ?? 0;
-    uploads.delete(id);
-  };
-
-  const applyMeasurement = (found: Measured, since: number) => {
-    for (const [id, { writers, touchedAt }] of uploads) {
-      if (!found.uploads.has(id) && writers.size === 0 && touchedAt < since) close(id);
-    }
-    for (const [id, { repository, bytes }] of found.uploads) {
-      const upload = open(id, repository);
-      // The count of an upload that is being written to is ahead of the disk.
-      const isBusy = upload.writers.size > 0 || upload.touchedAt >= since;
-      resize(upload, isBusy ? Math.max(bytes, upload.bytes) : bytes);
-    }
-    [stored, objects] = [found.bytes, found.objects];
-  };
+  const used = () => stored + added.bytes + uploads.bytes() + arriving;
 
   const measureNow = async (): Promise<void> => {
     const since = Date.now();
     const before = added;
     added = { bytes: 0, objects: 0 };
     try {
-      applyMeasurement(await measure(layout, prefix), since);
+      const found = await measure(layout, prefix);
+      uploads.correct(found.uploads, since);
+      [stored, objects] = [found.bytes, found.objects];
       measuredAt = Date.now();
     } catch (error) {
       added = { bytes: added.bytes + before.bytes, objects: added.objects + before.objects };
@@ -99,7 +59,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
 
   /** One measurement at a time, with a pause between them, because clients may retry pushes to a full registry constantly. */
   const remeasure = (): Promise<void> => {
-    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + measureEveryMs - Date.now());
+    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + most.measureEveryMs - Date.now());
     measuring ??= sleep(pause)
       .then(measureNow)
       .finally(() => (measuring = null));
@@ -111,16 +71,16 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
     if (used() + bytes > limit) return false;
     if (upload === null) arriving += bytes;
     else {
-      const opened = open(upload, repository);
+      const opened = uploads.open(upload, repository);
       opened.touchedAt = Date.now();
-      resize(opened, opened.bytes + bytes);
+      uploads.resize(opened, opened.bytes + bytes);
     }
     return true;
   };
 
   return {
     prefix,
-    uploads,
+    uploads: uploads.byId,
     used,
     limit: () => limit,
 
@@ -146,7 +106,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
      */
     async limitReached(opens: boolean): Promise<'uploads' | 'objects' | null> {
       const reason = () => {
-        if (uploads.size + opening >= most.uploads) return 'uploads';
+        if (uploads.byId.size + opening >= most.uploads) return 'uploads';
         return objects + added.objects >= most.objects ? 'objects' : null;
       };
       if (reason()) await remeasure();
@@ -178,25 +138,18 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
       added = { bytes: added.bytes + more.bytes, objects: added.objects + more.objects };
     },
 
-    open,
-    close,
-    resize,
+    open: uploads.open,
+    close: uploads.close,
+    resize: uploads.resize,
+    idleBytes: uploads.idleBytes,
 
     /** The upload became a blob. */
     finish(id: string): void {
-      added = { bytes: added.bytes + (uploads.get(id)?.bytes ?? 0), objects: added.objects + 1 };
-      close(id);
+      added = { bytes: added.bytes + (uploads.byId.get(id)?.bytes ?? 0), objects: added.objects + 1 };
+      uploads.close(id);
     },
 
     /** Whether the account can be dropped: the next request would measure the registry again. */
-    isIdle: (idleMs: number) => uploads.size === 0 && opening + manifests === 0 && lastUsed < Date.now() - idleMs,
-
-    /** Bytes of uploads that were not written to for `idleMs`. */
-    idleBytes(idleMs: number): number {
-      const before = Date.now() - idleMs;
-      return [...uploads.values()]
-        .filter(({ writers, touchedAt }) => writers.size === 0 && touchedAt < before)
-        .reduce((sum, { bytes }) => sum + bytes, 0);
-    },
+    isIdle: (idleMs: number) => uploads.byId.size === 0 && opening + manifests === 0 && lastUsed < Date.now() - idleMs,
   };
 }

@@ -8,6 +8,7 @@ import {
 } from 'node:http';
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { discard, Refusal } from './refusal.ts';
 
 export interface Forwarding {
@@ -22,6 +23,11 @@ export interface Forwarding {
   onSent?(): void;
   /** Called with the response before it is sent to the client. */
   onAnswer?(answer: IncomingMessage): void;
+  /**
+   * Called for a response with a server error, to repair what distribution cannot read. If it did, or if the file may be
+   * written at the moment, the request is sent again; one with a body gets 503 instead.
+   */
+  repair?(): Promise<'repaired' | 'pending' | 'sound'>;
   signal: AbortSignal;
   /** Parts of the request to omit. */
   without?: { body?: boolean; credentials?: boolean };
@@ -35,6 +41,10 @@ const dropped =
 
 /** Several parts of a body (64 KiB each), so that the next one is read while distribution processes the previous one. */
 const highWaterMark = 256 * 1024;
+
+/** Longer than distribution takes to write a file. */
+const repairTries = 30;
+const repairPauseMs = 100;
 
 export function createForward(socketPath: string) {
   // Assigned to a variable because Node's types do not know `highWaterMark`.
@@ -52,6 +62,18 @@ export function createForward(socketPath: string) {
   };
 
   const forward = async (request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): Promise<void> => {
+    for (let tries = 0; await sendOnce(request, response, forwarding, tries < repairTries); tries += 1) {
+      await sleep(repairPauseMs);
+    }
+  };
+
+  /** Resolves with true if the request must be sent again, because a file was repaired or may be written at the moment. */
+  const sendOnce = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    forwarding: Forwarding,
+    mayRepair: boolean,
+  ): Promise<boolean> => {
     const { method, url, signal, without = {} } = forwarding;
     const sends = !without.body && hasBody(request, method);
     const headers = headersOf(request.rawHeaders, (name) => {
@@ -62,20 +84,29 @@ export function createForward(socketPath: string) {
     const failed = answered.catch(() => undefined);
     // Distribution may respond before the end of the body and then close the connection.
     upstream.on('error', () => undefined);
-    response.once('close', () => response.writableFinished || upstream.destroy());
+    const onClose = () => response.writableFinished || upstream.destroy();
+    response.once('close', onClose);
     try {
       if (!sends) upstream.end();
       else await sendBody(request, upstream, forwarding, failed);
       const [answer] = await answered;
+      if (mayRepair && answer.statusCode! >= 500 && forwarding.repair && (await forwarding.repair()) !== 'sound') {
+        answer.resume();
+        if (!sends) return true;
+        throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
+      }
       forwarding.onAnswer?.(answer);
       response.writeHead(answer.statusCode!, answer.statusMessage, headersOf(answer.rawHeaders));
       if (!request.complete) discard(request);
       await pipeline(answer, response);
       if (!upstream.writableEnded) upstream.destroy();
+      return false;
     } catch (error) {
       upstream.destroy();
       if (error instanceof Refusal) throw error;
       throw new Refusal(503, 'UNAVAILABLE', 'the registry is restarting; try again in a moment', 1);
+    } finally {
+      response.off('close', onClose);
     }
   };
   return Object.assign(forward, { head });

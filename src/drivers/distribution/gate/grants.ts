@@ -11,7 +11,7 @@ export interface Grant {
   issuedAt: number;
 }
 
-export interface GrantsOptions {
+interface GrantsOptions {
   /** PEM; contains the public key of the token server. */
   certificate: string;
   issuer: string;

@@ -14,6 +14,7 @@ import { limitConnections } from './connections.ts';
 import { createForward } from './forward.ts';
 import { createGrants } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
+import { repairFor } from './repairs.ts';
 import { targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
 import { createWrites } from './writes.ts';
@@ -33,6 +34,8 @@ export interface GateConfiguration {
   issuer: string;
   service: string;
   patience: number;
+  /** Percent of the disk that pushes must not use. */
+  diskReserve: number;
 }
 
 const silentMs = 20_000;
@@ -61,9 +64,10 @@ function start(configuration: GateConfiguration): void {
     const { signal } = new AbortController();
     if (method === 'GET' && target.kind === 'blob' && (await sendBlob(request, response, target, { layout, forward })))
       return;
-    if (readMethods.has(method)) return forward(request, response, { method, url: target.url, signal });
+    const repair = repairFor(layout, target);
+    if (readMethods.has(method)) return forward(request, response, { method, url: target.url, signal, repair });
     if (!isAllowed(method, target.kind)) throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');
-    if (method === 'DELETE') return forward(request, response, { method, url: target.url, signal });
+    if (method === 'DELETE') return forward(request, response, { method, url: target.url, signal, repair });
     return writes.handle(request, response, target);
   };
   const onRequest: RequestListener = (request, response) => {
@@ -97,7 +101,7 @@ function start(configuration: GateConfiguration): void {
 
   const report = createReport(layout);
   every(1000, async () => {
-    full = await isDiskFull(layout);
+    full = await isDiskFull(layout, configuration.diskReserve);
     await report(writes);
   });
   every(5000, () => checkUploads(writes));

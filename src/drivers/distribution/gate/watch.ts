@@ -8,16 +8,15 @@ import type { createWrites } from './writes.ts';
 
 type Writes = ReturnType<typeof createWrites>;
 
-/** Free space to keep on the file system of the host: this share of its size, but at most this number of bytes. */
-const reserve = { share: 0.05, bytes: 10 * 1024 ** 3 };
 const idleMs = 10_000;
 const dropMs = 3_600_000;
 
-export async function isDiskFull(layout: Layout): Promise<boolean> {
-  const { bsize, blocks, bavail, files, ffree } = await statfs(layout.storage);
-  if (bavail * bsize < Math.min(reserve.bytes, blocks * bsize * reserve.share)) return true;
-  // Some file systems have no fixed number of inodes.
-  return files > 0 && ffree < files * reserve.share;
+/** `reserve`: percent of the bytes and of the inodes of the filesystem that pushes must not use. */
+export async function isDiskFull(layout: Layout, reserve: number): Promise<boolean> {
+  const { blocks, bavail, files, ffree } = await statfs(layout.storage);
+  if (bavail < (blocks * reserve) / 100) return true;
+  // Some filesystems have no fixed number of inodes.
+  return files > 0 && ffree < (files * reserve) / 100;
 }
 
 /** Drops uploads whose folder was removed, and stops requests that still write to them. */

@@ -64,13 +64,13 @@ describe('the body of an upload', () => {
     expect(admitted).toBe(3 * mib);
   });
 
-  it('is rejected with 503 within 1 MiB after the disk becomes full', async () => {
+  it('is rejected with 507 within 1 MiB after the disk becomes full', async () => {
     let admitted = 0;
     const { handled } = patch(100 * mib, (admit) => {
       diskFull = true;
       return sendForever(admit, () => (admitted += part));
     });
-    await expect(handled).rejects.toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+    await expect(handled).rejects.toMatchObject({ status: 507, code: 'DENIED' });
     expect(admitted).toBeLessThan(mib);
   });
 

@@ -6,17 +6,20 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 import { uploadsOf } from '../storage.ts';
-import { type Account, createAccount, limits, type Writer } from './account.ts';
+import { type Account, createAccount, limits } from './account.ts';
 import type { Forward } from './forward.ts';
 import { sizeOf } from './measure.ts';
 import type { Grant } from './grants.ts';
+import type { Writer } from './open-uploads.ts';
 import { Refusal } from './refusal.ts';
+import { repairFor } from './repairs.ts';
 import type { Target } from './target.ts';
 
-export interface WritesDeps {
+interface WritesDeps {
   layout: Layout;
   forward: Forward;
   grantOf(authorization: string | undefined, name: string): Promise<Grant | null>;
@@ -46,53 +49,11 @@ export function createWrites(deps: WritesDeps) {
   const folderOf = (prefix: string, repository: string, id: string) =>
     join(uploadsOf({ name: repository, folder: layout.repository(prefix, repository) }), id);
 
-  const isClosed = ({ prefix }: Target) => existsSync(layout.closed(prefix));
-
-  /** @throws Refusal if the registry is closed or the disk is full */
-  const refuseClosed = (target: Target) => {
-    if (isClosed(target)) throw new Refusal(404, 'NAME_UNKNOWN', 'the registry was deleted');
-    if (deps.isDiskFull()) {
-      throw new Refusal(503, 'UNAVAILABLE', 'the disk of the registry host is nearly full; try again later', 60);
-    }
-  };
-
-  /** @throws Refusal if the registry has too many uploads or objects */
-  const requireBelowLimits = async (account: Account, opens: boolean) => {
-    const reason = await account.limitReached(opens);
-    if (reason === 'uploads') {
-      throw new Refusal(
-        429,
-        'TOOMANYREQUESTS',
-        `the registry has ${limits.uploads} unfinished uploads; finish or cancel some, or wait: ` +
-          `uploads are removed ${deps.patience} s after their last byte`,
-        Math.min(60, deps.patience),
-      );
-    }
-    if (reason === 'objects') {
-      throw new Refusal(
-        403,
-        'DENIED',
-        `the registry has ${limits.objects} layers, manifests and tags; delete some images`,
-      );
-    }
-  };
-
-  const fullRefusal = (account: Account) =>
-    new Refusal(
-      403,
-      'DENIED',
-      `the registry is full: it holds ${(account.used() / gib).toFixed(2)} GiB with unfinished uploads, and its ` +
-        `storage_limit is ${account.limit() / gib} GiB; delete images or resize it, then push again`,
-    );
-
   /** @throws Refusal if the bytes exceed the limit */
   const admit = async (account: Account, target: Target, upload: string | null, bytes: number) => {
-    refuseClosed(target);
+    refuseClosed(deps, target);
     if (!(await account.take(upload, target.repository, bytes))) throw fullRefusal(account);
   };
-
-  /** Distribution may still write to the folder: then it is not empty when it is removed. */
-  const removeUpload = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
 
   /** Forwards a part of an upload, or its completion or cancellation. */
   const sendUpload: Send = async (request, response, target, account) => {
@@ -105,13 +66,13 @@ export function createWrites(deps: WritesDeps) {
     try {
       await admit(account, target, id, 0);
       await forward(request, response, {
-        ...{ method: request.method!, url, signal: controller.signal },
+        ...{ method: request.method!, url, signal: controller.signal, repair: repairFor(layout, target) },
         admit(bytes) {
           unchecked += bytes;
           let mustRefuse = false;
           if (unchecked >= checkBytes) {
             unchecked = 0;
-            mustRefuse = isClosed(target) || deps.isDiskFull();
+            mustRefuse = isClosed(deps, target) || deps.isDiskFull();
           }
           // Synchronous when the bytes fit: a promise pauses the body.
           if (!mustRefuse && account.takeNow(id, repository, bytes)) return null;
@@ -122,7 +83,7 @@ export function createWrites(deps: WritesDeps) {
       });
     } catch (error) {
       // A client cannot use a partial upload, which would count against its limit.
-      if (error instanceof Refusal && error.code === 'DENIED') {
+      if (error instanceof Refusal && error.status === 403) {
         await removeUpload(folderOf(prefix, repository, id)).then(
           () => account.close(id),
           // It stays counted until the worker removes it as abandoned.
@@ -143,6 +104,7 @@ export function createWrites(deps: WritesDeps) {
       await admit(account, target, null, 0);
       await forward(request, response, {
         ...{ method: request.method!, url: target.url, signal: AbortSignal.timeout(manifestMs) },
+        repair: repairFor(layout, target),
         async admit(bytes) {
           await admit(account, target, null, bytes);
           taken += bytes;
@@ -161,6 +123,7 @@ export function createWrites(deps: WritesDeps) {
     await admit(account, target, null, 0);
     await forward(request, response, {
       ...{ method: request.method!, url, signal: new AbortController().signal, without: { body: true } },
+      repair: repairFor(layout, target),
       onAnswer({ statusCode, headers }) {
         const id = headers['docker-upload-uuid'];
         if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
@@ -184,13 +147,59 @@ export function createWrites(deps: WritesDeps) {
         const without = { body: true, credentials: !grant };
         return forward(request, response, { method, url, without, signal: new AbortController().signal });
       }
-      refuseClosed(target);
+      refuseClosed(deps, target);
       const account = accountOf(prefix);
       await account.ready(grant);
       if (kind === 'upload') return sendUpload(request, response, target, account);
-      await requireBelowLimits(account, kind === 'uploads');
+      await requireBelowLimits(account, kind === 'uploads', deps.patience);
       if (kind === 'manifest') await sendManifest(request, response, target, account);
       else await startUpload(request, response, target, account).finally(() => account.releasePlace());
     },
   };
+}
+
+const isClosed = ({ layout }: WritesDeps, { prefix }: Target) => existsSync(layout.closed(prefix));
+
+/** @throws Refusal if the registry is closed or the disk is full */
+function refuseClosed(deps: WritesDeps, target: Target): void {
+  if (isClosed(deps, target)) throw new Refusal(404, 'NAME_UNKNOWN', 'the registry was deleted');
+  if (deps.isDiskFull()) {
+    const message = `host ${hostname()} has less free space than its reserve; the operator must add space`;
+    throw new Refusal(507, 'DENIED', message);
+  }
+}
+
+/** @throws Refusal if the registry has too many uploads or objects */
+async function requireBelowLimits(account: Account, opens: boolean, patience: number): Promise<void> {
+  const reason = await account.limitReached(opens);
+  if (reason === 'uploads') {
+    throw new Refusal(
+      429,
+      'TOOMANYREQUESTS',
+      `the registry has ${limits.uploads} unfinished uploads; finish or cancel some, or wait: ` +
+        `uploads are removed ${patience} s after their last byte`,
+      Math.min(60, patience),
+    );
+  }
+  if (reason === 'objects') {
+    throw new Refusal(
+      403,
+      'DENIED',
+      `the registry has ${limits.objects} layers, manifests and tags; delete some images`,
+    );
+  }
+}
+
+function fullRefusal(account: Account): Refusal {
+  return new Refusal(
+    403,
+    'DENIED',
+    `the registry is full: it holds ${(account.used() / gib).toFixed(2)} GiB with unfinished uploads, and its ` +
+      `storage_limit is ${account.limit() / gib} GiB; delete images or resize it, then push again`,
+  );
+}
+
+/** Distribution may still write to the folder: then it is not empty when it is removed. */
+function removeUpload(folder: string): Promise<void> {
+  return rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
 }

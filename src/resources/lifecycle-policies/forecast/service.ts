@@ -11,7 +11,7 @@ import type { ScheduleRow } from '../store.ts';
 import type { Forecast, ForecastQuery } from './schema.ts';
 import * as store from './store.ts';
 
-export interface ForecastDeps {
+interface ForecastDeps {
   db: Db;
   clock: Clock;
 }

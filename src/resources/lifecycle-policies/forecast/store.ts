@@ -10,7 +10,7 @@ export interface Retention {
   runs: Date[];
 }
 
-export interface ExpiringRow {
+interface ExpiringRow {
   id: string;
   name: string;
   volumeId: string;

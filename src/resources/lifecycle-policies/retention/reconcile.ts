@@ -19,7 +19,7 @@ export interface SnapshotsOfRetention {
   expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]>;
 }
 
-export interface RetentionDeps {
+interface RetentionDeps {
   clock: Clock;
   snapshots: SnapshotsOfRetention;
 }

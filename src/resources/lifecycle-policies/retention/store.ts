@@ -38,7 +38,7 @@ export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> 
 }
 
 /** A snapshot that its policy no longer retains. `newest`: the newest available one of its schedule and volume. */
-export interface SurplusSnapshot {
+interface SurplusSnapshot {
   id: string;
   scheduleId: string;
   volumeId: string;

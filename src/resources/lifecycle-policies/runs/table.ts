@@ -18,6 +18,8 @@ export const lifecyclePolicyRuns = pgTable(
     /** The instant at which the run was due; with the schedule, it identifies the run. */
     scheduledAt: instant('scheduled_at').notNull(),
     startedAt: instant('started_at').notNull(),
+    /** The task of the client that requested the run; null: the schedule was due. */
+    taskId: uuid('task_id'),
     doneAt: instant('done_at'),
   },
   (t) => [
@@ -29,8 +31,8 @@ export const lifecyclePolicyRuns = pgTable(
 );
 
 /** `pending`: the snapshot is not yet requested. `running`: the snapshot is in creation. */
-export const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
-export type RunVolumeState = (typeof runVolumeStates)[number];
+const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
+type RunVolumeState = (typeof runVolumeStates)[number];
 
 /** One row per run and volume. */
 export const lifecyclePolicyRunVolumes = pgTable(

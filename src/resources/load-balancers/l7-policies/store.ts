@@ -34,6 +34,7 @@ export const viewsById = kit.rowsByIds<L7PolicyView>(lbL7Policies, { columns: vi
 
 const bytes = sql<number>`200 + 64 * (select count(*) from lb_l7_rules r where r.policy_id = lb_l7_policies.id)`;
 const readSizes = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: lbL7Policies.id, bytes } });
+const oldestFirst = byAge(lbL7Policies);
 
 /** Oldest first, with the size of their references to rules. */
 export async function list(
@@ -41,7 +42,7 @@ export async function list(
   scope: ProjectRegion,
   page: ListL7Policies,
 ): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  return readSizes(db, scope, { order: byAge(lbL7Policies), page });
+  return readSizes(db, scope, { order: oldestFirst, page });
 }
 
 const countOf = prepared<{ count: number }>(

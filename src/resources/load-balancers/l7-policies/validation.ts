@@ -25,7 +25,7 @@ export function policyLimit(existing: number): string | null {
   return l7LimitViolation([], existing + 1);
 }
 
-export interface Comparison {
+interface Comparison {
   id: string;
   policyId: string;
   compareType: L7CompareType;

@@ -19,7 +19,7 @@ import type { NestedListener } from './schema.ts';
 import * as store from './store.ts';
 import { listenerErrors, listenerSecrets, portErrors } from './validation.ts';
 
-export interface NestedDeps {
+interface NestedDeps {
   secrets: SecretsForUse;
   lbPools: Pick<LbPools, 'insert'>;
 }
@@ -33,7 +33,7 @@ export interface NestedListeners {
 }
 
 /** Ids under the keys of a task's `created_resources`. */
-export type CreatedListeners = CreatedPool & { listeners: string[] };
+type CreatedListeners = CreatedPool & { listeners: string[] };
 
 /** All errors but unknown secrets and subnets, which `insertNested` reports. */
 export function nestedErrors(listeners: NestedListener[], rule: MemberRule): FieldError[] {

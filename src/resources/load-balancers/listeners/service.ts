@@ -38,7 +38,7 @@ import * as store from './store.ts';
 import type { ListenerView } from './store.ts';
 import { havePortInCommon, listenerErrors, listenerSecrets } from './validation.ts';
 
-export interface ListenersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface ListenersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   lbPools: Pick<LbPools, 'insert' | 'markDeleted'>;

@@ -30,6 +30,7 @@ const viewColumns = {
 
 export const view = kit.viewOf<ListenerView>(lbListeners, { columns: viewColumns });
 const readPage = kit.pagesOf<ListenerView>(lbListeners, { columns: viewColumns });
+const oldestFirst = byAge(lbListeners);
 
 export async function poolCount(tx: Tx, id: string): Promise<number> {
   const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
@@ -44,7 +45,7 @@ export async function list(
 ): Promise<{ count: number; rows: ListenerView[] }> {
   return readPage(db, scope, {
     filters: [...ofLoadBalancer(lbListeners, filter), kit.contains(lbListeners.name, filter.name)],
-    order: byAge(lbListeners),
+    order: oldestFirst,
     page: filter,
   });
 }

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MemberRow, PoolRow } from '../table.ts';
 import type { MemberSettings } from './normalize.ts';
 
-export interface MemberReplacement {
+interface MemberReplacement {
   /** The new list, in order. */
   members: MemberRow[];
   /** New and changed members. */

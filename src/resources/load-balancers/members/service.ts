@@ -22,7 +22,7 @@ import { memberErrors, placementErrors } from './validation.ts';
 
 export type ChangePool = ReturnType<typeof createPartChanges<PoolRow>>['change'];
 
-export interface MembersDeps {
+interface MembersDeps {
   change: ChangePool;
   secrets: SecretsForUse;
   memberRules: MemberRules;

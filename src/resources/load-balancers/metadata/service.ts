@@ -8,7 +8,7 @@ import { changedColumns, requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';
 
-export interface LoadBalancerMetadataDeps {
+interface LoadBalancerMetadataDeps {
   db: Db;
   idempotency: Idempotency;
   /** @throws ClientError 404, 409 */

@@ -9,7 +9,7 @@ import type { ProjectRegion } from '../../store-kit.ts';
 import type { ListenerRow } from '../table.ts';
 import type { CreatePool } from './schema.ts';
 
-export interface Attachment {
+interface Attachment {
   /** Empty if there are errors. */
   loadBalancerId: string;
   listener: ListenerRow | null;

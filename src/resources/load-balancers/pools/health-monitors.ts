@@ -12,7 +12,7 @@ import type { CreateHealthMonitor, HealthMonitor, LbPool, PatchHealthMonitor } f
 import * as store from './store.ts';
 import { monitorErrors } from './validation.ts';
 
-export interface HealthMonitorsDeps {
+interface HealthMonitorsDeps {
   change: ChangePool;
   /** @throws ClientError 404 */
   view(scope: Scope, poolId: string): Promise<LbPool>;

@@ -29,7 +29,7 @@ import type { CreatePool, LbPool, LbPoolCollection, ListPools, UpdatePool } from
 import * as store from './store.ts';
 import { missingMonitorType, poolErrors, poolSecrets } from './validation.ts';
 
-export interface LbPoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface LbPoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   memberRules: MemberRules;

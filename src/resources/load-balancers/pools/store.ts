@@ -54,6 +54,7 @@ const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_
 const readSizes = kit.pagesOf<SizedRow<string>>(lbPools, {
   columns: { id: lbPools.id, bytes: sql`${memberCount} * ${sql.raw(String(bytesOfMember))}` },
 });
+const oldestFirst = byAge(lbPools);
 
 /** Oldest first. A thousand pools may have a million members, so the rows themselves are read in groups. */
 export async function list(
@@ -70,7 +71,7 @@ export async function list(
         : undefined,
       kit.contains(lbPools.name, name),
     ],
-    order: byAge(lbPools),
+    order: oldestFirst,
     page: filter,
   });
 }

@@ -1,23 +1,23 @@
 /**
- * Metrics of a load balancer, from the byte counters of the proxy. One process serves all load balancers of a region and
+ * Metrics and traffic history of a load balancer, from the counters of the proxy. One process serves all load balancers of a region and
  * does not count packets, so processor, memory and packets of one load balancer are unknown and null.
  */
 import type { Scope } from '../../../authz/actor.ts';
+import { notFound } from '../../../errors/catalogue.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { LoadBalancerMetricsCollection, RequestMetrics } from '../schema.ts';
 import type { LoadBalancerRow } from '../table.ts';
+import type { LoadBalancerTrafficHistory, TrafficQuery } from './schema.ts';
 import * as store from './store.ts';
 
-export interface LoadBalancerTrafficDeps {
+interface LoadBalancerTrafficDeps {
   db: Db;
   clock: Clock;
   /** @throws ClientError 404 */
   loadBalancer(scope: Scope, id: string): Promise<LoadBalancerRow>;
 }
-
-export type LoadBalancerTraffic = ReturnType<typeof createLoadBalancerTraffic>;
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -29,31 +29,81 @@ const steps = [
 ];
 
 export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalancerTrafficDeps) {
+  /** Points of whole steps, oldest first, at most since the creation and the start of the history. */
+  const points = async (
+    read: (from: Date, to: Date, stepSeconds: number) => Promise<store.Traffic[]>,
+    createdAt: Date,
+    span: number,
+  ): Promise<{ seconds: number; points: store.Traffic[] }> => {
+    const now = clock.now().getTime();
+    const { step } = steps.find(({ upTo }) => span <= upTo)!;
+    const begin = Math.max(now - span, now - store.historyMs, createdAt.getTime());
+    const from = Math.floor(begin / step) * step;
+    const to = Math.floor(now / step) * step;
+    const found = await read(new Date(from), new Date(to), step / 1000);
+    const byTime = new Map(found.map((traffic) => [traffic.at, traffic]));
+    const all = [];
+    for (let at = from; at < to; at += step) all.push(byTime.get(at) ?? { ...noTraffic, at });
+    return { seconds: step / 1000, points: all };
+  };
+
   return {
-    /** Points of whole steps, oldest first, at most since the creation of the load balancer and the start of the history. */
+    /** Rates of bytes. */
     async metrics(scope: Scope, id: string, request: RequestMetrics): Promise<LoadBalancerMetricsCollection> {
       const { createdAt } = await loadBalancer(scope, id);
-      const now = clock.now().getTime();
       const span = request.time_interval * (request.time_unit === 'day' ? 24 * hour : hour);
-      const { step } = steps.find(({ upTo }) => span <= upTo)!;
-      const begin = Math.max(now - span, now - store.historyMs, createdAt.getTime());
-      const from = Math.floor(begin / step) * step;
-      const to = Math.floor(now / step) * step;
-      const found = await store.traffic(db, id, new Date(from), new Date(to), step / 1000);
-      const byTime = new Map(found.map((traffic) => [traffic.at, traffic]));
-      const results = [];
-      for (let at = from; at < to; at += step) results.push(point(at, step / 1000, byTime.get(at)));
-      return { count: results.length, results };
+      const found = await points((...range) => store.trafficOfLoadBalancer(db, id, ...range), createdAt, span);
+      return {
+        count: found.points.length,
+        results: found.points.map((traffic) => toMetrics(traffic, found.seconds)),
+      };
+    },
+
+    /** @throws ClientError 404 */
+    async history(scope: Scope, id: string, query: TrafficQuery): Promise<LoadBalancerTrafficHistory> {
+      const { listener_id: listenerId } = query;
+      const ofLoadBalancer = await loadBalancer(scope, id);
+      const listenerSince = listenerId === undefined ? null : await store.listenerCreatedAt(db, id, listenerId);
+      if (listenerId !== undefined && !listenerSince) throw notFound('listener', listenerId);
+      const read: Parameters<typeof points>[0] = (...range) =>
+        listenerId === undefined
+          ? store.trafficOfLoadBalancer(db, id, ...range)
+          : store.trafficOfListener(db, listenerId, ...range);
+      const found = await points(read, listenerSince ?? ofLoadBalancer.createdAt, (query.hours ?? 1) * hour);
+      return {
+        count: found.points.length,
+        step_seconds: found.seconds,
+        results: found.points.map((traffic) => ({
+          time: withZone(new Date(traffic.at)),
+          requests: traffic.requests,
+          connections: traffic.connections,
+          open_connections: traffic.openConnections,
+          bytes_in: traffic.bytesIn,
+          bytes_out: traffic.bytesOut,
+          request_errors: traffic.requestErrors,
+          server_errors: traffic.serverErrors,
+        })),
+      };
     },
   };
 }
 
-function point(at: number, seconds: number, traffic: store.Traffic | undefined) {
+const noTraffic = {
+  requests: 0,
+  connections: 0,
+  openConnections: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  requestErrors: 0,
+  serverErrors: 0,
+};
+
+function toMetrics({ at, bytesIn, bytesOut }: store.Traffic, seconds: number) {
   return {
     cpu_util: null,
     memory_util: null,
-    network_Bps_egress: (traffic?.bytesOut ?? 0) / seconds,
-    network_Bps_ingress: (traffic?.bytesIn ?? 0) / seconds,
+    network_Bps_egress: bytesOut / seconds,
+    network_Bps_ingress: bytesIn / seconds,
     network_pps_egress: null,
     network_pps_ingress: null,
     time: withZone(new Date(at)),

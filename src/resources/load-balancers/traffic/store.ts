@@ -8,10 +8,22 @@ export interface Reading {
   listenerId: string;
   activeConnections: number;
   totalConnections: number;
+  requests: number;
   bytesIn: number;
   bytesOut: number;
   requestErrors: number;
+  serverErrors: number;
 }
+
+/** Adds a row to the minute of the same load balancer or listener. */
+const addToMinute = (key: string) => `on conflict (${key}, minute) do update set
+     bytes_in = t.bytes_in + excluded.bytes_in, bytes_out = t.bytes_out + excluded.bytes_out,
+     requests = t.requests + excluded.requests, connections = t.connections + excluded.connections,
+     open_connections = greatest(t.open_connections, excluded.open_connections),
+     request_errors = t.request_errors + excluded.request_errors,
+     server_errors = t.server_errors + excluded.server_errors`;
+const minuteColumns =
+  'minute, bytes_in, bytes_out, requests, connections, open_connections, request_errors, server_errors';
 
 // A counter below the last reading means a new process: its whole value is added. The rows of the listeners are locked,
 // so that no counters are written for a listener that is being removed.
@@ -19,40 +31,57 @@ const add = prepared(
   'traffic_add',
   `with reading as (
      select r.*, l.load_balancer_id, c.seen_total_connections, c.seen_bytes_in, c.seen_bytes_out, c.seen_request_errors,
+       coalesce(c.seen_requests, r.requests) as seen_requests,
+       coalesce(c.seen_server_errors, r.server_errors) as seen_server_errors,
        coalesce(r.total < c.seen_total_connections or r.bytes_in < c.seen_bytes_in or r.bytes_out < c.seen_bytes_out
          or r.errors < c.seen_request_errors, true) as restarted
-     from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-       as r (listener_id, active, total, bytes_in, bytes_out, errors)
+     from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+       as r (listener_id, active, total, requests, bytes_in, bytes_out, errors, server_errors)
      join lb_listeners l on l.id = r.listener_id
      left join lb_listener_counters c on c.listener_id = r.listener_id
      order by l.id for key share of l),
    added as (
-     select listener_id, load_balancer_id, active, total, bytes_in, bytes_out, errors,
+     select listener_id, load_balancer_id, active, total, requests, bytes_in, bytes_out, errors, server_errors,
        total - case when restarted then 0 else seen_total_connections end as added_total,
+       requests - case when restarted then 0 else seen_requests end as added_requests,
        bytes_in - case when restarted then 0 else seen_bytes_in end as added_in,
        bytes_out - case when restarted then 0 else seen_bytes_out end as added_out,
-       errors - case when restarted then 0 else seen_request_errors end as added_errors
+       errors - case when restarted then 0 else seen_request_errors end as added_errors,
+       server_errors - case when restarted then 0 else seen_server_errors end as added_server_errors
      from reading),
    counted as (
-     insert into lb_listener_counters as c (listener_id, active_connections, total_connections, bytes_in, bytes_out,
-       request_errors, seen_total_connections, seen_bytes_in, seen_bytes_out, seen_request_errors)
-     select listener_id, active, added_total, added_in, added_out, added_errors, total, bytes_in, bytes_out, errors
+     insert into lb_listener_counters as c (listener_id, active_connections, total_connections, requests, bytes_in,
+       bytes_out, request_errors, server_errors, seen_total_connections, seen_requests, seen_bytes_in, seen_bytes_out,
+       seen_request_errors, seen_server_errors)
+     select listener_id, active, added_total, added_requests, added_in, added_out, added_errors, added_server_errors,
+       total, requests, bytes_in, bytes_out, errors, server_errors
      from added
      on conflict (listener_id) do update set
        active_connections = excluded.active_connections,
        total_connections = c.total_connections + excluded.total_connections,
+       requests = c.requests + excluded.requests,
        bytes_in = c.bytes_in + excluded.bytes_in,
        bytes_out = c.bytes_out + excluded.bytes_out,
        request_errors = c.request_errors + excluded.request_errors,
+       server_errors = c.server_errors + excluded.server_errors,
        seen_total_connections = excluded.seen_total_connections,
+       seen_requests = excluded.seen_requests,
        seen_bytes_in = excluded.seen_bytes_in,
        seen_bytes_out = excluded.seen_bytes_out,
-       seen_request_errors = excluded.seen_request_errors)
-   insert into load_balancer_traffic as t (load_balancer_id, minute, bytes_in, bytes_out)
-   select load_balancer_id, date_trunc('minute', $7::timestamptz), sum(added_in), sum(added_out)
-   from added group by load_balancer_id having sum(added_in) + sum(added_out) > 0
-   on conflict (load_balancer_id, minute) do update set
-     bytes_in = t.bytes_in + excluded.bytes_in, bytes_out = t.bytes_out + excluded.bytes_out`,
+       seen_request_errors = excluded.seen_request_errors,
+       seen_server_errors = excluded.seen_server_errors),
+   busy as (
+     select * from added
+     where active + added_total + added_requests + added_in + added_out + added_errors + added_server_errors > 0),
+   of_listeners as (
+     insert into lb_listener_traffic as t (listener_id, ${minuteColumns})
+     select listener_id, date_trunc('minute', $9::timestamptz), added_in, added_out, added_requests, added_total, active,
+       added_errors, added_server_errors
+     from busy order by listener_id ${addToMinute('listener_id')})
+   insert into load_balancer_traffic as t (load_balancer_id, ${minuteColumns})
+   select load_balancer_id, date_trunc('minute', $9::timestamptz), sum(added_in), sum(added_out), sum(added_requests),
+     sum(added_total), sum(active), sum(added_errors), sum(added_server_errors)
+   from busy group by load_balancer_id order by load_balancer_id ${addToMinute('load_balancer_id')}`,
 );
 
 /** Adds the traffic since the last readings to the current minute. */
@@ -62,9 +91,11 @@ export async function addReadings(db: Db, readings: Reading[], now: Date): Promi
     readings.map((reading) => reading.listenerId),
     readings.map((reading) => reading.activeConnections),
     readings.map((reading) => reading.totalConnections),
+    readings.map((reading) => reading.requests),
     readings.map((reading) => reading.bytesIn),
     readings.map((reading) => reading.bytesOut),
     readings.map((reading) => reading.requestErrors),
+    readings.map((reading) => reading.serverErrors),
     now,
   );
 }
@@ -86,27 +117,49 @@ export async function statsOfListeners(db: Db, ids: string[]): Promise<Map<strin
 export interface Traffic {
   /** The start of the step, in milliseconds since 1970. */
   at: number;
+  requests: number;
+  connections: number;
+  openConnections: number;
   bytesIn: number;
   bytesOut: number;
+  requestErrors: number;
+  serverErrors: number;
 }
 
-const read = prepared<{ at: number; bytes_in: number; bytes_out: number }>(
-  'traffic_read',
-  `select (floor(extract(epoch from minute) / $4) * $4 * 1000)::bigint as at,
-     sum(bytes_in)::bigint as bytes_in, sum(bytes_out)::bigint as bytes_out
-   from load_balancer_traffic where load_balancer_id = $1 and minute >= $2 and minute < $3 group by 1`,
+const readFrom = (table: string, key: string) =>
+  prepared<Traffic>(
+    `${table}_read`,
+    `select (floor(extract(epoch from minute) / $4) * $4 * 1000)::bigint as at, sum(requests)::bigint as requests,
+       sum(connections)::bigint as connections, max(open_connections) as "openConnections",
+       sum(bytes_in)::bigint as "bytesIn", sum(bytes_out)::bigint as "bytesOut",
+       sum(request_errors)::bigint as "requestErrors", sum(server_errors)::bigint as "serverErrors"
+     from ${table} where ${key} = $1 and minute >= $2 and minute < $3 group by 1`,
+  );
+
+/** Traffic by step, from `from` up to but not including `to`. Steps without traffic are omitted. */
+type ReadTraffic = (db: Db, id: string, from: Date, to: Date, stepSeconds: number) => Promise<Traffic[]>;
+export const trafficOfLoadBalancer: ReadTraffic = readFrom('load_balancer_traffic', 'load_balancer_id');
+export const trafficOfListener: ReadTraffic = readFrom('lb_listener_traffic', 'listener_id');
+
+const findListener = prepared<{ createdAt: Date }>(
+  'traffic_listener',
+  `select created_at as "createdAt" from lb_listeners where id = $1 and load_balancer_id = $2`,
 );
 
-/** Bytes by step, from `from` up to but not including `to`. Steps without traffic are omitted. */
-export async function traffic(db: Db, id: string, from: Date, to: Date, stepSeconds: number): Promise<Traffic[]> {
-  const rows = await read(db, id, from, to, stepSeconds);
-  return rows.map((row) => ({ at: row.at, bytesIn: row.bytes_in, bytesOut: row.bytes_out }));
+/** The creation of a listener; null if the load balancer has no such listener. */
+export async function listenerCreatedAt(db: Db, loadBalancerId: string, id: string): Promise<Date | null> {
+  const [row] = await findListener(db, id, loadBalancerId);
+  return row ? new Date(row.createdAt) : null;
 }
 
 /** How long traffic is kept. */
 export const historyMs = 7 * 24 * 3600 * 1000;
 
-const removeBefore = prepared('traffic_remove_old', `delete from load_balancer_traffic where minute < $1`);
+const removeBefore = prepared(
+  'traffic_remove_old',
+  `with removed as (delete from lb_listener_traffic where minute < $1)
+   delete from load_balancer_traffic where minute < $1`,
+);
 
 /** Removes traffic older than the history. */
 export async function removeOld(db: Db, now: Date): Promise<void> {

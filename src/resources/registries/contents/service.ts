@@ -17,7 +17,7 @@ import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
 import type { ArtifactRow, TagRow } from './store.ts';
 
-export type RegistryContentsDeps = Pick<ServiceDeps, 'db' | 'tasks' | 'idempotency'>;
+type RegistryContentsDeps = Pick<ServiceDeps, 'db' | 'tasks' | 'idempotency'>;
 
 export type RegistryContents = ReturnType<typeof createRegistryContents>;
 

@@ -8,8 +8,8 @@ import type { Page } from '../schema.ts';
 import { registries } from '../table.ts';
 import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
 
-export type RepositoryRow = typeof registryRepositories.$inferSelect;
-export type RepositoryView = RepositoryRow & { artifactCount: number };
+type RepositoryRow = typeof registryRepositories.$inferSelect;
+type RepositoryView = RepositoryRow & { artifactCount: number };
 export type ArtifactRow = typeof registryArtifacts.$inferSelect;
 export type TagRow = typeof registryTags.$inferSelect;
 
@@ -139,7 +139,7 @@ const upsertTag = prepared(
    where registry_tags.pushed_at <= $4`,
 );
 
-export interface PushedManifest {
+interface PushedManifest {
   repository: string;
   digest: string;
   size: number;
@@ -210,7 +210,7 @@ export async function putPull(
   await countPull(tx, registryId, pull.repository, pull.digest, pull.at, pull.tag);
 }
 
-export interface SeenRepository {
+interface SeenRepository {
   name: string;
   manifests: { digest: string; size: number; pushedAt: Date }[];
   tags: { name: string; digest: string; pushedAt: Date }[];

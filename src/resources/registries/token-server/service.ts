@@ -18,7 +18,7 @@ import { createFailures } from './failures.ts';
 import * as store from './store.ts';
 import type { RegistryAccess } from './store.ts';
 
-export interface TokenServerDeps {
+interface TokenServerDeps {
   db: Db;
   clock: Clock;
   /** Real time, by which hosts check tokens; in development mode clients can move `clock`. */
@@ -28,7 +28,7 @@ export interface TokenServerDeps {
   authenticate(token: string): Promise<Actor | null>;
 }
 
-export interface TokenRequest {
+interface TokenRequest {
   /** The address of the client. */
   address: string;
   name: string;

@@ -24,7 +24,7 @@ import type { Authority } from '../token-server/authority.ts';
 import * as store from './store.ts';
 import type { UserRow } from './store.ts';
 
-export interface RegistryUsersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface RegistryUsersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   authority(): Promise<Authority>;
 }
 

@@ -19,7 +19,7 @@ import type { Tokens } from '../service.ts';
 import * as store from '../store.ts';
 import type { TokenRow } from '../store.ts';
 
-export interface TokenManagementDeps {
+interface TokenManagementDeps {
   db: Db;
   clock: Clock;
   idempotency: Idempotency;

@@ -1,0 +1,156 @@
+/**
+ * How long the API is silent after `kill -9`, with a supervisor that starts the command again at once: of the server only,
+ * and of every process of the host, the embedded PostgreSQL and the data planes included.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort, request, withSettings } from './cloudyard.ts';
+import { liftQuotas, newShare, sharesPath } from './shares.ts';
+import type { Row } from './table.ts';
+import type { Workplace } from './workplace.ts';
+
+const token = 'bench$bench-secret';
+const kills = 7;
+const shares = 50;
+const pollMs = 5;
+const timeoutMs = 60_000;
+const bin = fileURLToPath(new URL('../bin/cloudyard.mjs', import.meta.url));
+
+export async function silence(workplace: Workplace): Promise<Row[]> {
+  const host = await startSupervised(workplace);
+  await host.answers();
+  await host.createShares();
+  const [ofServer, ofHost]: [number[], number[]] = [[], []];
+  for (let i = 0; i < kills; i++) ofServer.push(await host.silenceAfter(() => host.killServer()));
+  for (let i = 0; i < kills; i++) ofHost.push(await host.silenceAfter(() => host.killEverything()));
+  return [
+    { what: 'silence of the API after kill -9 of the server', values: ofServer, unit: 's', bar: { atMost: 2 } },
+    { what: 'the same of every process of the host', values: ofHost, unit: 's', bar: { atMost: 5 } },
+  ];
+}
+
+interface Supervised {
+  answers(): Promise<void>;
+  createShares(): Promise<void>;
+  killServer(): void;
+  killEverything(): void;
+  /** Seconds from the last response before the kill to the first one after it. */
+  silenceAfter(kill: () => void): Promise<number>;
+}
+
+async function startSupervised(workplace: Workplace): Promise<Supervised> {
+  const dataDir = join(workplace.dir, 'data');
+  mkdirSync(dataDir);
+  const port = await freePort();
+  const env = withSettings({
+    CLOUDYARD_DATA_DIR: dataDir,
+    CLOUDYARD_PORT: String(port),
+    CLOUDYARD_BOOTSTRAP_TOKEN: token,
+    CLOUDYARD_NFS_PORT: String(await freePort()),
+    CLOUDYARD_NFS_VERSIONS: '4',
+    CLOUDYARD_REGISTRY_PORT: String(await freePort()),
+    CLOUDYARD_LOG_FORMAT: 'json',
+    CLOUDYARD_CONSOLE: '0',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const headers = { authorization: `apikey ${token}` };
+  const requester = {
+    request: (method: string, path: string, body?: unknown) => request(method, url + path, headers, body),
+  };
+  const supervisor = supervise(join(workplace.dir, 'server.log'), env);
+  workplace.closing(supervisor.stop);
+  const isUp = () =>
+    fetch(`${url}${sharesPath}?limit=1`, { headers, signal: AbortSignal.timeout(2000) }).then(
+      async (response) => (await response.text(), response.status === 200),
+      () => false,
+    );
+  const answers = async () => {
+    const deadline = performance.now() + timeoutMs;
+    while (!(await isUp())) {
+      if (performance.now() > deadline) throw new Error('the API does not answer');
+      await sleep(pollMs);
+    }
+  };
+  return {
+    answers,
+    async createShares() {
+      await liftQuotas(requester);
+      const share = await newShare(requester);
+      const created = await Promise.all(
+        Array.from({ length: shares }, () => requester.request('POST', sharesPath, share)),
+      );
+      for (const { tasks } of created) {
+        const task = await requester.request('GET', `/cloud/v1/tasks/${tasks[0]}?wait=60`);
+        if (task.state !== 'FINISHED') throw new Error(`the task is ${task.state}`);
+      }
+    },
+    killServer: () => kill(serversOf(dataDir)),
+    killEverything: () => kill(processesOf(dataDir)),
+    async silenceAfter(act) {
+      await answers();
+      const last = performance.now();
+      act();
+      await answers();
+      const seconds = (performance.now() - last) / 1000;
+      // The next kill meets a host that has settled.
+      await sleep(3000);
+      return seconds;
+    },
+  };
+}
+
+/** Starts the command again at once, whenever it ends. */
+function supervise(logFile: string, env: Record<string, string>): { stop(): Promise<void> } {
+  let child: ChildProcess;
+  let stopping = false;
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
+  const start = () => {
+    const log = openSync(logFile, 'a');
+    child = spawn(process.execPath, [bin, 'start'], { env, stdio: ['ignore', log, log], detached: true });
+    closeSync(log);
+    child.once('exit', () => (stopping ? resolve() : start()));
+  };
+  start();
+  return {
+    async stop() {
+      stopping = true;
+      child.kill('SIGINT');
+      await stopped;
+    },
+  };
+}
+
+function kill(pids: number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended with its parent.
+    }
+  }
+}
+
+/** The processes that were started with this data directory. */
+function processesOf(dataDir: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => readProc(pid, 'environ').includes(dataDir) || readProc(pid, 'cmdline').includes(dataDir))
+    .map(Number);
+}
+
+/** Node processes that run the server; not the launcher. */
+function serversOf(dataDir: string): number[] {
+  return processesOf(dataDir).filter((pid) => /src\/main\/cloudyard\.ts/.test(readProc(String(pid), 'cmdline')));
+}
+
+function readProc(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}

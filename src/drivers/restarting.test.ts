@@ -1,0 +1,57 @@
+import { expect, it, vi } from 'vitest';
+import { silentLogger } from '../platform/log.ts';
+import { DriverError } from './driver.ts';
+import { restartingDriver } from './restarting.ts';
+import { createSimulatedVolumeDriver } from './simulated/volume.ts';
+import type { VolumeDriver } from './volume.ts';
+
+const signal = new AbortController().signal;
+const volume = { id: 'volume-1', sizeGib: 1, settledGib: null, source: null, revertTo: null };
+
+function hostThatFails(times: number) {
+  const ended: string[] = [];
+  const create = (): VolumeDriver => ({
+    ...createSimulatedVolumeDriver({}),
+    stop: async () => void ended.push('stop'),
+    release: async () => void ended.push('release'),
+  });
+  const driver = restartingDriver<VolumeDriver>({
+    ...{ title: 'volumes', name: 'disk', error: new Error('no space left on device'), failed: create() },
+    ...{ create, idle: createSimulatedVolumeDriver({}), firstDelayMs: 1, log: silentLogger },
+    async start(one) {
+      times -= 1;
+      if (times > 0) throw new Error('still no space');
+      return one;
+    },
+  });
+  const started = () => vi.waitFor(() => expect(driver.status()).toMatchObject({ healthy: true }));
+  return { driver, started, ended };
+}
+
+it('fails operations as retryable, and says why in its status, until it has started', async () => {
+  const { driver, started } = hostThatFails(3);
+  const early = driver.apply;
+  expect(driver.status()).toMatchObject({ driver: 'disk', real: true, healthy: false });
+  expect(driver.status().detail).toContain('no space left on device');
+  for (const failing of [driver.apply(volume, signal), driver.list(), driver.snapshots.list()]) {
+    const error = await failing.then(String, (reason: unknown) => reason);
+    expect(error).toBeInstanceOf(DriverError);
+    expect(error).toMatchObject({ retryable: true, shortage: true });
+  }
+  await started();
+  expect(await early(volume, signal)).toMatchObject({ copying: false, sizeGib: 1 });
+  expect(await driver.snapshots.list()).toEqual([]);
+});
+
+it('releases what a failed start adopted, and stops it only if it is stopped itself', async () => {
+  const { driver, started, ended } = hostThatFails(3);
+  await started();
+  expect(ended).toEqual(['release', 'release']);
+  const broken = hostThatFails(Number.POSITIVE_INFINITY);
+  await broken.driver.release!();
+  expect(new Set(broken.ended)).toEqual(new Set(['release']));
+  const stopped = hostThatFails(Number.POSITIVE_INFINITY);
+  await stopped.driver.stop();
+  expect(stopped.ended.at(-1)).toBe('stop');
+  await driver.stop();
+});

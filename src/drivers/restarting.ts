@@ -1,0 +1,126 @@
+/**
+ * A real driver that did not start. It is started again with backoff; until then its operations fail as retryable, its
+ * status says why, and the other drivers serve.
+ *
+ * Invariant: what still runs from an earlier process is left running, so a failed start ends no data plane.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../platform/log.ts';
+import { DriverError } from './driver.ts';
+import type { DriverStatus } from './driver.ts';
+
+interface Startable {
+  readonly name: string;
+  status(): DriverStatus;
+  stop(): Promise<void>;
+  release?(): Promise<void>;
+}
+
+export interface RestartingOptions<D> {
+  /** The kind of driver and its name, for logs, errors and the status. */
+  title: string;
+  name: string;
+  /** Why the first start failed, and the driver that failed; null: the host cannot run one. */
+  error: Error;
+  failed: D | null;
+  /** Makes a driver. @throws if the host cannot run one */
+  create(): D;
+  /** Starts it, and returns it. */
+  start(driver: D): Promise<D>;
+  /** Serves properties and calls that need no host (an address, counters) until the driver runs. */
+  idle: D;
+  firstDelayMs?: number;
+  log: Logger;
+}
+
+/** Doubles with each failure. */
+const firstDelayMs = 1000;
+const lastDelayMs = 60_000;
+/** Members of drivers that do not fail while the driver is down. */
+const idleMembers = new Set<string | symbol>(['counters', 'recheckMembers']);
+
+export function restartingDriver<D extends Startable>(options: RestartingOptions<D>): D {
+  const { title, name, log } = options;
+  const ending = new AbortController();
+  let { error, failed } = options;
+  let running: D | null = null;
+
+  const attempt = async () => {
+    const driver = options.create();
+    try {
+      running = await options.start(driver);
+    } catch (failure) {
+      failed = driver;
+      await releaseDriver(driver);
+      throw failure;
+    }
+  };
+  const restart = async (): Promise<void> => {
+    const first = options.firstDelayMs ?? firstDelayMs;
+    for (let delay = first; !ending.signal.aborted; delay = Math.min(delay * 2, lastDelayMs)) {
+      log.error({ kind: title, driver: name, err: error, retryMs: delay }, 'the driver did not start');
+      await sleep(delay, undefined, { signal: ending.signal }).catch(() => {});
+      if (ending.signal.aborted) return;
+      try {
+        await attempt();
+        log.info({ kind: title, driver: name }, 'the driver started');
+        return;
+      } catch (failure) {
+        error = failure as Error;
+      }
+    }
+  };
+  const restarted = restart();
+  const end = async (how: 'stop' | 'release') => {
+    ending.abort();
+    await restarted;
+    const driver = running ?? failed;
+    if (driver) await (how === 'release' ? releaseDriver(driver) : driver.stop());
+  };
+  const status = (): DriverStatus =>
+    running?.status() ?? {
+      driver: name,
+      real: true,
+      healthy: false,
+      detail: `does not start, retrying: ${error.message.split('\n')[0]}`,
+    };
+  const own: Record<string | symbol, unknown> = {
+    ...{ name, real: true, status },
+    stop: () => end('stop'),
+    release: () => end('release'),
+  };
+
+  /** `part` is the driver, or its snapshots. */
+  const watch = <Part extends object>(idle: Part, part: (driver: D) => Part): Part =>
+    new Proxy(idle, {
+      get(target, member) {
+        if (member in own) return own[member];
+        const value = Reflect.get(running ? part(running) : target, member) as unknown;
+        if (member === 'snapshots') {
+          return watch(value as object, (driver) => Reflect.get(driver, 'snapshots') as object);
+        }
+        if (typeof value !== 'function' || running) return value;
+        return (...args: unknown[]) => {
+          // The caller may have read the function before the driver ran.
+          if (running) return (Reflect.get(part(running), member) as (...all: unknown[]) => unknown)(...args);
+          if (idleMembers.has(member)) return value.apply(target, args) as unknown;
+          return Promise.reject(unavailable(title, error));
+        };
+      },
+    });
+  return watch(options.idle, (driver) => driver);
+}
+
+/** Ends the driver; programs that serve users keep running. */
+export async function releaseDriver(driver: Pick<Startable, 'stop' | 'release'>): Promise<void> {
+  await (driver.release ? driver.release() : driver.stop());
+}
+
+function unavailable(title: string, cause: Error): DriverError {
+  return new DriverError(`the driver of ${title} did not start: ${cause.message}`, {
+    customerMessage: `the host does not manage ${title} at the moment; the operation is retried`,
+    retryable: true,
+    shortage: true,
+    cause,
+  });
+}

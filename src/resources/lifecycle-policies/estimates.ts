@@ -1,0 +1,104 @@
+/** What a policy would do, before it is created: its runs, and the most snapshots that it would keep, with their price. */
+import type { Scope } from '../../authz/actor.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
+import { wholeSecond, withZone } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/db.ts';
+import { createPause } from '../../platform/event-loop.ts';
+import type { Price } from '../pricing/schema.ts';
+import type { Pricing } from '../pricing/service.ts';
+import { requireVolumes, uniqueIds } from './requested-volumes.ts';
+import { checkSchedule, checkSchedules, localTime, maxRetained } from './schedules.ts';
+import type {
+  CreateLifecyclePolicy,
+  CreateSchedule,
+  LifecyclePolicyPrice,
+  LifecyclePolicyUsage,
+  PreviewSchedule,
+  PriceLifecyclePolicy,
+  SchedulePreview,
+} from './schema.ts';
+import * as store from './store.ts';
+
+export interface EstimatesDeps {
+  db: Db;
+  clock: Clock;
+  pricing: Pick<Pricing, 'snapshotOf'>;
+}
+
+export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
+  /** The most snapshots that these schedules keep of these volumes. @throws ClientError 400 */
+  const usage = async (scope: Scope, schedules: CreateSchedule[], volumeIds: string[]) => {
+    const now = wholeSecond(clock.now());
+    let perVolume = 0;
+    for (const schedule of checkSchedules(schedules, now)) perVolume += await maxRetained(schedule, now);
+    const ids = uniqueIds(volumeIds);
+    const volumes = await store.findVolumes(db, scope, ids);
+    requireVolumes(volumeIds, volumes);
+    const gib = volumes.reduce((sum, { size }) => sum + size, 0) * perVolume;
+    return { perVolume, count: volumes.length * perVolume, gib, volumes };
+  };
+
+  return {
+    /** The next runs of a schedule, as if it were created at `from`. */
+    async preview(body: PreviewSchedule): Promise<SchedulePreview> {
+      const { schedule, from, count = 10 } = body;
+      const after = from === undefined ? clock.now() : new Date(from);
+      if (!(after.getTime() >= 0) || after.getUTCFullYear() > 9999) {
+        throw invalidInput([{ path: 'from', message: 'must be an instant from 1970 to 9999' }]);
+      }
+      const checked = checkSchedule(schedule, wholeSecond(after), 'schedule');
+      if ('errors' in checked) throw invalidInput(checked.errors);
+      const runs: SchedulePreview['runs'] = [];
+      const pause = createPause();
+      for (let at = checked.times.next(after); at && runs.length < count; at = checked.times.next(at)) {
+        runs.push({ utc: withZone(at), local: localTime(at, checked.times) });
+        await pause();
+      }
+      return { runs };
+    },
+
+    /** The maximum usage of a policy that would be created from this body. */
+    async estimate(scope: Scope, clientId: number, body: CreateLifecyclePolicy): Promise<LifecyclePolicyUsage> {
+      const { perVolume, count, gib } = await usage(scope, body.schedules ?? [], body.volume_ids ?? []);
+      return {
+        max_cost: pricing.snapshotOf(scope, clientId, gib),
+        max_volume_snapshot_count_usage: count,
+        max_volume_snapshot_sequence_length: perVolume,
+        max_volume_snapshot_size_usage: gib,
+      };
+    },
+
+    async priceV1(scope: Scope, clientId: number, body: CreateLifecyclePolicy): Promise<Price> {
+      const { gib } = await usage(scope, body.schedules ?? [], body.volume_ids ?? []);
+      return pricing.snapshotOf(scope, clientId, gib);
+    },
+
+    /** The maximum cost of the policy's snapshots, by volume in the order of the request. */
+    async price(scope: Scope, clientId: number, body: PriceLifecyclePolicy): Promise<LifecyclePolicyPrice> {
+      const { perVolume, gib, volumes } = await usage(scope, body.schedules ?? [], body.volume_ids);
+      const whole = pricing.snapshotOf(scope, clientId, gib);
+      const parts = uniqueIds(body.volume_ids).map((id) => {
+        const { size, typeName } = volumes.find((volume) => volume.id === id)!;
+        return { type: typeName, price: pricing.snapshotOf(scope, clientId, size * perVolume) };
+      });
+      const by = (period: 'price_per_hour' | 'price_per_month') => ({
+        volumes: parts.map(({ type, price }) => {
+          const amount = price[period];
+          return amount === null ? null : { type, price: amount, discount: price.discount_percent };
+        }),
+      });
+      return {
+        currency_code: whole.currency_code,
+        discount: whole.discount_percent,
+        per_hour: by('price_per_hour'),
+        per_month: by('price_per_month'),
+        price_status: whole.price_status,
+        price_without_discount_per_month: whole.price_without_discount_per_month,
+        tax_percent: whole.tax_percent,
+        total_price_per_hour: whole.price_per_hour,
+        total_price_per_month: whole.price_per_month,
+      };
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * Refuses work that needs disk space while the host of its region has less free space than its reserve. The host may be
+ * another machine: its worker reports the space with its heartbeat, and each server reads the heartbeats about once a second
+ * while work is enqueued. So a refusal may be some seconds late; the reserve is for these seconds.
+ */
+import { ClientError } from '../errors/catalogue.ts';
+import { prepared } from '../platform/db.ts';
+import type { Db } from '../platform/db.ts';
+import { diskKind, hasReserve, inGib } from '../platform/disk-space.ts';
+import type { DiskStatus } from '../platform/disk-space.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+
+/** The types of tasks that need space, and the kind of driver that needs it. */
+const users: Record<string, string> = {
+  create_sfs: 'file shares',
+  extend_sfs: 'file shares',
+  create_volume: 'volumes',
+  extend_volume: 'volumes',
+  create_snapshot: 'volumes',
+};
+
+export interface HostSpace {
+  /** @throws ClientError 507 that names the host, if a task of this type needs space there */
+  requireSpace(regionId: number, taskType: string): void;
+}
+
+interface Host {
+  host: string;
+  region_ids: number[];
+  drivers: (DriverStatus | DiskStatus)[];
+}
+
+const refreshMs = 1000;
+
+const readHosts = prepared<Host>(
+  'worker_hosts',
+  `select host, region_ids, drivers from workers where seen_at > now() - interval '10 seconds' and cardinality(region_ids) > 0`,
+);
+
+export function createHostSpace(db: Db): HostSpace {
+  let hosts: Host[] = [];
+  let readAt = -Infinity;
+  let reading = false;
+
+  const refresh = async () => {
+    reading = true;
+    try {
+      hosts = await readHosts(db);
+    } catch {
+      // Without the database nothing is enqueued either.
+    } finally {
+      reading = false;
+      readAt = performance.now();
+    }
+  };
+
+  return {
+    requireSpace(regionId, taskType) {
+      const user = users[taskType];
+      if (user === undefined) return;
+      if (!reading && performance.now() - readAt > refreshMs) void refresh();
+      for (const { host, drivers } of hosts.filter(({ region_ids }) => region_ids.includes(regionId))) {
+        const disk = drivers.find(isDisk);
+        const isReal = drivers.some(({ kind, real }) => kind === user && real);
+        if (!disk || !isReal || hasReserve(disk)) continue;
+        throw new ClientError(
+          'InsufficientStorage',
+          `host ${host} has ${inGib(disk.freeBytes)} free, less than its reserve of ${inGib(disk.reserveBytes)}; ` +
+            'the operator must add space',
+        );
+      }
+    },
+  };
+}
+
+export function isDisk(status: DriverStatus): status is DiskStatus {
+  return status.kind === diskKind;
+}
