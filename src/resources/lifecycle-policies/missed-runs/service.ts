@@ -36,8 +36,6 @@ const batch = 50;
 const windowMinutes = 60;
 const retentionMs = 90 * 86_400_000;
 
-export type MissedRuns = ReturnType<typeof createMissedRuns>;
-
 export function createMissedRuns({ db, clock, notifications, lateSeconds }: MissedRunsDeps) {
   const lateLimit = () => new Date(clock.now().getTime() - lateSeconds * 1000);
 
