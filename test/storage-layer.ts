@@ -72,7 +72,9 @@ function behindLayer(operation: (...args: any[]) => unknown, name: string) {
     const perform = () => operation(...args);
     if (!around) return perform();
     const targets = /rename|copyFile|^link/.test(name) ? args.slice(0, 2) : args.slice(0, 1);
-    const writeHalf = name.startsWith('write') ? () => operation(args[0], halfOf(args[1]), ...args.slice(2)) : undefined;
+    const writeHalf = name.startsWith('write')
+      ? () => operation(args[0], halfOf(args[1]), ...args.slice(2))
+      : undefined;
     return passThrough({ name, targets, ...(writeHalf && { writeHalf }) }, perform);
   };
 }
