@@ -9,7 +9,7 @@ import { ensureInstalled, main, root, runPinned } from './installed.mjs';
  */
 const nodeFlags = ['--max-semi-space-size=16', '--expose-gc'];
 /** glibc would give each thread an arena of its own, and memory that is free in one is not used by the others. */
-const allocator = { MALLOC_ARENA_MAX: '2' };
+const allocator = { MALLOC_ARENA_MAX: '1' };
 
 await main(async () => {
   await ensureInstalled();

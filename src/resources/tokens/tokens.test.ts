@@ -38,6 +38,14 @@ const statusOf = async (token: string | null, path = '/cloud/v1/projects') => (a
 const keyOf = (token: string) => token.split('$')[0]!;
 
 describe('a token', () => {
+  it('that the server knows is authenticated without a promise', async () => {
+    const { token } = await cloud.newClient('member');
+    // A server whose poll of the revision is late reads the token again.
+    const authenticated = () => cloud.services.tokens.authenticate(token);
+    await expect.poll(authenticated).toMatchObject({ role: 'member' });
+    await expect.poll(() => authenticated() instanceof Promise).toBe(false);
+  });
+
   it('grants the permissions of its role and no others', async () => {
     const { clientId, projectId, token: admin } = await cloud.newClient('admin');
     const member = await cloud.newToken(clientId, 'member');
