@@ -32,7 +32,8 @@ async function openBrowser(): Promise<Page> {
   const profile = mkdtempSync(join(tmpdir(), 'cloudyard-chromium-'));
   // Root cannot use the sandbox.
   const options = ['--no-sandbox', '--disable-gpu', '--remote-debugging-port=0'];
-  const browser = spawn('chromium-headless-shell', [...options, `--user-data-dir=${profile}`], {
+  // The command in PATH is a script that starts it, and a kill would end the script alone.
+  const browser = spawn('/usr/lib/chromium/chromium-headless-shell', [...options, `--user-data-dir=${profile}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(browser, 'exit');

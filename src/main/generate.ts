@@ -1,7 +1,7 @@
 /**
  * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md,
- * docs/compatibility.md and the types of the console's API client. `--check` writes nothing and fails when a file is stale,
- * or when the tables have a change that no migration contains.
+ * docs/compatibility.md, and for the console the types of its API client and the operations that answer with tasks.
+ * `--check` writes nothing and fails when a file is stale, or when the tables have a change that no migration contains.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,6 +27,7 @@ async function generated(): Promise<Record<string, string>> {
       document as never,
     ),
     'console/src/api/openapi.d.ts': await apiTypes(document as object),
+    'console/src/code/task-operations.ts': taskOperationsModule(document as never),
   };
 }
 
@@ -41,6 +42,29 @@ function driverSettingsTable(): string {
   const rows = driverSettings.map((setting) => `| \`${setting.name}\` | ${setting.default} | ${setting.meaning} |`);
   const head = ['# Settings of drivers', '', 'Generated from src/drivers/kinds.ts (npm run generate).', ''];
   return [...head, '| Setting | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
+}
+
+/** The console shows how to wait for the tasks of these operations. */
+function taskOperationsModule({
+  paths,
+}: {
+  paths: Record<string, Record<string, { operationId: string; responses: Record<string, object> }>>;
+}): string {
+  const ids = Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ responses }) => JSON.stringify(responses['200'] ?? {}).includes('/TaskIds"'))
+    .map(({ operationId }) => operationId)
+    .sort();
+  return `// Generated from openapi.json (npm run generate).
+
+const taskOperations = new Set([
+${ids.map((id) => `  '${id}',\n`).join('')}]);
+
+/** Whether the operation answers with the ids of tasks. */
+export function answersWithTasks(operationId: string): boolean {
+  return taskOperations.has(operationId);
+}
+`;
 }
 
 /** Runs on a copy, because the next start would run the migration that drizzle-kit writes. */

@@ -104,8 +104,9 @@ describe('several processes on one port', () => {
     const connections = Array.from({ length: 4 }, () => openConnection(token));
     for (const { get } of connections) expect(await get('/cloud/v1/projects')).toBe(200);
     await yard.run(['token', 'revoke', token.split('$')[0]!]);
-    await sleep(1000);
-    for (const { get } of connections) expect(await get('/cloud/v1/projects')).toBe(401);
+    const isRefused = async () =>
+      (await Promise.all(connections.map(({ get }) => get('/cloud/v1/projects')))).every((status) => status === 401);
+    await until(isRefused, 1, 'the token refused by every process');
     for (const { close } of connections) close();
   });
 
@@ -123,7 +124,8 @@ describe('several processes on one port', () => {
     });
     process.kill(dying!, 'SIGKILL');
     await until(() => servers().length > processes, 30, 'a new process');
-    await sleep(200);
+    const wanted = outcomes.map(({ length }) => length + 10);
+    await until(() => outcomes.every(({ length }, i) => length >= wanted[i]!), 30, 'requests beside the new process');
     isOver = true;
     await Promise.all(loads);
     for (const { close } of connections) close();
