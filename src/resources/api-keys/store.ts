@@ -56,12 +56,11 @@ export async function nextVersion(tx: Tx): Promise<number> {
 
 export const usesOfProject = kit.usesOfProject('API key', apiKeys, { shown: 'name', order: 'name', live: true });
 
-const removeOld = prepared('api_key_remove_old', 'delete from api_keys where deleted_at < $1');
-
 /** Removes the rows of keys that were deleted before this time. */
-export async function removeDeleted(db: Db, before: Date): Promise<void> {
-  await removeOld(db, before);
-}
+export const removeDeleted = prepared<object, [before: Date], Db>(
+  'api_key_remove_old',
+  'delete from api_keys where deleted_at < $1',
+);
 
 /** The columns that the cache of keys needs. */
 export type CachedRow = Pick<
