@@ -28,11 +28,7 @@ const readSizes = kit.pagesOf<SizedRow<string>>(apiKeys, {
 const byName = [asc(apiKeys.name)];
 
 /** A page of keys, by name. Keys may be large, so their rows are read separately. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: ListApiKeys,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: ListApiKeys): Promise<kit.Found<SizedRow<string>>> {
   return readSizes(db, scope, { order: byName, page });
 }
 

@@ -39,11 +39,7 @@ const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted:
 const oldestFirst = [asc(fileShares.createdAt), asc(fileShares.id)];
 
 /** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListFileShares,
-): Promise<{ count: number; rows: FileShareView[] }> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListFileShares): Promise<kit.Found<FileShareView>> {
   return readPage(db, scope, {
     filters: [kit.contains(fileShares.name, filter.name), kit.equals(fileShares.typeName, filter.type_name)],
     order: oldestFirst,
@@ -184,7 +180,7 @@ export async function listUsage(
   db: Db,
   { projectId, regionId }: ProjectRegion,
   filter: { file_share_id?: string; limit?: number; offset?: number },
-): Promise<{ count: number; rows: Usage[] }> {
+): Promise<kit.Found<Usage>> {
   const { file_share_id: id, limit = 1000, offset = 0 } = filter;
   const [found] = await readUsage(db, projectId, regionId, id ?? null, limit, offset);
   return found!;

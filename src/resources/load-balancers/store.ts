@@ -118,7 +118,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListLoadBalancers,
   tags: TagFilter,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+): Promise<kit.Found<SizedRow<string>>> {
   const { logging_enabled: logging } = filter;
   return readSizes(db, scope, {
     filters: [

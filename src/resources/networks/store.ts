@@ -46,7 +46,7 @@ export async function list(
   scope: ProjectRegion,
   filter: NetworkFilter,
   tags: TagFilter,
-): Promise<{ count: number; rows: NetworkView[] }> {
+): Promise<kit.Found<NetworkView>> {
   return readPage(db, scope, {
     filters: [
       kit.contains(networks.name, filter.name),

@@ -67,11 +67,7 @@ const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: r
 const oldestFirst = [asc(snapshots.createdAt), asc(snapshots.id)];
 
 /** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListSnapshots,
-): Promise<{ count: number; rows: SnapshotView[] }> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListSnapshots): Promise<kit.Found<SnapshotView>> {
   return readPage(db, scope, {
     filters: [
       kit.equals(snapshots.volumeId, filter.volume_id),

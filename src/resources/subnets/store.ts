@@ -71,7 +71,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListSubnets,
   tags: TagFilter,
-): Promise<{ count: number; rows: SubnetView[] }> {
+): Promise<kit.Found<SubnetView>> {
   return readPage(db, scope, {
     filters: [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)],
     order: orderOf(filter.order_by ?? 'cidr.asc'),

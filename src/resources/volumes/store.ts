@@ -54,7 +54,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListVolumes,
   tags: TagFilter,
-): Promise<{ count: number; rows: VolumeView[] }> {
+): Promise<kit.Found<VolumeView>> {
   return readPage(db, scope, {
     filters: [
       ...hasTags(volumes.tags, tags),

@@ -37,11 +37,7 @@ const readSizes = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: l
 const oldestFirst = byAge(lbL7Policies);
 
 /** Oldest first, with the size of their references to rules. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: ListL7Policies,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: ListL7Policies): Promise<kit.Found<SizedRow<string>>> {
   return readSizes(db, scope, { order: oldestFirst, page });
 }
 
