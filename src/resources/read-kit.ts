@@ -54,7 +54,8 @@ export interface Selection {
   condition?: SQL;
 }
 
-function selectOf(table: PgTable, { columns = getTableColumns(table), joins = sql`` }: Selection): string {
+/** SQL: selects rows of a table, without a condition. */
+export function selectOf(table: PgTable, { columns = getTableColumns(table), joins = sql`` }: Selection = {}): string {
   return textOf(sql`select ${selectList(columns)} from ${table} ${joins}`);
 }
 
