@@ -234,10 +234,15 @@ export function deferred<Result = void>(name: string, options: WriteOptions) {
 
 /**
  * A prepared statement: PostgreSQL parses and plans it once for each connection. For hot paths, where building a query costs
- * more than running it. `name` must be unique in the program.
+ * more than running it. `name` must be unique in the program. `Values` are its parameters as a labelled tuple; `On` is `Tx`
+ * for a statement that locks or writes rows.
  */
-export function prepared<Row extends pg.QueryResultRow>(name: string, text: string) {
-  return async (on: Db | Tx, ...values: unknown[]): Promise<Row[]> => {
+export function prepared<
+  Row extends pg.QueryResultRow,
+  Values extends unknown[] = unknown[],
+  On extends Db | Tx = Db | Tx,
+>(name: string, text: string) {
+  return async (on: On, ...values: Values): Promise<Row[]> => {
     const result = await (on.$client as pg.Pool).query<Row>({ name, text, values });
     return result.rows;
   };

@@ -149,7 +149,8 @@ export async function takeTurn(session: Db, { workerId, ended, fetch, now }: Tur
 const release = `update jobs set locked_by = null, lease = null, again = false,
   attempts = case when again then 0 else attempts end`;
 
-const heldJobs = prepared<{ kind: string; id: string; lease: number }>(
+/** The jobs that are assigned to the worker. */
+export const jobsOf = prepared<{ kind: string; id: string; lease: number }, [workerId: string], Db>(
   'jobs_held',
   'select kind, id, lease from jobs where locked_by = $1',
 );
@@ -158,11 +159,6 @@ const releaseHeld = prepared(
   'jobs_release_held',
   `${release} where locked_by = $1 and (kind, id, lease) in (select * from unnest($2::text[], $3::text[], $4::int8[]))`,
 );
-
-/** The jobs that are assigned to the worker. */
-export async function jobsOf(session: Db, workerId: string): Promise<Pick<AssignedJob, 'kind' | 'id' | 'lease'>[]> {
-  return heldJobs(session, workerId);
-}
 
 /** Releases jobs of the worker that it does not run. */
 export async function releaseJobs(
@@ -186,15 +182,14 @@ const deadWorkers = prepared<{ worker: string }>(
          and classid = ${workerLocks}::int8::oid and objid = (hashtext(locked_by)::int8 & 4294967295)::oid and objsubid = 2)`,
 );
 
-const releaseDead = prepared('jobs_release_dead', `${release} where locked_by = any ($1::text[])`);
+export const releaseJobsOf = prepared<object, [workers: string[]], Db>(
+  'jobs_release_dead',
+  `${release} where locked_by = any ($1::text[])`,
+);
 
 /** Workers that have jobs and whose advisory lock is free. */
 export async function findDeadWorkers(db: Db): Promise<string[]> {
   return (await deadWorkers(db)).map(({ worker }) => worker);
-}
-
-export async function releaseJobsOf(db: Db, workers: string[]): Promise<void> {
-  await releaseDead(db, workers);
 }
 
 /** SQL: one row with the number of jobs in its third column. */

@@ -28,11 +28,7 @@ const readSizes = kit.pagesOf<SizedRow<string>>(apiKeys, {
 const byName = [asc(apiKeys.name)];
 
 /** A page of keys, by name. Keys may be large, so their rows are read separately. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: ListApiKeys,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: ListApiKeys): Promise<kit.Found<SizedRow<string>>> {
   return readSizes(db, scope, { order: byName, page });
 }
 
@@ -56,12 +52,11 @@ export async function nextVersion(tx: Tx): Promise<number> {
 
 export const usesOfProject = kit.usesOfProject('API key', apiKeys, { shown: 'name', order: 'name', live: true });
 
-const removeOld = prepared('api_key_remove_old', 'delete from api_keys where deleted_at < $1');
-
 /** Removes the rows of keys that were deleted before this time. */
-export async function removeDeleted(db: Db, before: Date): Promise<void> {
-  await removeOld(db, before);
-}
+export const removeDeleted = prepared<object, [before: Date], Db>(
+  'api_key_remove_old',
+  'delete from api_keys where deleted_at < $1',
+);
 
 /** The columns that the cache of keys needs. */
 export type CachedRow = Pick<

@@ -39,11 +39,7 @@ const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted:
 const oldestFirst = [asc(fileShares.createdAt), asc(fileShares.id)];
 
 /** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListFileShares,
-): Promise<{ count: number; rows: FileShareView[] }> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListFileShares): Promise<kit.Found<FileShareView>> {
   return readPage(db, scope, {
     filters: [kit.contains(fileShares.name, filter.name), kit.equals(fileShares.typeName, filter.type_name)],
     order: oldestFirst,
@@ -103,16 +99,12 @@ export async function recordObserved(
   await writeObserved(tx, id, observed.generation, observed.connectionPoint, observed.sizeGib, observed.real);
 }
 
-const readAccessRules = prepared<AccessRuleRow>(
+/** In the order in which they were created. */
+export const accessRules = prepared<AccessRuleRow, [fileShareId: string]>(
   'file_share_access_rules',
   `${kit.textOf(sql`select ${kit.selectList(getTableColumns(fileShareAccessRules))} from ${fileShareAccessRules}`)}
    where file_share_id = $1 order by created_at, id`,
 );
-
-/** In the order in which they were created. */
-export async function accessRules(on: Db | Tx, fileShareId: string): Promise<AccessRuleRow[]> {
-  return readAccessRules(on, fileShareId);
-}
 
 export const insertAccessRules = kit.insertRows(fileShareAccessRules);
 
@@ -132,14 +124,10 @@ export async function changeAccessRuleStates(
   if (ids.length > 0) await writeAccessRuleStates(on, ids, Object.keys(changes), Object.values(changes));
 }
 
-const denyRule = prepared(
+export const denyAccessRule = prepared<object, [id: string, deletedAt: Date], Tx>(
   'file_share_access_rule_deny',
   `update file_share_access_rules set state = 'queued_to_deny', deleted_at = $2 where id = $1`,
 );
-
-export async function denyAccessRule(tx: Tx, id: string, deletedAt: Date): Promise<void> {
-  await denyRule(tx, id, deletedAt);
-}
 
 const deleteAccessRules = deferred('file_share_access_rules_remove', {
   parameters: 'uuid[]',
@@ -192,7 +180,7 @@ export async function listUsage(
   db: Db,
   { projectId, regionId }: ProjectRegion,
   filter: { file_share_id?: string; limit?: number; offset?: number },
-): Promise<{ count: number; rows: Usage[] }> {
+): Promise<kit.Found<Usage>> {
   const { file_share_id: id, limit = 1000, offset = 0 } = filter;
   const [found] = await readUsage(db, projectId, regionId, id ?? null, limit, offset);
   return found!;

@@ -42,7 +42,7 @@ export async function list(
   db: Db,
   scope: ProjectRegion,
   page: { limit?: number; offset?: number; need_volumes?: boolean },
-): Promise<{ count: number; rows: SizedRow<number>[] }> {
+): Promise<kit.Found<SizedRow<number>>> {
   const read = page.need_volumes ? readSizesWithVolumes : readSizes;
   return read(db, scope, { order: byId, page });
 }

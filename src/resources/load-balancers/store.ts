@@ -118,7 +118,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListLoadBalancers,
   tags: TagFilter,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+): Promise<kit.Found<SizedRow<string>>> {
   const { logging_enabled: logging } = filter;
   return readSizes(db, scope, {
     filters: [
@@ -329,7 +329,8 @@ export async function writeStatuses(tx: Tx, changes: StatusChanges): Promise<voi
 
 export const usesOfProject = kit.usesOfProject('load balancer', loadBalancers);
 
-const readUsesOfSecret = prepared<Uses>(
+/** Listeners and pools that use this secret. */
+export const usesOfSecret = prepared<Uses, [secretId: string], Tx>(
   'load_balancer_uses_of_secret',
   `select kind, count(*) as count, (array_agg(id order by id))[1:3] as ids from (
      select 'listener' as kind, id from lb_listeners where secret_id = $1 or $1 = any(sni_secret_ids)
@@ -337,11 +338,6 @@ const readUsesOfSecret = prepared<Uses>(
      select 'pool', id from lb_pools where $1 in (secret_id, ca_secret_id, crl_secret_id)) as users
    group by kind order by kind`,
 );
-
-/** Listeners and pools that use this secret. */
-export async function usesOfSecret(tx: Tx, secretId: string): Promise<Uses[]> {
-  return readUsesOfSecret(tx, secretId);
-}
 
 /** The VIP addresses of the region. */
 export async function usedAddresses(tx: Tx, regionId: number): Promise<Set<string>> {

@@ -46,7 +46,7 @@ export async function list(
   scope: ProjectRegion,
   filter: NetworkFilter,
   tags: TagFilter,
-): Promise<{ count: number; rows: NetworkView[] }> {
+): Promise<kit.Found<NetworkView>> {
   return readPage(db, scope, {
     filters: [
       kit.contains(networks.name, filter.name),
@@ -86,7 +86,8 @@ export async function chooseForNewResource(
   return row ? { networkId: row.network_id, subnetId: row.subnet_id } : null;
 }
 
-const readUses = prepared<Uses>(
+/** References to a network: one entry per table. */
+export const findUses = prepared<Uses, [networkId: string], Tx>(
   'network_uses',
   [
     kit.usesSql('subnet', 'subnets', 'network_id = $1'),
@@ -94,11 +95,6 @@ const readUses = prepared<Uses>(
     kit.usesSql('load balancer', 'load_balancers', 'vip_network_id = $1'),
   ].join(' union all '),
 );
-
-/** References to a network: one entry per table. */
-export async function findUses(tx: Tx, networkId: string): Promise<Uses[]> {
-  return readUses(tx, networkId);
-}
 
 export const usesOfProject = kit.usesOfProject('network', networks);
 

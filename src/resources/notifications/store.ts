@@ -88,11 +88,7 @@ export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> 
 
 const readPage = kit.pageReader<NotificationRow>(notifications);
 
-export async function list(
-  db: Db,
-  clientId: number,
-  filter: ListNotifications,
-): Promise<{ count: number; rows: NotificationRow[] }> {
+export async function list(db: Db, clientId: number, filter: ListNotifications): Promise<kit.Found<NotificationRow>> {
   const direction = filter.order_by === 'created_at.asc' ? asc : desc;
   return readPage(db, {
     where: and(

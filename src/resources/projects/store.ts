@@ -57,7 +57,7 @@ export async function list(
   clientId: number,
   visible: number[] | null,
   filter: ListProjects,
-): Promise<{ count: number; rows: ProjectRow[] }> {
+): Promise<kit.Found<ProjectRow>> {
   const where = and(
     eq(projects.clientId, clientId),
     visible ? inArray(projects.id, visible) : undefined,

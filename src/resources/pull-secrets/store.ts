@@ -37,11 +37,7 @@ export async function find(
   return (await readNamed(db, projectId, regionId, name))[0] ?? null;
 }
 
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: ListPullSecrets,
-): Promise<{ count: number; rows: PullSecretRow[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: ListPullSecrets): Promise<kit.Found<PullSecretRow>> {
   return readPage(db, scope, { order: byName, page });
 }
 

@@ -17,7 +17,7 @@ interface QuotaRequestFilter extends Omit<ListQuotaRequests, 'created_from' | 'c
 }
 
 /** Newest first. */
-export async function list(db: Db, filter: QuotaRequestFilter): Promise<{ count: number; rows: QuotaRequestRow[] }> {
+export async function list(db: Db, filter: QuotaRequestFilter): Promise<kit.Found<QuotaRequestRow>> {
   const r = quotaRequests;
   const conditions = and(
     kit.equals(r.clientId, filter.clientId ?? undefined),

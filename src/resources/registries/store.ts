@@ -56,7 +56,7 @@ export const view = kit.viewOf<RegistryView>(registries, selection);
 const readPage = kit.pagesOf<RegistryView>(registries, selection);
 const byId = [asc(registries.id)];
 
-export async function list(db: Db, scope: ProjectRegion, page: Page): Promise<{ count: number; rows: RegistryView[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: Page): Promise<kit.Found<RegistryView>> {
   return readPage(db, scope, { order: byId, page });
 }
 

@@ -21,11 +21,7 @@ const readPage = kit.pagesOf<SecretRow>(secrets, { columns });
 const oldestFirst = [asc(secrets.createdAt), asc(secrets.id)];
 
 /** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: ListSecrets,
-): Promise<{ count: number; rows: SecretRow[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: ListSecrets): Promise<kit.Found<SecretRow>> {
   return readPage(db, scope, { order: oldestFirst, page });
 }
 

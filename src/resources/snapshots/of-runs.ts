@@ -1,13 +1,13 @@
 /** Snapshots that the schedules of policies make and expire. The caller's transaction records the runs. */
 import type { RequestContext } from '../../authz/actor.ts';
 import { ClientError, notFound } from '../../errors/catalogue.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import type { Tags } from '../../tags/tags.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { scheduleOf } from './requests.ts';
 import type { SnapshotRequest, SnapshotRequests } from './requests.ts';
 import * as store from './store.ts';
-import type { Made, RunKey, SnapshotRow, VolumeRow } from './store.ts';
+import type { Made, RunKey, VolumeRow } from './store.ts';
 
 /** A run of a policy's schedule, for one volume. Schedule, volume and instant identify the snapshot that it makes. */
 interface SnapshotRun extends RunKey {
@@ -50,8 +50,7 @@ export function createSnapshotsOfRuns(tasks: Tasks, requests: SnapshotRequests) 
     },
 
     /** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
-    ofSchedule: (on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> =>
-      store.ofSchedule(on, scheduleId, volumeId),
+    ofSchedule: store.ofSchedule,
 
     /**
      * Deletes different snapshots that policies no longer retain, even if an earlier deletion failed. Returns the task of each; null

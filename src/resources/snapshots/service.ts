@@ -94,7 +94,7 @@ export function createSnapshots(deps: ServiceDeps) {
     },
 
     /** For the service of volumes, which holds the volume's lock: its snapshots, oldest first. */
-    ofVolume: (tx: Tx, volumeId: string): Promise<SnapshotRow[]> => store.ofVolume(tx, volumeId),
+    ofVolume: store.ofVolume,
 
     /** For the service of volumes: deletes snapshots with their volume, whose task waits for them. @throws ClientError 409 */
     async deleteWithVolume(tx: Tx, rows: SnapshotRow[]): Promise<void> {
@@ -108,7 +108,7 @@ export function createSnapshots(deps: ServiceDeps) {
     },
 
     /** For a clock that is set back: snapshots from the future get the time `now`. */
-    moveToPast: (tx: Tx, now: Date): Promise<void> => store.moveToPast(tx, now),
+    moveToPast: store.moveToPast,
 
     /** The source of a new volume and its own volume, both locked until the commit. @throws ClientError 400, 409 */
     async lockForCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {

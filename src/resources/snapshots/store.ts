@@ -67,11 +67,7 @@ const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: r
 const oldestFirst = [asc(snapshots.createdAt), asc(snapshots.id)];
 
 /** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListSnapshots,
-): Promise<{ count: number; rows: SnapshotView[] }> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListSnapshots): Promise<kit.Found<SnapshotView>> {
   return readPage(db, scope, {
     filters: [
       kit.equals(snapshots.volumeId, filter.volume_id),
@@ -118,24 +114,16 @@ export async function recordObserved(
 }
 
 const selectRows = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
-const readOfVolume = prepared<SnapshotRow>(
+/** Oldest first. */
+export const ofVolume = prepared<SnapshotRow, [volumeId: string]>(
   'snapshots_of_volume',
   `${selectRows} where volume_id = $1 order by created_at, id`,
 );
-const readOfSchedule = prepared<SnapshotRow>(
+/** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
+export const ofSchedule = prepared<SnapshotRow, [scheduleId: string, volumeId: string]>(
   'snapshots_of_schedule',
   `${selectRows} where schedule_id = $1 and volume_id = $2 and deleted_at is null order by scheduled_at desc, id desc`,
 );
-
-/** Oldest first. */
-export async function ofVolume(on: Db | Tx, volumeId: string): Promise<SnapshotRow[]> {
-  return readOfVolume(on, volumeId);
-}
-
-/** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
-export async function ofSchedule(on: Db | Tx, scheduleId: string, volumeId: string): Promise<SnapshotRow[]> {
-  return readOfSchedule(on, scheduleId, volumeId);
-}
 
 /** What identifies the snapshot that a run makes of a volume. */
 export type RunKey = Pick<SnapshotRow, 'volumeId'> & { scheduleId: string; scheduledAt: Date };
@@ -231,7 +219,11 @@ export async function markDeleting(tx: Tx, ids: string[], now: Date): Promise<vo
   await writeDeleting(tx, ids, now);
 }
 
-const moveRowsToPast = prepared(
+/**
+ * For a clock that is set back: snapshots from the future get the time `now` and keep their order. A snapshot of a later
+ * run no longer belongs to its schedule, which will run at that time again.
+ */
+export const moveToPast = prepared<object, [now: Date], Tx>(
   'snapshots_move_to_past',
   `update snapshots s
    set created_at = least(s.created_at, $1::timestamptz - later.n * interval '1 microsecond'), updated_at = $1,
@@ -241,14 +233,6 @@ const moveRowsToPast = prepared(
          from snapshots where updated_at > $1) as later
    where s.id = later.id`,
 );
-
-/**
- * For a clock that is set back: snapshots from the future get the time `now` and keep their order. A snapshot of a later
- * run no longer belongs to its schedule, which will run at that time again.
- */
-export async function moveToPast(tx: Tx, now: Date): Promise<void> {
-  await moveRowsToPast(tx, now);
-}
 
 /** The quota that the rows use (quota/audit.ts). */
 export const usageOfRows = `

@@ -71,7 +71,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListSubnets,
   tags: TagFilter,
-): Promise<{ count: number; rows: SubnetView[] }> {
+): Promise<kit.Found<SubnetView>> {
   return readPage(db, scope, {
     filters: [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)],
     order: orderOf(filter.order_by ?? 'cidr.asc'),
@@ -99,18 +99,14 @@ export async function bytesOfNetworks(db: Db, networkIds: string[]): Promise<Map
   return new Map((await readBytes(db, networkIds)).map(({ id, bytes }) => [id, Number(bytes)]));
 }
 
-const readUses = prepared<Uses>(
+/** References to a subnet: one entry per table. */
+export const findUses = prepared<Uses, [subnetId: string], Tx>(
   'subnet_uses',
   [
     kit.usesSql('file share', 'file_shares', 'subnet_id = $1'),
     kit.usesSql('load balancer', 'load_balancers', 'vip_subnet_id = $1'),
   ].join(' union all '),
 );
-
-/** References to a subnet: one entry per table. */
-export async function findUses(tx: Tx, subnetId: string): Promise<Uses[]> {
-  return readUses(tx, subnetId);
-}
 
 export const usesOfProject = kit.usesOfProject('subnet', subnets);
 

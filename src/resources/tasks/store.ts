@@ -44,11 +44,7 @@ const bytes = sql<number>`coalesce(pg_column_size(${tasks.createdResources}), 0)
 const readSizes = kit.pageReader<SizedRow<string>>(tasks, { columns: { id: tasks.id, bytes } });
 
 /** A task may name a thousand resources, so the rows are read separately. */
-export async function list(
-  db: Db,
-  who: Visible,
-  filter: TaskFilter,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+export async function list(db: Db, who: Visible, filter: TaskFilter): Promise<kit.Found<SizedRow<string>>> {
   const where = and(
     visible(who),
     filter.from && gte(tasks.createdOn, filter.from),

@@ -26,7 +26,7 @@ interface UserActionFilter extends ListUserActions {
   ascending: boolean;
 }
 
-export async function list(db: Db, filter: UserActionFilter): Promise<{ count: number; rows: SizedRow<number>[] }> {
+export async function list(db: Db, filter: UserActionFilter): Promise<kit.Found<SizedRow<number>>> {
   const e = auditEntries;
   const conditions = conditionsOf(filter);
   const [rows, count] = await Promise.all([
@@ -110,7 +110,7 @@ export async function listSubscriptions(
   db: Db,
   clientId: number,
   page: { limit?: number; offset?: number },
-): Promise<{ count: number; rows: SubscriptionRow[] }> {
+): Promise<kit.Found<SubscriptionRow>> {
   const mine = eq(subscriptions.clientId, clientId);
   const [rows, count] = await Promise.all([
     db

@@ -54,7 +54,7 @@ export async function list(
   scope: ProjectRegion,
   filter: ListVolumes,
   tags: TagFilter,
-): Promise<{ count: number; rows: VolumeView[] }> {
+): Promise<kit.Found<VolumeView>> {
   return readPage(db, scope, {
     filters: [
       ...hasTags(volumes.tags, tags),
@@ -104,16 +104,12 @@ export async function recordObserved(
   await writeObserved(tx, id, observed.generation, observed.sizeGib, observed.real);
 }
 
-const lockRows = prepared<VolumeRow>(
+/** Takes the locks of many volumes, always in the same order. */
+export const lockAll = prepared<VolumeRow, [ids: string[]], Tx>(
   'volumes_lock_all',
   `${kit.textOf(sql`select ${kit.selectList(getTableColumns(volumes))} from ${volumes}`)}
    where id = any($1::uuid[]) order by id for update`,
 );
-
-/** Takes the locks of many volumes, always in the same order. */
-export async function lockAll(tx: Tx, ids: string[]): Promise<VolumeRow[]> {
-  return lockRows(tx, ids);
-}
 
 const readLockingTask = prepared<{ taskId: string | null }>(
   'volume_locking_task',

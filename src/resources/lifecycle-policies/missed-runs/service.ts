@@ -75,7 +75,7 @@ export function createMissedRuns({ db, clock, notifications, lateSeconds }: Miss
       }
     },
 
-    removeOld: (): Promise<void> => store.removeOld(db, new Date(clock.now().getTime() - retentionMs)),
+    removeOld: () => store.removeOld(db, new Date(clock.now().getTime() - retentionMs)),
   };
 }
 

@@ -35,17 +35,13 @@ export async function recordStarted(tx: Tx, runs: LateRun[], now: Date): Promise
   );
 }
 
-const writeLate = prepared(
+/** Records the schedules that were due before `limit` and have not run. */
+export const recordLate = prepared<object, [limit: Date, now: Date], Db>(
   'lifecycle_policy_missed_runs_late',
   `insert into lifecycle_policy_missed_runs (policy_id, schedule_id, scheduled_at, noticed_at)
    select policy_id, id, next_run_at, $2 from lifecycle_policy_schedules where next_run_at < $1
    on conflict (schedule_id, scheduled_at) do nothing`,
 );
-
-/** Records the schedules that were due before `limit` and have not run. */
-export async function recordLate(db: Db, limit: Date, now: Date): Promise<void> {
-  await writeLate(db, limit, now);
-}
 
 const readCount = prepared<{ count: number }>(
   'lifecycle_policy_schedules_late',
@@ -130,11 +126,7 @@ export async function list(
   return { count: total!.count, rows };
 }
 
-const deleteOld = prepared(
+export const removeOld = prepared<object, [before: Date], Db>(
   'lifecycle_policy_missed_runs_delete',
   'delete from lifecycle_policy_missed_runs where reported_at < $1',
 );
-
-export async function removeOld(db: Db, before: Date): Promise<void> {
-  await deleteOld(db, before);
-}

@@ -4,15 +4,11 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import type { RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedules.ts';
 
-const lockVolumeRows = prepared(
+/** Locks the volumes, as every change of one of their snapshots does. */
+export const lockVolumes = prepared<object, [volumeIds: string[]], Tx>(
   'lifecycle_policy_hold_volumes',
   'select from volumes where id = any($1::uuid[]) order by id for update',
 );
-
-/** Locks the volumes, as every change of one of their snapshots does. */
-export async function lockVolumes(tx: Tx, volumeIds: string[]): Promise<void> {
-  await lockVolumeRows(tx, volumeIds);
-}
 
 const readExpiring = prepared<{ id: string }>(
   'lifecycle_policy_expiring',
@@ -106,7 +102,8 @@ export async function setExpireAt(tx: Tx, snapshotIds: string[], at: Date | null
   if (snapshotIds.length > 0) await writeExpireAt(tx, snapshotIds, at);
 }
 
-const writeExpiry = prepared(
+/** Recalculates when the snapshots of a policy expire, after its status, schedules or volumes changed. */
+export const scheduleExpiry = prepared<object, [policyId: number], Tx>(
   'lifecycle_policy_schedule_expiry',
   `with wanted as (
      select rv.id, case when p.status = 'active' and pv.volume_id is not null
@@ -121,11 +118,6 @@ const writeExpiry = prepared(
    update lifecycle_policy_run_volumes rv set expire_at = wanted.at
    from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
 );
-
-/** Recalculates when the snapshots of a policy expire, after its status, schedules or volumes changed. */
-export async function scheduleExpiry(tx: Tx, policyId: number): Promise<void> {
-  await writeExpiry(tx, policyId);
-}
 
 const readDeleting = prepared(
   'lifecycle_policy_snapshot_going',

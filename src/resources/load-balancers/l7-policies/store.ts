@@ -37,11 +37,7 @@ const readSizes = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: l
 const oldestFirst = byAge(lbL7Policies);
 
 /** Oldest first, with the size of their references to rules. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: ListL7Policies,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+export async function list(db: Db, scope: ProjectRegion, page: ListL7Policies): Promise<kit.Found<SizedRow<string>>> {
   return readSizes(db, scope, { order: oldestFirst, page });
 }
 
@@ -74,16 +70,12 @@ export async function markDeletedOfListener(tx: Tx, listenerId: string, deletedA
     .where(and(eq(lbL7Policies.listenerId, listenerId), isNull(lbL7Policies.deletedAt)));
 }
 
-const readUsesOfPool = prepared<Uses>(
+/** The policies that redirect to a pool. */
+export const usesOfPool = prepared<Uses, [poolId: string], Tx>(
   'lb_l7_policies_uses_of_pool',
   `select 'L7 policy' as kind, count(*)::int as count, (array_agg(id order by created_at, id))[1:3] as ids
    from lb_l7_policies where redirect_pool_id = $1 and deleted_at is null having count(*) > 0`,
 );
-
-/** The policies that redirect to a pool. */
-export async function usesOfPool(tx: Tx, poolId: string): Promise<Uses[]> {
-  return readUsesOfPool(tx, poolId);
-}
 
 /** The comparisons of all rules of a listener that are not being deleted, by policy. */
 export async function comparisonsOf(tx: Tx, listenerId: string) {

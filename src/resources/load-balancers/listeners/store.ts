@@ -38,11 +38,7 @@ export async function poolCount(tx: Tx, id: string): Promise<number> {
 }
 
 /** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListListeners,
-): Promise<{ count: number; rows: ListenerView[] }> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListListeners): Promise<kit.Found<ListenerView>> {
   return readPage(db, scope, {
     filters: [...ofLoadBalancer(lbListeners, filter), kit.contains(lbListeners.name, filter.name)],
     order: oldestFirst,

@@ -57,11 +57,7 @@ const readSizes = kit.pagesOf<SizedRow<string>>(lbPools, {
 const oldestFirst = byAge(lbPools);
 
 /** Oldest first. A thousand pools may have a million members, so the rows themselves are read in groups. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListPools,
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListPools): Promise<kit.Found<SizedRow<string>>> {
   const { listener_id: listenerId, name } = filter;
   return readSizes(db, scope, {
     filters: [

@@ -113,11 +113,10 @@ export async function takeNewEvents(tx: Tx, ids: string[]): Promise<Set<string>>
   return new Set((await takeEvents(tx, ids)).map(({ id }) => id));
 }
 
-const deleteOld = prepared(
+export const deleteOldEvents = prepared<object, [], Db>(
   'registry_events_forget',
   `delete from registry_events where seen_at < now() - interval '2 days'`,
 );
-export const deleteOldEvents = (db: Db) => deleteOld(db);
 
 const upsertRepository = prepared<{ id: number }>(
   'registry_repository_put',

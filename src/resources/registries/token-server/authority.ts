@@ -78,16 +78,12 @@ export function reencryptAuthority(db: Db, keyring: Keyring): Promise<number> {
   });
 }
 
-const announce = prepared(
+/** Announces an API server. It replaces the current server if `first`, or if the announcements of that server have stopped. */
+export const announceApi = prepared<object, [url: string, first: boolean, silenceSeconds: number], Db>(
   'registry_api_announce',
   `update registry_authority set api_url = $1, api_seen_at = now()
    where id = ${onlyRow} and ($2 or api_url is null or api_url = $1 or api_seen_at < now() - $3 * interval '1 second')`,
 );
-
-/** Announces an API server. It replaces the current server if `first`, or if the announcements of that server have stopped. */
-export async function announceApi(db: Db, url: string, first: boolean, silenceSeconds: number): Promise<void> {
-  await announce(db, url, first, silenceSeconds);
-}
 
 export async function announcedApi(db: Db): Promise<string | null> {
   const [row] = await db.select({ apiUrl: registryAuthority.apiUrl }).from(registryAuthority);

@@ -34,7 +34,7 @@ export async function list(
   scope: ProjectRegion,
   policyId: string,
   page: ListL7Rules,
-): Promise<{ count: number; rows: L7RuleView[] }> {
+): Promise<kit.Found<L7RuleView>> {
   return readPage(db, scope, {
     filters: [eq(lbL7Rules.policyId, policyId)],
     order: byAge(lbL7Rules),
