@@ -4238,11 +4238,7 @@ export interface components {
         };
         CreateListener: {
             name: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -4354,11 +4350,7 @@ export interface components {
         };
         CreateNestedListener: {
             name: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -5912,11 +5904,7 @@ export interface components {
             load_balancer_id: string | null;
             /** @description Number of pools that get its traffic: the default pool and those of L7 policies */
             pool_count: number | null;
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number */
             protocol_port: number;
             /** @description ID of the secret with the certificate */
@@ -5939,6 +5927,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["Listener"][];
         };
+        /**
+         * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
+         * @enum {unknown}
+         */
+        ListenerProtocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
         ListenerReference: {
             /**
              * Format: uuid
@@ -9374,7 +9367,158 @@ export interface components {
          */
         webhook_id: string;
     };
-    requestBodies: never;
+    requestBodies: {
+        AttachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AttachVolume"];
+            };
+        };
+        CheckLoadBalancerLimits: {
+            content: {
+                /**
+                 * @example {
+                 *       "floating_ip": {
+                 *         "source": "new"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
+            };
+        };
+        /** @description Address and port identify the member within its pool */
+        CreateLbPoolMember: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "10.0.0.11",
+                 *       "protocol_port": 8080,
+                 *       "weight": 2
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLbPoolMember"];
+            };
+        };
+        CreateLifecyclePolicy: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "volume_snapshot",
+                 *       "name": "nightly",
+                 *       "schedules": [
+                 *         {
+                 *           "type": "cron",
+                 *           "day_of_week": "mon-fri",
+                 *           "hour": "3",
+                 *           "timezone": "Europe/Luxembourg",
+                 *           "max_quantity": 7
+                 *         }
+                 *       ],
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLifecyclePolicy"];
+            };
+        };
+        CreateProject: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "my-project",
+                 *       "description": "The project of the web team"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateProject"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
+        CreateTags: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateTags"];
+            };
+        };
+        DetachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DetachVolume"];
+            };
+        };
+        LifecyclePolicyVolumeIds: {
+            content: {
+                /**
+                 * @example {
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
+        LoadBalancerMetadata: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LoadBalancerMetadata"];
+            };
+        };
+        UpdateFileShare: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-share",
+                 *       "tags": {
+                 *         "team": null,
+                 *         "stage": "test"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateFileShare"];
+            };
+        };
+        UpdateLbPool: {
+            content: {
+                /**
+                 * @example {
+                 *       "lb_algorithm": "LEAST_CONNECTIONS",
+                 *       "session_persistence": {
+                 *         "type": "SOURCE_IP"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLbPool"];
+            };
+        };
+        UpdateNetwork: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-network"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateNetwork"];
+            };
+        };
+    };
     headers: never;
     pathItems: never;
 }
@@ -9923,17 +10067,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             201: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -9971,17 +10105,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             200: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -10267,16 +10391,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["Network"];
             default: components["responses"]["Error"];
@@ -10305,16 +10420,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -10377,17 +10483,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10422,17 +10518,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10753,17 +10839,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10798,17 +10874,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11309,20 +11375,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["FileShare"];
             default: components["responses"]["Error"];
@@ -11390,20 +11443,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -11674,17 +11714,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11719,17 +11749,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11985,18 +12005,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -12025,18 +12034,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -12414,17 +12412,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description Success */
             200: {
@@ -12468,17 +12456,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description Success */
             200: {
@@ -12648,17 +12626,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description No content */
             204: {
@@ -13149,19 +13117,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             /** @description Success */
             200: {
@@ -13205,19 +13161,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13399,19 +13343,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13564,19 +13496,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14371,16 +14291,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             /** @description Success */
             200: {
@@ -14424,16 +14335,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             /** @description Success */
             200: {
@@ -14477,16 +14379,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14515,16 +14408,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14622,17 +14506,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14667,17 +14541,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -15037,17 +14901,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -15189,29 +15043,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15682,18 +15514,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15725,18 +15546,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15808,29 +15618,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15914,29 +15702,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             200: components["responses"]["Price"];
             default: components["responses"]["Error"];
